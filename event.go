@@ -51,7 +51,10 @@ type RequestChanges struct {
 }
 
 // Wish says what a person wants to be different about what was made before.
-type Wish struct{ Person, Words string } // Person is the one who said so, Words are theirs
+type Wish struct {
+	Person string // who said so
+	Words  string // theirs
+}
 
 // Reject ends an intent that waits for a person.
 type Reject struct {

@@ -262,7 +262,7 @@ type Progress struct {
 	To      Key          // the intent
 	Attempt Attempt      // the running attempt
 	Replica ReplicaID    // the worker that runs it
-	Kind    ProgressKind // says what Text is
+	Kind    ProgressKind // of Text
 	Text    string       // one piece of text, safe to print
 	Agent   string       // the back end
 	Usage   Usage        // the attempt's consumption so far; zero if it is not known

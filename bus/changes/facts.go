@@ -109,6 +109,8 @@ func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
 }
 
 // madeAgain returns the task whose change is made again because a person asked for that; empty if it is the plan, or several are.
+// Where the wish names no task, it is the one that is under way since, and was not before. A wish whose command is held, as
+// by a pause, is told without a task.
 func madeAgain(m *forge.RequestChanges, before, now *forge.Summary) forge.TaskID {
 	if m.Task != "" {
 		return m.Task

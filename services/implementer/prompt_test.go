@@ -136,7 +136,9 @@ func TestPrompts(t *testing.T) {
 		},
 		"wished": {wished(), promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks}},
 		"wished-disputed-lost": {
-			with(wished(), func(c *forge.Command) { input(c).Feedback += "\n\nthe second reviewer rejects what the first approves: " + injection }),
+			with(wished(), func(c *forge.Command) {
+				input(c).Feedback += "\n\nthe second reviewer rejects what the first approves: " + injection
+			}),
 			promptInput{opening: sessions.Lost, commits: commitsSoFar, checks: checks},
 		},
 		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: sessions.Resumed}},

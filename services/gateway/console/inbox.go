@@ -43,12 +43,12 @@ type inboxPage struct {
 type pending struct {
 	document.Detail
 	// Offers are the decisions that they may take, Asked the questions that they may answer.
-	Offers []offer
-	Asked  []question
+	Offers    []offer
+	Asked     []question
 	Objection string // why they may not approve
 	// Seen is its state as the page shows it, and Key their own id of the decision.
 	Seen, Key string
-	From string // the page on which they decide
+	From      string // the page on which they decide
 	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
 	Only forge.TaskID
 	// Long says that the inbox has not everything that is decided about, which is too long for it.

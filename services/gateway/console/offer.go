@@ -15,7 +15,7 @@ type offer struct {
 	// Name says which one it is, in the form, and Label what stands on its button.
 	Name, Label string
 	Verb        tokens.Verb // that of the API
-	Next        string      // says what happens when it is taken
+	Next        string      // the consequences of taking it
 	// Field is the kind of text that the person types: words, needed words, or an amount; empty for nothing.
 	Field string
 	Ask   string // the label of the field

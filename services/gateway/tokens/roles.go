@@ -24,7 +24,8 @@ const (
 // Roles returns every role.
 func Roles() []Role { return []Role{Viewer, Requester, Approver, Operator, Auditor} }
 
-// Verb is something that is asked for by HTTP.
+// Verb is something that is asked for by HTTP. Those of wishes are part of an address, and of a subject of the bus, so
+// they are not renamed.
 type Verb string
 
 // The verbs: a closed set. Those of wishes are the verbs of the bus.

@@ -92,6 +92,10 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 
 // requestChanges has the plan, or changes, that wait for a person made again with their words. As an approval does, it has
 // to name exactly what is there now, by its hash; the first one of a hash wins.
+//
+// A plan is dropped and made again by the step that made it, in its session: an approval that comes meanwhile finds no
+// plan. Changes are made again each in its own session, those of one task if it is named. In both cases nothing that was
+// approved of them counts any more, and whoever said what has to be different is a requester from then on.
 func (s person) requestChanges(m *forge.RequestChanges, by string) (forge.Decision, error) {
 	of := approval.Wished{Hash: m.Hash, Wish: forge.Wish{Person: by, Words: strings.TrimSpace(m.Words)}}
 	what, hash, _ := consent(s).asked()

@@ -73,19 +73,19 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 // knowledge is read from an intent's journal without the rules of flow, so that it
 // can contradict them.
 type knowledge struct {
-	system       bool                      // the intent was proposed by pfl-forge, and not approved in advance
-	risky        bool                      // the plan needs an approval because of its risk
-	consent      *consent                  // of those who approved
-	declaredRisk forge.Risk                // the risk that the intent was submitted with
-	plan         string                    // the id of the present plan
-	declared     map[forge.IntentID]bool   // the dependencies that the intent was submitted with
-	depends      map[forge.IntentID]bool   // declared, and those that the last analysis found
-	done         map[forge.TaskID]bool     // the tasks that are merged, or need no change
-	claimed      map[forge.TaskID]string   // the commits of tasks that are said to be done already, to be reviewed
-	withdrawn    map[forge.Attempt]bool    // attempts whose results do not count any more
-	accounts     facts.Accounts            // those that refuse calls
-	once         facts.Once                // of changes whose verify commands were left to the merge
-	paused       bool                      // a person paused this intent
+	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
+	risky        bool                    // the plan needs an approval because of its risk
+	consent      *consent                // of those who approved
+	declaredRisk forge.Risk              // the risk that the intent was submitted with
+	plan         string                  // the id of the present plan
+	declared     map[forge.IntentID]bool // the dependencies that the intent was submitted with
+	depends      map[forge.IntentID]bool // declared, and those that the last analysis found
+	done         map[forge.TaskID]bool   // the tasks that are merged, or need no change
+	claimed      map[forge.TaskID]string // the commits of tasks that are said to be done already, to be reviewed
+	withdrawn    map[forge.Attempt]bool  // attempts whose results do not count any more
+	accounts     facts.Accounts          // those that refuse calls
+	once         facts.Once              // of changes whose verify commands were left to the merge
+	paused       bool                    // a person paused this intent
 	// pauses and resume are the highest numbers of the project's pauses and
 	// resumptions that reached the intent.
 	pauses, resume int

@@ -95,7 +95,7 @@ type cluster struct {
 
 // progress counts and records the actions of a run.
 type progress struct {
-	steps int
+	steps      int
 	bound      int // the largest number of actions after the faults stopped
 	looksTaken int // counts the looks that arrived
 	// firstViolation is the first one that checkDecision found; nil if there is

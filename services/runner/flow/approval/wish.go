@@ -15,9 +15,24 @@ import (
 // maxWords bounds the words of a wish for changes, in bytes: commands carry them.
 const maxWords = 16 << 10
 
-// Wished is the newest wish for changes that was heard, with the hash of what it was about. The first one of a hash wins.
+// Wished is the newest wish for changes that was heard, with the hash of what it was about.
+//
+// Who is to approve a plan, or changes, may ask for others instead. What becomes of that is up to packages plan and
+// task; here is who may, and which of several wishes counts:
+//
+//	it names another hash than what waits        refused: the person saw something else
+//	it is the first about what waits             what waits is made again with its words
+//	it is a later one about the same hash        refused, with the name of whose words count
+//	it is the same once more                     ignored
+//	it is an approval of the same hash           refused: it would be of what is not wanted any more
+//
+// A hash may come back, where an agent comes to the same plan or patch: then it waits anew, and another wish about it
+// is the first one.
 type Wished struct {
+	// Hash is that of the plan or the changes, or the commit of a change that its reviewers disagree about, as the
+	// person gave it.
 	Hash string
+	// Wish has the person and their words, without white space around them.
 	forge.Wish
 }
 
@@ -42,7 +57,8 @@ func (w *Wished) by() string {
 }
 
 // Check returns why a wish for changes is none of a person who may ask for them, by a version of the rules; nil if it is. Whoever may
-// approve may. Who asked for the intent is not barred from it: it lets nothing through.
+// approve may. Who asked for the intent is not barred from it: it lets nothing through. A mistake in a field comes before
+// the question who asked, and is a *forge.FieldError.
 func (w *Wished) Check(r *Rules, by rules.Version) error {
 	open := *r
 	open.NotRequester = false

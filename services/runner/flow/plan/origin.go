@@ -3,7 +3,8 @@ package plan
 import "github.com/pfl-forge/pfl-forge"
 
 // SameOrigin reports whether two submissions are the same event of the same
-// publisher.
+// publisher. A publisher that gives its events no ids is never taken to repeat
+// itself.
 func SameOrigin(a, b forge.Origin) bool {
 	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
 }

@@ -51,13 +51,15 @@ type State struct {
 	Asked Asked
 }
 
-// Asked says what people asked to be different.
+// Asked has the wishes of people who were to approve, and asked for something else.
 type Asked struct {
-	// Wish is the newest about a plan: whoever makes the next one is told. Nil if there is none.
+	// Wish is the newest about a plan: whoever makes the next one is told. It stays until the text of the request is
+	// another one, so that a retry, and an architect who takes over, know of it. Nil if there is none.
 	Wish *forge.Wish
 	// Wishes counts those about plans in this run.
 	Wishes int
-	// Last is the newest about anything that waited for approval.
+	// Last is the newest about anything that waited for approval, a plan or changes. Those who come later with the
+	// same hash are answered by it.
 	Last approval.Wished
 }
 

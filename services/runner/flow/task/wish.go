@@ -15,7 +15,16 @@ import (
 // a person's account would go on for ever.
 const MaxWishes = 10
 
-// Wished has the rules about people who ask for changes of a change that was made.
+// Wished has the rules about people who ask for changes of a change that was made. There is one rule for all of them,
+// the row ChangesWanted of the table, from three stages:
+//
+//	merging    at its pull request, where the forge says who may, see package pull
+//	protected  where it waits for an approval
+//	disputed   where a person is to decide between two reviewers
+//
+// It leads to implementing, in the session in which the change was made, and spends none of the times that a change may
+// be made again after a rejection. What is made is verified and reviewed like any other, and waits for a person again if
+// it has to.
 type Wished struct{ *Task }
 
 // again has the change made again, in the session in which it was made.
@@ -25,7 +34,8 @@ func (t Wished) again(x *Turn, feedback, detail string) {
 }
 
 // Take has a change that waits for a person made again with their words. No approval that was given before counts any
-// more, whichever patch comes of it.
+// more, whichever patch comes of it. The words stay with the task, so that its reviewer is told of them as well: the plan,
+// by which it would be rejected, does not have them.
 func (t Wished) Take(x *Turn, of *approval.Wished) {
 	t.Wishes++
 	t.Early++
@@ -40,7 +50,8 @@ func (t Wished) Take(x *Turn, of *approval.Wished) {
 	t.again(x, feedback, of.Line())
 }
 
-// Spends reports whether people have asked for changes of a task as often in this run as they may.
+// Spends reports whether people have asked for changes of a task as often in this run as they may. Then another wish is
+// refused where it waits for approval. At a pull request there is no one to be told, so the task fails there.
 func Spends(t *Task) bool { return t.Wishes >= MaxWishes }
 
 // Of returns the task of an id among some; all of them without an id.

@@ -15,20 +15,23 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 )
 
-// most bounds how often people ask in a world.
+// most bounds how often people ask in a world, so that it comes to rest although some would ask for ever. It is far above
+// what the rules allow of one plan or change in a run.
 const most = 60
 
-// People are those who ask for changes in one world. Nil ones are those of a world in which nobody does.
+// People are those who ask for changes in one world. Nil ones are of a world without any.
 type People struct {
 	rng *rand.Rand
 	// eager says that they ask as long as anything waits.
 	eager bool
 	asked int
-	// known has what the journal of each intent says.
+	// known is read from the journals of intents.
 	known map[forge.Key]*known
 }
 
-// known is read from an intent's journal.
+// known is read from an intent's journal, without the rules of flow: by what was decided on, and which commands and
+// requests to merge followed in the same record. Records of several events say of none of them what followed from it, so
+// less is expected of these.
 type known struct {
 	// plan is the hash that the newest record shows.
 	plan string
@@ -55,7 +58,7 @@ func (p *People) Protects(paths []string) []string {
 	return []string{"f0"}
 }
 
-// Ask returns what a person asks of an intent; nil if they leave it alone. While there are faults, they may ask for
+// Ask returns a person's event about an intent; nil if they leave it alone. While there are faults, they may ask for
 // something that cannot be.
 func (p *People) Ask(v *forge.View, faults bool) *forge.Event {
 	s := &v.Summary
@@ -97,7 +100,8 @@ func disputed(v *forge.View) string {
 	return ""
 }
 
-// Same reports whether an agent comes to the same patch as before, whatever a person wants.
+// Same reports whether an agent comes to the same patch as before, whatever a person wants. Then an approval of the former
+// one would fit the next one as well, if it was not forgotten.
 func (p *People) Same(wish *forge.Wish) bool { return p != nil && wish != nil && p.rng.IntN(3) == 0 }
 
 // Check returns an error if a decision about an intent takes a wish that is none, does not hand its words on, takes more of them than a run
@@ -147,7 +151,8 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 	return nil
 }
 
-// approved notes that a person approved something.
+// approved notes that a person approved something. Which hash that was of does not matter: what is counted here is that
+// enough people looked after the change was made again.
 func (k *known) approved(by string) {
 	for _, people := range k.tasks {
 		people[by] = true

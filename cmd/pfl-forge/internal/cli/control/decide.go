@@ -48,7 +48,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// RequestChangesCommand returns the command that has what waits for approval made again, with a person's words.
+// RequestChangesCommand returns the command by which a plan or a change that waits for approval is made again, with a person's words.
 func RequestChangesCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var format render.Format
@@ -74,7 +74,8 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// shown returns the Chooser of a wish for changes: of what waits now, unless the person says of what.
+// shown returns the Chooser of a wish for changes: of what waits now, unless the person says of what. Of a change that its
+// reviewers disagree about there is no hash in the summary but the plan's, which the rules refuse with the commit to name.
 func shown(said *pending.Said) Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		of := *said

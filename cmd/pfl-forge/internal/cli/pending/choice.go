@@ -91,7 +91,9 @@ var Approve = &Choice{
 	message: func(said Said) forge.Message { return &forge.Approve{Plan: said.Plan} },
 }
 
-// RequestChanges has exactly the plan, or the changes, that the person saw made again, with their words.
+// RequestChanges has exactly the plan, or the changes, that the person saw made again, with their words. It is not offered
+// of a text that waits before it is analyzed, of which nothing is made yet, nor where reviewers disagree: there the question
+// has to be read first, and the command takes the commit that it names.
 var RequestChanges = &Choice{
 	Key: 'w', Name: "want changes", Done: "is made again", GoesOn: true,
 	Help: "ask for changes of this plan, or this change: it is made again with your words, and waits again",
@@ -257,7 +259,7 @@ func retryNeeds(s *forge.Summary) Need {
 	}
 }
 
-// parseWish reads what has to be different, in words.
+// parseWish reads the words of a wish for changes.
 func parseWish(text string) (Said, error) {
 	if strings.TrimSpace(text) == "" {
 		return Said{}, errors.New("say in words what has to be different")
