@@ -19,9 +19,9 @@ var reviewPrompt = prompt.New("review.md", reviewText)
 // commands said, and the code. What the author says about it is left out.
 type reviewData struct {
 	inquiry
-
-	Request      forge.Intent
 	wanted
+
+	Request     forge.Intent
 	Title, Plan string // of the task
 	// Requirements are those that the review answers.
 	Requirements []criterion

@@ -290,8 +290,6 @@ func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided 
 			same = same && one.Plan == d.seen.Get("plan")
 		case "answer":
 			same = same && phrase.Mark(one.Question) == d.form.Get("question")
-		case "changes":
-			same = same && one.Plan == d.seen.Get("plan") && one.Reason == text
 		case "change":
 			same = same && strings.HasSuffix(now.Body, "\n\n"+text)
 		case "budget":

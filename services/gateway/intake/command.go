@@ -179,10 +179,20 @@ func command(line string) (Command, bool) {
 	}
 	word, words := cutWord(rest)
 	c := Command{Verb: Verb(strings.ToLower(word)), Text: words}
-	takes, known := verbs[c.Verb]
-	switch {
-	case !known:
+	if takes, known := verbs[c.Verb]; known {
+		c.read(takes)
+	} else {
 		c.Wrong = unknownVerb(word)
+	}
+	if c.Wrong != "" {
+		c = Command{Wrong: c.Wrong}
+	}
+	return c, true
+}
+
+// read takes the words of a known verb apart, or notes why they are none. takes shows what may follow the verb.
+func (c *Command) read(takes string) {
+	switch {
 	case c.Verb == Approve:
 		c.Hash, c.Text = strings.ToLower(strings.Trim(c.Text, "`")), ""
 		if !hexHash.MatchString(c.Hash) {
@@ -206,10 +216,6 @@ func command(line string) (Command, bool) {
 	case takes == "" && c.Text != "":
 		c.Wrong = fmt.Sprintf("nothing follows %s: %s", c.Verb, usage(c.Verb))
 	}
-	if c.Wrong != "" {
-		c = Command{Wrong: c.Wrong}
-	}
-	return c, true
 }
 
 // cutWord returns the first word of a line and all that follows it, without the white space around both.

@@ -84,10 +84,7 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	case *forge.Reflect:
 		e.Action = "reflected"
 	case *forge.Teach:
-		e.Action = "taught"
-		if m.Knowledge == nil {
-			e.Action = "forgot"
-		}
+		e.Action = map[bool]string{true: "forgot", false: "taught"}[m.Knowledge == nil]
 	case *forge.Result:
 		attempt(&e, m)
 	default:

@@ -29,11 +29,12 @@ const maxWords = 16 << 10
 // A hash may come back, where an agent comes to the same plan or patch: then it waits anew, and another wish about it
 // is the first one.
 type Wished struct {
+	// Wish has the person and their words, without white space around them.
+	forge.Wish
+
 	// Hash is that of the plan or the changes, or the commit of a change that its reviewers disagree about, as the
 	// person gave it.
 	Hash string
-	// Wish has the person and their words, without white space around them.
-	forge.Wish
 }
 
 // Again returns the answer to another wish, or, without words, to an approval, of what this one was about; no error if it is
