@@ -30,6 +30,7 @@ type Command struct {
 	BudgetUSD float64
 	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
+	Wish         *Wish // what a person wants to be different about the plan, or the task's change, that was made before; nil if none does
 	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if nothing does.
 	Stronger     *Stronger
 	ClosedAgents []string // whose accounts refuse calls: the worker calls none of them

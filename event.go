@@ -41,6 +41,21 @@ type Approve struct {
 	Plan string
 }
 
+// RequestChanges has a plan, or changes, that wait for a person made again. Approvals of them count for nothing any more.
+type RequestChanges struct {
+	// Hash is that of the plan or of the changes, as Approve has it. Of a change that its reviewers disagree about it is the commit, or at least 12
+	// digits of it. Another one than the present, or none, is refused.
+	Hash  string
+	Words string // what has to be different: the next attempt is told. Not empty
+	Task  TaskID // the one whose change is made again; empty: all that Hash names
+}
+
+// Wish says what a person wants to be different about what was made before.
+type Wish struct {
+	Person string // who said so
+	Words  string // theirs
+}
+
 // Reject ends an intent that waits for a person.
 type Reject struct {
 	Reason string // shown with the intent

@@ -11,6 +11,7 @@ func (*Submit) isMessage()           {}
 func (*Edit) isMessage()             {}
 func (*Approve) isMessage()          {}
 func (*Reject) isMessage()           {}
+func (*RequestChanges) isMessage()   {}
 func (*Answer) isMessage()           {}
 func (*Retry) isMessage()            {}
 func (*Cancel) isMessage()           {}

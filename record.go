@@ -49,12 +49,9 @@ func (e *Effects) Empty() bool {
 // Timer sends a TimerFired event to its state machine at a point in time. Setting
 // a timer again under the same key replaces it.
 type Timer struct {
-	// To is the state machine that set it.
-	To Key
-	// Key names the timer within the machine.
-	Key string
-	// At is when it fires, in UTC.
-	At time.Time
+	To  Key       // the state machine that set it
+	Key string    // names the timer within the machine
+	At  time.Time // when it fires, in UTC
 }
 
 // Waiting says what an intent waits for a person to do.
@@ -188,22 +185,14 @@ func (s *Summary) Wants(a Attempt) bool {
 
 // TaskSummary is a task as lists show it.
 type TaskSummary struct {
-	// ID names the task.
-	ID TaskID
-	// Title is its title.
-	Title string
-	// Status is how far it is.
-	Status TaskStatus
-	// Step is under way; empty if none is.
-	Step Step
-	// Attempt is the number of that step's attempt.
-	Attempt int
-	// Detail says, for a person, why the task failed or waits.
-	Detail string
-	// Paused says that a person paused the task.
-	Paused bool
-	// Overlaps are tasks under way whose changes do not merge with this one's.
-	Overlaps []Overlap
+	ID       TaskID     // names the task
+	Title    string     // its title
+	Status   TaskStatus // how far it is
+	Step     Step       // the one under way; empty if none is
+	Attempt  int        // the number of that step's attempt
+	Detail   string     // says, for a person, why the task failed or waits
+	Paused   bool       // a person paused the task
+	Overlaps []Overlap  // tasks under way whose changes do not merge with this one's
 }
 
 // View is an intent with everything that is known of it, for files and people.
@@ -270,20 +259,12 @@ const (
 
 // Progress is a live, unstored message from a running attempt.
 type Progress struct {
-	// To is the intent.
-	To Key
-	// Attempt is the running attempt.
-	Attempt Attempt
-	// Replica is the worker that runs it.
-	Replica ReplicaID
-	// Kind says what Text is.
-	Kind ProgressKind
-	// Text is one piece of text, safe to print.
-	Text string
-	// Agent is the back end.
-	Agent string
-	// Usage is the attempt's consumption so far; zero if it is not known.
-	Usage Usage
-	// At is when it happened, in UTC.
-	At time.Time
+	To      Key          // the intent
+	Attempt Attempt      // the running attempt
+	Replica ReplicaID    // the worker that runs it
+	Kind    ProgressKind // of Text
+	Text    string       // one piece of text, safe to print
+	Agent   string       // the back end
+	Usage   Usage        // the attempt's consumption so far; zero if it is not known
+	At      time.Time    // when it happened, in UTC
 }

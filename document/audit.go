@@ -80,7 +80,7 @@ type AuditFinding struct {
 
 // AuditActions lists the actions, in the order of their names.
 var AuditActions = []string{
-	"answered", "approved", "asked", "cancelled", "edited", "forgot", "merged",
+	"answered", "approved", "asked", "cancelled", "changes_requested", "edited", "forgot", "merged",
 	"paused", "ran", "reflected", "rejected", "resumed", "retried", "started", "taught",
 }
 
@@ -90,7 +90,7 @@ var AuditActions = []string{
 
 // Audited says who did what. Fields that an action has nothing to say about are left out.
 type Audited struct {
-	// Action is asked, edited, approved, rejected, answered, retried, cancelled, paused, resumed, reflected,
+	// Action is asked, edited, approved, changes_requested, rejected, answered, retried, cancelled, paused, resumed, reflected,
 	// started, ran or merged.
 	Action string `json:"action"`
 	// Project is the one that it is about.
@@ -101,7 +101,7 @@ type Audited struct {
 	Task forge.TaskID `json:"task,omitempty"`
 	// Author is whoever is behind it.
 	Author AuditAuthor `json:"author"`
-	// Plan is the hash of the plan, or of the patch, that was approved.
+	// Plan is the hash of the plan, or of the patch, that was approved, or of which changes were asked for.
 	Plan string `json:"plan,omitempty"`
 	// Title is that of an intent that was asked for.
 	Title string `json:"title,omitempty"`

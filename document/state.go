@@ -167,6 +167,8 @@ type Cause struct {
 	// By is the person or system who asked for it, and Via the gateway that they came through; empty if none did.
 	By  string `json:"by,omitempty"`
 	Via string `json:"via,omitempty"`
+	// Words are those of a person who asks for changes of what waited for their approval.
+	Words string `json:"words,omitempty"`
 	// Questions are those that are asked, of an intent that waits for answers.
 	Questions []Clarification `json:"questions,omitempty"`
 	// Review is the one that asks for changes.

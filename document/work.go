@@ -223,7 +223,7 @@ type Adjustment struct {
 
 // Decided is a wish of a person or system that was granted.
 type Decided struct {
-	// What is submit, edit, approve, reject, answer, retry, cancel, pause or resume.
+	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`
@@ -231,12 +231,12 @@ type Decided struct {
 	Via string    `json:"via,omitempty" yaml:"via,omitempty"`
 	At  time.Time `json:"at"            yaml:"at"`
 
-	// Plan is the hash that an approval names.
+	// Plan is the hash that an approval, or a wish for changes, names.
 	Plan     string       `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Task     forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
 	Question string       `json:"question,omitempty" yaml:"question,omitempty"`
 	Answer   string       `json:"answer,omitempty"   yaml:"answer,omitempty"`
-	// Reason is also the instructions of a retry.
+	// Reason is also the instructions of a retry, and the words of a wish for changes.
 	Reason string  `json:"reason,omitempty"     yaml:"reason,omitempty"`
 	Budget float64 `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
 	// Fields are those that an edit changed.

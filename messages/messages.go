@@ -50,6 +50,7 @@ func All() []Spec {
 		{&forge.Submit{}, PartyPerson, PartyIntent, "submit", "the intent's id and origin", "asks for an intent"},
 		{&forge.Edit{}, PartyPerson, PartyIntent, "edit", "Event.ID", "changes fields of an intent that has not begun"},
 		{&forge.Approve{}, PartyPerson, PartyIntent, "approve", "Event.ID", "lets an intent that waits for approval continue"},
+		{&forge.RequestChanges{}, PartyPerson, PartyIntent, "request_changes", "Event.ID", "has a plan or a change that waits for approval made again"},
 		{&forge.Reject{}, PartyPerson, PartyIntent, "reject", "Event.ID", "ends an intent that waits for a person"},
 		{&forge.Answer{}, PartyPerson, PartyIntent, "answer", "Event.ID", "answers a question"},
 		{&forge.Retry{}, PartyPerson, PartyIntent, "retry", "Event.ID", "runs what failed or waits again"},

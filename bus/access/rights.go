@@ -209,7 +209,7 @@ func auth() []Right {
 
 // throughGateway lists the verbs that a gateway may hand on for people. It is spelled out,
 // so that a verb that comes later is not taken in.
-var throughGateway = []string{"submit", "edit", "approve", "reject", "answer", "retry", "cancel", "pause", "resume"}
+var throughGateway = []string{"submit", "edit", "approve", "request_changes", "reject", "answer", "retry", "cancel", "pause", "resume"}
 
 // gateway returns the rights of the service that speaks HTTP to the outside, besides its
 // inbox. It asks for nothing in its own name, and each of its subjects says that it came

@@ -54,6 +54,9 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	for i := range f.faults {
 		f.faults[i].name(before, now)
 	}
+	if f.wished { // it is over that it waits for approval, and nobody has approved it
+		list = slices.DeleteFunc(list, func(c change) bool { return c.what == Approved })
+	}
 	for i := range list {
 		f.explain(&list[i], now)
 	}
@@ -68,8 +71,9 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 type facts struct {
 	// faults are changes of their own.
 	faults []change
-	// by is the person or system who asked for something.
+	// by is the person or system who asked for something, wished says that it was for changes of what waited.
 	by        document.Cause
+	wished    bool
 	questions []forge.Clarification
 	// commits are those on the base branch, by task.
 	commits map[forge.TaskID]string
@@ -89,11 +93,39 @@ func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
 		f.questions = append(f.questions, asked(m)...)
 	case *forge.MergeEnded:
 		f.merged(ev, m)
+	case *forge.RequestChanges:
+		f.by = document.Cause{By: document.Cut(ev.Actor), Via: through(ev)}
+		c := change{what: ChangesRequested, cause: f.by}
+		c.cause.Words = m.Words
+		if id := madeAgain(m, before, now); id != "" {
+			c.task = &document.TaskState{ID: id}
+		}
+		f.faults, f.wished = append(f.faults, c), true
 	default:
 		if ev.Anchor == "" && ev.Actor != "" {
 			f.by = document.Cause{By: document.Cut(ev.Actor), Via: through(ev)}
 		}
 	}
+}
+
+// madeAgain returns the task whose change is made again because a person asked for that; empty if it is the plan, or several are.
+// Where the wish names no task, it is the one that is under way since, and was not before. A wish whose command is held, as
+// by a pause, is told without a task.
+func madeAgain(m *forge.RequestChanges, before, now *forge.Summary) forge.TaskID {
+	if m.Task != "" {
+		return m.Task
+	}
+	var found []forge.TaskID
+	for _, t := range now.Tasks {
+		i := slices.IndexFunc(before.Tasks, func(b forge.TaskSummary) bool { return b.ID == t.ID })
+		if makes := t.Step == forge.StepImplement || t.Step == forge.StepExecute; makes && i >= 0 && before.Tasks[i].Step != t.Step {
+			found = append(found, t.ID)
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
 }
 
 // merged takes the facts of a merge: the commit, or the command that failed on the moved base branch.
@@ -183,6 +215,9 @@ func fault(what Kind, task forge.TaskID, cause document.Cause) change {
 
 // name fills in the title and the status of the task, as the summary has them now, or had them before.
 func (c *change) name(before, now *forge.Summary) {
+	if c.task == nil {
+		return // it is about the plan, or about several
+	}
 	for _, s := range []*forge.Summary{before, now} {
 		for _, t := range s.Tasks {
 			if t.ID == c.task.ID {

@@ -101,3 +101,45 @@ func TestWhoIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestAskingForChangesIsTold: a person who asks for changes has not approved, and their words are told with what they are about: the plan,
+// one task, or several.
+func TestAskingForChangesIsTold(t *testing.T) {
+	waiting := func(tasks ...forge.TaskSummary) *forge.Summary {
+		return &forge.Summary{
+			Status: forge.StatusExecuting, Waiting: forge.WaitingApproval, Plan: "h", RunSummary: forge.RunSummary{Run: 1, TaskCount: len(tasks), Tasks: tasks},
+		}
+	}
+	one, two := forge.TaskSummary{ID: "a-001", Title: "one"}, forge.TaskSummary{ID: "a-002", Title: "two"}
+	again := func(task forge.TaskSummary) forge.TaskSummary { task.Step = forge.StepImplement; return task }
+	for _, c := range []struct {
+		about       string
+		before, now *forge.Summary
+		task        forge.TaskID
+		want        string
+	}{
+		{
+			"a plan", &forge.Summary{Status: forge.StatusProposed, Waiting: forge.WaitingApproval, Plan: "h"}, &forge.Summary{Status: forge.StatusProposed},
+			"", "changes-requested - ada gateway shorter",
+		},
+		{"a change", waiting(one), at(forge.StepImplement), "", "changes-requested a-001 one ada gateway shorter"},
+		{"one of two", waiting(one, two), waiting(again(one), two), "a-001", "changes-requested a-001 one ada gateway shorter"},
+		{"two", waiting(one, two), waiting(again(one), again(two)), "", "changes-requested - ada gateway shorter"},
+	} {
+		if c.now.Waiting != "" && c.task == "" {
+			c.now.Waiting = ""
+		}
+		ev := forge.Event{Actor: "ada", Via: "gateway", Account: "token ada", Message: &forge.RequestChanges{Hash: "h", Words: "shorter", Task: c.task}}
+		var got []string
+		for _, told := range withFacts(changes(c.before, c.now), c.before, c.now, []forge.Event{ev}) {
+			about := "-"
+			if told.task != nil {
+				about = string(told.task.ID) + " " + told.task.Title
+			}
+			got = append(got, fmt.Sprint(told.what, " ", about, " ", told.cause.By, " ", told.cause.Via, " ", told.cause.Words))
+		}
+		if list := strings.Join(got, "; "); list != c.want {
+			t.Errorf("%s: %q, want %q", c.about, list, c.want)
+		}
+	}
+}

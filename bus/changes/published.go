@@ -37,7 +37,8 @@ const (
 	// see data.goal.
 	Iterated Kind = "iterated"
 	// ChangesRequested: a review rejected the change of data.task, see data.review;
-	// it is made again, or a person is asked.
+	// it is made again, or a person is asked. Or a person asks for changes, see data.words:
+	// of data.task, or, where there is none, of the plan or of several.
 	ChangesRequested Kind = "changes-requested"
 	// ChecksFailed: a verify command failed on the change of data.task, see
 	// data.verify.

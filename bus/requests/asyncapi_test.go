@@ -216,7 +216,7 @@ var wishes = map[string]reflect.Type{
 	"edit": reflect.TypeFor[forge.Edit](), "approve": reflect.TypeFor[forge.Approve](), "reject": reflect.TypeFor[forge.Reject](),
 	"answer": reflect.TypeFor[forge.Answer](), "retry": reflect.TypeFor[forge.Retry](), "cancel": reflect.TypeFor[forge.Cancel](),
 	"pause": reflect.TypeFor[forge.Pause](), "resume": reflect.TypeFor[forge.Resume](), "reflect": reflect.TypeFor[forge.Reflect](),
-	"teach": reflect.TypeFor[forge.Teach](),
+	"teach": reflect.TypeFor[forge.Teach](), "request_changes": reflect.TypeFor[forge.RequestChanges](),
 }
 
 // What a person's messages are described as is what is read.

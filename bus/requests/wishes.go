@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
@@ -32,6 +33,16 @@ var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
 		o.Text("plan", &m.Plan)
 		o.Only("plan")
 		needs(o, "plan", m.Plan, "the hash that the intent has as plan")
+		return m
+	},
+	"request_changes": func(o *jsonobject.Object) forge.Message {
+		m := &forge.RequestChanges{}
+		o.Text("hash", &m.Hash)
+		o.Text("words", &m.Words)
+		readTask(o, &m.Task)
+		o.Only("hash", "words", "task")
+		needs(o, "hash", m.Hash, "the one that the intent has as plan")
+		needs(o, "words", strings.TrimSpace(m.Words), "what has to be different")
 		return m
 	},
 	"reject": func(o *jsonobject.Object) forge.Message {

@@ -10,7 +10,8 @@
 //	3  an intent that was blocked by one that had not been submitted yet goes on when that one is done; the tasks of another plan go on
 //	   with the numbers of those before; what a forge refuses
 //	   until a person mends it fails no change, and of a pull request that waits for a day one is told
-//	4  the retry of a task whose change could not be verified or reviewed goes on with that change
+//	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
+//	   changes of what waits for approval
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -90,6 +91,11 @@ var (
 		Name: "StandingChange", Since: 4,
 		Why: "the retry of a task whose review could not be made had its change made again, found nothing to commit, and failed for that",
 	}
+	// RequestedChanges is asked for where a person asks for changes: the message came with this version, and no runner of one before reads it.
+	RequestedChanges = Change{
+		Name: "RequestedChanges", Since: 4,
+		Why: "who was to approve a plan or a change could not ask for another one",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -99,7 +105,7 @@ var (
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange}
+	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges}
 }
 
 // Has reports whether the rules of a version have a change.

@@ -115,6 +115,14 @@ func TestPrompts(t *testing.T) {
 		golden(t, string(step)+"-short", short, project(), false)
 		golden(t, string(step)+"-interrupted", short, project(), true)
 	}
+	// A person who read the plan, or what a goal was made of, wants another one.
+	for _, step := range []forge.Step{forge.StepAnalyze, forge.StepIntake} {
+		wished := hostile(step)
+		wished.Wish = &forge.Wish{Person: "ada" + injection, Words: "In one task.\n" + injection}
+		golden(t, string(step)+"-wished", wished, checks, true)
+		wished.Wish.Person = ""
+		golden(t, string(step)+"-wished-lost", wished, checks, false)
+	}
 }
 
 // A project with a long history has prompts of bounded size.

@@ -65,8 +65,7 @@ type promptData struct {
 	Commits     string
 	Answers     []forge.Clarification
 	Interrupted git.OID
-	// Knowledge has the findings of earlier runs, a line for each piece.
-	Knowledge string
+	Knowledge   string // has the findings of earlier runs, a line for each piece
 	// Landed are the changes that were merged near the task's files since its analysis.
 	Landed []landed
 
@@ -149,6 +148,9 @@ func newPromptData(cmd *forge.Command, b promptInput) promptData {
 			Again: again && in.Fresh && cmd.Task.Head != cmd.Task.Base,
 		},
 		Why: strings.TrimSpace(strings.TrimPrefix(in.Feedback, cmd.Instructions)), // what a person said is shown as that
+	}
+	if cmd.Wish != nil { // so are the words of one who asks for changes
+		t.Why = strings.TrimSpace(strings.TrimPrefix(t.Why, strings.TrimSpace(cmd.Wish.Words)))
 	}
 	t.Elsewhere, t.More = overlaps(in.Overlaps)
 	t.Knowledge = agent.KnowledgeLines(in.Knowledge)

@@ -63,6 +63,15 @@ func answered() *forge.Command {
 	return c
 }
 
+// wished is the command after a person asked for changes of what waited for their approval.
+func wished() *forge.Command {
+	c := task(2)
+	c.Task.Base, c.Task.Head = "b1", "h1"
+	c.Wish = &forge.Wish{Person: "ada" + injection, Words: "Keep the old name.\n" + injection}
+	c.Input = &forge.ImplementInput{Feedback: c.Wish.Words}
+	return c
+}
+
 // Each way in which an attempt can begin.
 func TestPrompts(t *testing.T) {
 	checks := []string{"make test", "go vet ./...\ngolangci-lint run"}
@@ -124,6 +133,13 @@ func TestPrompts(t *testing.T) {
 		"verify-after-review": {
 			with(rejected(), func(c *forge.Command) { c.Task.Head, input(c).Feedback = "h3", "\"make test\" failed:\nFAIL" }),
 			promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks},
+		},
+		"wished": {wished(), promptInput{opening: sessions.Resumed, commits: commitsSoFar, checks: checks}},
+		"wished-disputed-lost": {
+			with(wished(), func(c *forge.Command) {
+				input(c).Feedback += "\n\nthe second reviewer rejects what the first approves: " + injection
+			}),
+			promptInput{opening: sessions.Lost, commits: commitsSoFar, checks: checks},
 		},
 		"empty":  {failed("Nothing was committed: the attempt left the branch as it was."), promptInput{opening: sessions.Resumed}},
 		"unsafe": {failed("unsafe work: \"link\" leads out of the repository"), promptInput{opening: sessions.Resumed}},

@@ -25,6 +25,7 @@ func hostile(in forge.Input) *forge.Command {
 			},
 		},
 		Instructions: "Be quick." + injection,
+		Wish:         &forge.Wish{Person: "ada" + injection, Words: "In one skill.\n" + injection},
 		Input:        in,
 	}
 }

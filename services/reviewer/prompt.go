@@ -19,10 +19,10 @@ var reviewPrompt = prompt.New("review.md", reviewText)
 // commands said, and the code. What the author says about it is left out.
 type reviewData struct {
 	inquiry
+	wanted
 
-	Request      forge.Intent
-	Instructions string
-	Title, Plan  string // of the task
+	Request     forge.Intent
+	Title, Plan string // of the task
 	// Requirements are those that the review answers.
 	Requirements []criterion
 	Verify       *forge.VerifyReport
@@ -50,11 +50,19 @@ type reviewData struct {
 	Unshown []string
 }
 
+// wanted has the words of people about this run, besides the request.
+type wanted struct {
+	// Instructions were given with a retry.
+	Instructions string
+	// Wish is a person's, about an earlier state of the change; nil if there is none.
+	Wish *forge.Wish
+}
+
 // newReviewData returns the data that a command contains.
 func newReviewData(cmd *forge.Command, checks []string) *reviewData {
 	in := cmd.Review()
 	c := &reviewData{
-		Request: cmd.Intent, Instructions: cmd.Instructions, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
+		Request: cmd.Intent, wanted: wanted{cmd.Instructions, cmd.Wish}, Title: cmd.Task.Title, Plan: cmd.Task.Plan,
 		Verify: in.Verify, Unchanged: in.Unchanged, Unverified: in.Unverified, Checks: strings.Join(checks, "\n"), Earlier: in.Reviews,
 	}
 	for i, text := range cmd.Task.Required() {

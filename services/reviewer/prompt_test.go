@@ -36,6 +36,7 @@ func command() *forge.Command {
 			Clarifications: []forge.Clarification{{Question: "Which form?", Answer: &yes}, {Question: "Not answered"}},
 		},
 		Instructions: "Keep the old messages.",
+		Wish:         &forge.Wish{Person: "ada" + injection, Words: "Say it in one sentence.\n" + injection},
 		Task: forge.Task{
 			Title: "The form", Plan: "Mend it.\nTest it.", Aims: forge.Aims{Requirements: []string{"An empty password says why.", "A test shows it." + injection}},
 		},
@@ -108,15 +109,15 @@ func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
 	prompttest.Golden(t, "unverified", rendered(t, c))
 }
 
-// Whatever a command carries, a reviewer reads the request, the plan and what was
-// answered, and nothing that the author of the change could have written.
+// Whatever a command carries, a reviewer reads the request, the plan, what was
+// answered and what a person wants to be different, and nothing that the author of the change could have written.
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	cmd := &forge.Command{BudgetUSD: 5, Input: &forge.ReviewInput{}}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
 	text := rendered(t, newReviewData(cmd, nil))
 	allowed := []string{
 		"Command.Intent.Settings.Title.", "Command.Intent.Settings.Body.", "Command.Intent.Clarifications.Question.", "Command.Intent.Clarifications.Answer.",
-		"Command.Instructions.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Aims.Requirements.",
+		"Command.Instructions.", "Command.Wish.Person.", "Command.Wish.Words.", "Command.Task.Title.", "Command.Task.Plan.", "Command.Task.Aims.Requirements.",
 		"Command.Input.Verify.Command.", "Command.Input.Verify.Output.",
 		"Command.Input.Reviews.Issues.", "Command.Input.Reviews.Suggestions.", "Command.Input.Reviews.Verdict.", "Command.Inpu", // the head, shortened
 	}

@@ -39,6 +39,7 @@ type Command struct {
 	xxx_hidden_Stronger      *Stronger              `protobuf:"bytes,20,opt,name=stronger"`
 	xxx_hidden_ClosedAgents  []string               `protobuf:"bytes,21,rep,name=closed_agents,json=closedAgents"`
 	xxx_hidden_Accounts      int32                  `protobuf:"varint,22,opt,name=accounts"`
+	xxx_hidden_Wish          *Wish                  `protobuf:"bytes,25,opt,name=wish"`
 	xxx_hidden_Input         isCommand_Input        `protobuf_oneof:"input"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
@@ -171,6 +172,13 @@ func (x *Command) GetAccounts() int32 {
 	return 0
 }
 
+func (x *Command) GetWish() *Wish {
+	if x != nil {
+		return x.xxx_hidden_Wish
+	}
+	return nil
+}
+
 func (x *Command) GetAnalyze() *AnalyzeInput {
 	if x != nil {
 		if x, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
@@ -280,7 +288,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -293,12 +301,12 @@ func (x *Command) SetTask(v *Task) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 15)
 }
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 15)
 }
 
 func (x *Command) SetLimitedAgents(v []string) {
@@ -307,12 +315,12 @@ func (x *Command) SetLimitedAgents(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 15)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
 }
 
 func (x *Command) SetStronger(v *Stronger) {
@@ -325,7 +333,11 @@ func (x *Command) SetClosedAgents(v []string) {
 
 func (x *Command) SetAccounts(v int32) {
 	x.xxx_hidden_Accounts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 14)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 15)
+}
+
+func (x *Command) SetWish(v *Wish) {
+	x.xxx_hidden_Wish = v
 }
 
 func (x *Command) SetAnalyze(v *AnalyzeInput) {
@@ -493,6 +505,13 @@ func (x *Command) HasAccounts() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
 }
 
+func (x *Command) HasWish() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Wish != nil
+}
+
 func (x *Command) HasInput() bool {
 	if x == nil {
 		return false
@@ -636,6 +655,10 @@ func (x *Command) ClearStronger() {
 func (x *Command) ClearAccounts() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
 	x.xxx_hidden_Accounts = 0
+}
+
+func (x *Command) ClearWish() {
+	x.xxx_hidden_Wish = nil
 }
 
 func (x *Command) ClearInput() {
@@ -794,6 +817,9 @@ type Command_builder struct {
 	// accounts is the number of the AccountsChanged that is known by now. With a
 	// higher one than before, an account that refused calls is tried again.
 	Accounts *int32
+	// wish is what a person wants to be different about the plan, or the task's
+	// change, that was made before. Unset if none does.
+	Wish *Wish
 	// What the step works on besides the intent and the task.
 
 	// Fields of oneof xxx_hidden_Input:
@@ -829,34 +855,35 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 15)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 15)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	x.xxx_hidden_LimitedAgents = b.LimitedAgents
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 15)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Stronger = b.Stronger
 	x.xxx_hidden_ClosedAgents = b.ClosedAgents
 	if b.Accounts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 14)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 15)
 		x.xxx_hidden_Accounts = *b.Accounts
 	}
+	x.xxx_hidden_Wish = b.Wish
 	if b.Analyze != nil {
 		x.xxx_hidden_Input = &command_Analyze{b.Analyze}
 	}
@@ -984,6 +1011,120 @@ func (*command_Probe) isCommand_Input() {}
 
 func (*command_Pull) isCommand_Input() {}
 
+// Wish says what a person wants to be different about what was made before.
+type Wish struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Person      *string                `protobuf:"bytes,1,opt,name=person"`
+	xxx_hidden_Words       *string                `protobuf:"bytes,2,opt,name=words"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Wish) Reset() {
+	*x = Wish{}
+	mi := &file_forge_v1_command_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wish) ProtoMessage() {}
+
+func (x *Wish) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_command_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Wish) GetPerson() string {
+	if x != nil {
+		if x.xxx_hidden_Person != nil {
+			return *x.xxx_hidden_Person
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Wish) GetWords() string {
+	if x != nil {
+		if x.xxx_hidden_Words != nil {
+			return *x.xxx_hidden_Words
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Wish) SetPerson(v string) {
+	x.xxx_hidden_Person = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+}
+
+func (x *Wish) SetWords(v string) {
+	x.xxx_hidden_Words = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+}
+
+func (x *Wish) HasPerson() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Wish) HasWords() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Wish) ClearPerson() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Person = nil
+}
+
+func (x *Wish) ClearWords() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Words = nil
+}
+
+type Wish_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// person is the one who said so.
+	Person *string
+	// words are theirs.
+	Words *string
+}
+
+func (b0 Wish_builder) Build() *Wish {
+	m0 := &Wish{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Person != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		x.xxx_hidden_Person = b.Person
+	}
+	if b.Words != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		x.xxx_hidden_Words = b.Words
+	}
+	return m0
+}
+
 // AnalyzeInput is the input of analyze, architect and intake.
 type AnalyzeInput struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
@@ -999,7 +1140,7 @@ type AnalyzeInput struct {
 
 func (x *AnalyzeInput) Reset() {
 	*x = AnalyzeInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[1]
+	mi := &file_forge_v1_command_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1152,7 @@ func (x *AnalyzeInput) String() string {
 func (*AnalyzeInput) ProtoMessage() {}
 
 func (x *AnalyzeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[1]
+	mi := &file_forge_v1_command_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1284,7 @@ type ObserveInput struct {
 
 func (x *ObserveInput) Reset() {
 	*x = ObserveInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[2]
+	mi := &file_forge_v1_command_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1296,7 @@ func (x *ObserveInput) String() string {
 func (*ObserveInput) ProtoMessage() {}
 
 func (x *ObserveInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[2]
+	mi := &file_forge_v1_command_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1221,7 +1362,7 @@ type AbstractInput struct {
 
 func (x *AbstractInput) Reset() {
 	*x = AbstractInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[3]
+	mi := &file_forge_v1_command_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1374,7 @@ func (x *AbstractInput) String() string {
 func (*AbstractInput) ProtoMessage() {}
 
 func (x *AbstractInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[3]
+	mi := &file_forge_v1_command_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1292,7 +1433,7 @@ type ImplementInput struct {
 
 func (x *ImplementInput) Reset() {
 	*x = ImplementInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[4]
+	mi := &file_forge_v1_command_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1445,7 @@ func (x *ImplementInput) String() string {
 func (*ImplementInput) ProtoMessage() {}
 
 func (x *ImplementInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[4]
+	mi := &file_forge_v1_command_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1718,7 @@ type RebaseInput struct {
 
 func (x *RebaseInput) Reset() {
 	*x = RebaseInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[5]
+	mi := &file_forge_v1_command_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1730,7 @@ func (x *RebaseInput) String() string {
 func (*RebaseInput) ProtoMessage() {}
 
 func (x *RebaseInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[5]
+	mi := &file_forge_v1_command_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +1901,7 @@ type ReviewInput struct {
 
 func (x *ReviewInput) Reset() {
 	*x = ReviewInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[6]
+	mi := &file_forge_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1913,7 @@ func (x *ReviewInput) String() string {
 func (*ReviewInput) ProtoMessage() {}
 
 func (x *ReviewInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[6]
+	mi := &file_forge_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2147,7 @@ type IterationInput struct {
 
 func (x *IterationInput) Reset() {
 	*x = IterationInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[7]
+	mi := &file_forge_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2018,7 +2159,7 @@ func (x *IterationInput) String() string {
 func (*IterationInput) ProtoMessage() {}
 
 func (x *IterationInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[7]
+	mi := &file_forge_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2110,7 +2251,7 @@ type MergeInput struct {
 
 func (x *MergeInput) Reset() {
 	*x = MergeInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[8]
+	mi := &file_forge_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2263,7 @@ func (x *MergeInput) String() string {
 func (*MergeInput) ProtoMessage() {}
 
 func (x *MergeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[8]
+	mi := &file_forge_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2482,7 @@ type ProbeInput struct {
 
 func (x *ProbeInput) Reset() {
 	*x = ProbeInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2494,7 @@ func (x *ProbeInput) String() string {
 func (*ProbeInput) ProtoMessage() {}
 
 func (x *ProbeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2414,7 +2555,7 @@ type ReflectInput struct {
 
 func (x *ReflectInput) Reset() {
 	*x = ReflectInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[10]
+	mi := &file_forge_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2426,7 +2567,7 @@ func (x *ReflectInput) String() string {
 func (*ReflectInput) ProtoMessage() {}
 
 func (x *ReflectInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[10]
+	mi := &file_forge_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2669,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\x83\b\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\xa7\b\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2544,7 +2685,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	" \x01(\tR\finstructions\x12.\n" +
 	"\bstronger\x18\x14 \x01(\v2\x12.forge.v1.StrongerR\bstronger\x12#\n" +
 	"\rclosed_agents\x18\x15 \x03(\tR\fclosedAgents\x12\x1a\n" +
-	"\baccounts\x18\x16 \x01(\x05R\baccounts\x122\n" +
+	"\baccounts\x18\x16 \x01(\x05R\baccounts\x12\"\n" +
+	"\x04wish\x18\x19 \x01(\v2\x0e.forge.v1.WishR\x04wish\x122\n" +
 	"\aanalyze\x18\v \x01(\v2\x16.forge.v1.AnalyzeInputH\x00R\aanalyze\x122\n" +
 	"\aobserve\x18\f \x01(\v2\x16.forge.v1.ObserveInputH\x00R\aobserve\x125\n" +
 	"\babstract\x18\r \x01(\v2\x17.forge.v1.AbstractInputH\x00R\babstract\x128\n" +
@@ -2556,7 +2698,10 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\areflect\x18\x13 \x01(\v2\x16.forge.v1.ReflectInputH\x00R\areflect\x12,\n" +
 	"\x05probe\x18\x17 \x01(\v2\x14.forge.v1.ProbeInputH\x00R\x05probe\x12)\n" +
 	"\x04pull\x18\x18 \x01(\v2\x13.forge.v1.PullInputH\x00R\x04pullB\a\n" +
-	"\x05input\"\xbb\x01\n" +
+	"\x05input\"4\n" +
+	"\x04Wish\x12\x16\n" +
+	"\x06person\x18\x01 \x01(\tR\x06person\x12\x14\n" +
+	"\x05words\x18\x02 \x01(\tR\x05words\"\xbb\x01\n" +
 	"\fAnalyzeInput\x12\x1f\n" +
 	"\vpolicy_only\x18\x01 \x01(\bR\n" +
 	"policyOnly\x12%\n" +
@@ -2616,92 +2761,94 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\fobservations\x18\x03 \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12.\n" +
 	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_forge_v1_command_proto_goTypes = []any{
 	(*Command)(nil),             // 0: forge.v1.Command
-	(*AnalyzeInput)(nil),        // 1: forge.v1.AnalyzeInput
-	(*ObserveInput)(nil),        // 2: forge.v1.ObserveInput
-	(*AbstractInput)(nil),       // 3: forge.v1.AbstractInput
-	(*ImplementInput)(nil),      // 4: forge.v1.ImplementInput
-	(*RebaseInput)(nil),         // 5: forge.v1.RebaseInput
-	(*ReviewInput)(nil),         // 6: forge.v1.ReviewInput
-	(*IterationInput)(nil),      // 7: forge.v1.IterationInput
-	(*MergeInput)(nil),          // 8: forge.v1.MergeInput
-	(*ProbeInput)(nil),          // 9: forge.v1.ProbeInput
-	(*ReflectInput)(nil),        // 10: forge.v1.ReflectInput
-	(*Key)(nil),                 // 11: forge.v1.Key
-	(*Attempt)(nil),             // 12: forge.v1.Attempt
-	(*Intent)(nil),              // 13: forge.v1.Intent
-	(*Task)(nil),                // 14: forge.v1.Task
-	(*Stronger)(nil),            // 15: forge.v1.Stronger
-	(*PullInput)(nil),           // 16: forge.v1.PullInput
-	(*PastRun)(nil),             // 17: forge.v1.PastRun
-	(*Knowledge)(nil),           // 18: forge.v1.Knowledge
-	(*Observation)(nil),         // 19: forge.v1.Observation
-	(*Pattern)(nil),             // 20: forge.v1.Pattern
-	(*Review)(nil),              // 21: forge.v1.Review
-	(*Overlap)(nil),             // 22: forge.v1.Overlap
-	(*GoalContext)(nil),         // 23: forge.v1.GoalContext
-	(*CheckRun)(nil),            // 24: forge.v1.CheckRun
-	(*VerifyReport)(nil),        // 25: forge.v1.VerifyReport
-	(*Reviewer)(nil),            // 26: forge.v1.Reviewer
-	(*QueueMerge)(nil),          // 27: forge.v1.QueueMerge
-	(*Rebase)(nil),              // 28: forge.v1.Rebase
-	(Executor)(0),               // 29: forge.v1.Executor
-	(*Landing)(nil),             // 30: forge.v1.Landing
-	(*durationpb.Duration)(nil), // 31: google.protobuf.Duration
-	(*History)(nil),             // 32: forge.v1.History
-	(*Proposal)(nil),            // 33: forge.v1.Proposal
+	(*Wish)(nil),                // 1: forge.v1.Wish
+	(*AnalyzeInput)(nil),        // 2: forge.v1.AnalyzeInput
+	(*ObserveInput)(nil),        // 3: forge.v1.ObserveInput
+	(*AbstractInput)(nil),       // 4: forge.v1.AbstractInput
+	(*ImplementInput)(nil),      // 5: forge.v1.ImplementInput
+	(*RebaseInput)(nil),         // 6: forge.v1.RebaseInput
+	(*ReviewInput)(nil),         // 7: forge.v1.ReviewInput
+	(*IterationInput)(nil),      // 8: forge.v1.IterationInput
+	(*MergeInput)(nil),          // 9: forge.v1.MergeInput
+	(*ProbeInput)(nil),          // 10: forge.v1.ProbeInput
+	(*ReflectInput)(nil),        // 11: forge.v1.ReflectInput
+	(*Key)(nil),                 // 12: forge.v1.Key
+	(*Attempt)(nil),             // 13: forge.v1.Attempt
+	(*Intent)(nil),              // 14: forge.v1.Intent
+	(*Task)(nil),                // 15: forge.v1.Task
+	(*Stronger)(nil),            // 16: forge.v1.Stronger
+	(*PullInput)(nil),           // 17: forge.v1.PullInput
+	(*PastRun)(nil),             // 18: forge.v1.PastRun
+	(*Knowledge)(nil),           // 19: forge.v1.Knowledge
+	(*Observation)(nil),         // 20: forge.v1.Observation
+	(*Pattern)(nil),             // 21: forge.v1.Pattern
+	(*Review)(nil),              // 22: forge.v1.Review
+	(*Overlap)(nil),             // 23: forge.v1.Overlap
+	(*GoalContext)(nil),         // 24: forge.v1.GoalContext
+	(*CheckRun)(nil),            // 25: forge.v1.CheckRun
+	(*VerifyReport)(nil),        // 26: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 27: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 28: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 29: forge.v1.Rebase
+	(Executor)(0),               // 30: forge.v1.Executor
+	(*Landing)(nil),             // 31: forge.v1.Landing
+	(*durationpb.Duration)(nil), // 32: google.protobuf.Duration
+	(*History)(nil),             // 33: forge.v1.History
+	(*Proposal)(nil),            // 34: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
-	11, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
-	12, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
-	13, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
-	14, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
-	15, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
-	1,  // 5: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
-	2,  // 6: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
-	3,  // 7: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
-	4,  // 8: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
-	5,  // 9: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
-	6,  // 10: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
-	7,  // 11: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
-	8,  // 12: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
-	10, // 13: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	9,  // 14: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
-	16, // 15: forge.v1.Command.pull:type_name -> forge.v1.PullInput
-	17, // 16: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	18, // 17: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	17, // 18: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	19, // 19: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	20, // 20: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	21, // 21: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	22, // 22: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	23, // 23: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	18, // 24: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	24, // 25: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	25, // 26: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	21, // 27: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	26, // 28: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	26, // 29: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	24, // 30: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	23, // 31: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	25, // 32: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	27, // 33: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	27, // 34: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	28, // 35: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	29, // 36: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	30, // 37: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
-	31, // 38: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	32, // 39: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	32, // 40: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	19, // 41: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	33, // 42: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	12, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
+	13, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
+	14, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
+	15, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
+	16, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
+	1,  // 5: forge.v1.Command.wish:type_name -> forge.v1.Wish
+	2,  // 6: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
+	3,  // 7: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
+	4,  // 8: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
+	5,  // 9: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
+	6,  // 10: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
+	7,  // 11: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
+	8,  // 12: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
+	9,  // 13: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
+	11, // 14: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	10, // 15: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
+	17, // 16: forge.v1.Command.pull:type_name -> forge.v1.PullInput
+	18, // 17: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	19, // 18: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	18, // 19: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	20, // 20: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	21, // 21: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	22, // 22: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	23, // 23: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	24, // 24: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	19, // 25: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	25, // 26: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	26, // 27: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	22, // 28: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	27, // 29: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	27, // 30: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	25, // 31: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	24, // 32: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	26, // 33: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	28, // 34: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	28, // 35: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	29, // 36: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	30, // 37: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	31, // 38: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
+	32, // 39: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	33, // 40: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	33, // 41: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	20, // 42: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	34, // 43: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -2736,7 +2883,7 @@ func file_forge_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_command_proto_rawDesc), len(file_forge_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

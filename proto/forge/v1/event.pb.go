@@ -381,6 +381,15 @@ func (x *Event) GetAccountsChanged() *AccountsChanged {
 	return nil
 }
 
+func (x *Event) GetRequestChanges() *RequestChanges {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_RequestChanges); ok {
+			return x.RequestChanges
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetAnchor() string {
 	if x != nil {
 		if x.xxx_hidden_Anchor != nil {
@@ -697,6 +706,14 @@ func (x *Event) SetAccountsChanged(v *AccountsChanged) {
 	x.xxx_hidden_Message = &event_AccountsChanged{v}
 }
 
+func (x *Event) SetRequestChanges(v *RequestChanges) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_RequestChanges{v}
+}
+
 func (x *Event) SetAnchor(v string) {
 	x.xxx_hidden_Anchor = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
@@ -1005,6 +1022,14 @@ func (x *Event) HasAccountsChanged() bool {
 	return ok
 }
 
+func (x *Event) HasRequestChanges() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_RequestChanges)
+	return ok
+}
+
 func (x *Event) HasAnchor() bool {
 	if x == nil {
 		return false
@@ -1248,6 +1273,12 @@ func (x *Event) ClearAccountsChanged() {
 	}
 }
 
+func (x *Event) ClearRequestChanges() {
+	if _, ok := x.xxx_hidden_Message.(*event_RequestChanges); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
 func (x *Event) ClearAnchor() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Anchor = nil
@@ -1305,6 +1336,7 @@ const Event_OverlapChanged_case case_Event_Message = 32
 const Event_Teach_case case_Event_Message = 36
 const Event_AccountRefused_case case_Event_Message = 37
 const Event_AccountsChanged_case case_Event_Message = 38
+const Event_RequestChanges_case case_Event_Message = 41
 
 func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
@@ -1373,6 +1405,8 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_AccountRefused_case
 	case *event_AccountsChanged:
 		return Event_AccountsChanged_case
+	case *event_RequestChanges:
+		return Event_RequestChanges_case
 	default:
 		return Event_Message_not_set_case
 	}
@@ -1458,6 +1492,8 @@ type Event_builder struct {
 	AccountRefused *AccountRefused
 	// From the project: which accounts refuse calls.
 	AccountsChanged *AccountsChanged
+	// From a person: has what waits for approval made again.
+	RequestChanges *RequestChanges
 	// -- end of xxx_hidden_Message
 	// anchor names the record by which another machine sent it, as
 	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
@@ -1584,6 +1620,9 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.AccountsChanged != nil {
 		x.xxx_hidden_Message = &event_AccountsChanged{b.AccountsChanged}
+	}
+	if b.RequestChanges != nil {
+		x.xxx_hidden_Message = &event_RequestChanges{b.RequestChanges}
 	}
 	if b.Anchor != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
@@ -1777,6 +1816,11 @@ type event_AccountsChanged struct {
 	AccountsChanged *AccountsChanged `protobuf:"bytes,38,opt,name=accounts_changed,json=accountsChanged,oneof"`
 }
 
+type event_RequestChanges struct {
+	// From a person: has what waits for approval made again.
+	RequestChanges *RequestChanges `protobuf:"bytes,41,opt,name=request_changes,json=requestChanges,oneof"`
+}
+
 func (*event_Submit) isEvent_Message() {}
 
 func (*event_Edit) isEvent_Message() {}
@@ -1838,6 +1882,8 @@ func (*event_Teach) isEvent_Message() {}
 func (*event_AccountRefused) isEvent_Message() {}
 
 func (*event_AccountsChanged) isEvent_Message() {}
+
+func (*event_RequestChanges) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -2208,6 +2254,157 @@ func (b0 Approve_builder) Build() *Approve {
 	return m0
 }
 
+// RequestChanges has a plan, or changes, that wait for a person made again.
+// Approvals of them count for nothing any more.
+type RequestChanges struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Hash        *string                `protobuf:"bytes,1,opt,name=hash"`
+	xxx_hidden_Words       *string                `protobuf:"bytes,2,opt,name=words"`
+	xxx_hidden_Task        *string                `protobuf:"bytes,3,opt,name=task"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *RequestChanges) Reset() {
+	*x = RequestChanges{}
+	mi := &file_forge_v1_event_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RequestChanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RequestChanges) ProtoMessage() {}
+
+func (x *RequestChanges) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *RequestChanges) GetHash() string {
+	if x != nil {
+		if x.xxx_hidden_Hash != nil {
+			return *x.xxx_hidden_Hash
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *RequestChanges) GetWords() string {
+	if x != nil {
+		if x.xxx_hidden_Words != nil {
+			return *x.xxx_hidden_Words
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *RequestChanges) GetTask() string {
+	if x != nil {
+		if x.xxx_hidden_Task != nil {
+			return *x.xxx_hidden_Task
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *RequestChanges) SetHash(v string) {
+	x.xxx_hidden_Hash = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *RequestChanges) SetWords(v string) {
+	x.xxx_hidden_Words = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *RequestChanges) SetTask(v string) {
+	x.xxx_hidden_Task = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *RequestChanges) HasHash() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *RequestChanges) HasWords() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *RequestChanges) HasTask() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *RequestChanges) ClearHash() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Hash = nil
+}
+
+func (x *RequestChanges) ClearWords() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Words = nil
+}
+
+func (x *RequestChanges) ClearTask() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Task = nil
+}
+
+type RequestChanges_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// hash is that of the plan or of the changes, as Approve has it. Of a change
+	// that its reviewers disagree about it is the commit, or at least 12 digits
+	// of it. Another one than the present, or none, is refused.
+	Hash *string
+	// words say what has to be different: the next attempt is told. Not empty.
+	Words *string
+	// task is the one whose change is made again; empty: all that hash names.
+	Task *string
+}
+
+func (b0 RequestChanges_builder) Build() *RequestChanges {
+	m0 := &RequestChanges{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Hash != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Hash = b.Hash
+	}
+	if b.Words != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Words = b.Words
+	}
+	if b.Task != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Task = b.Task
+	}
+	return m0
+}
+
 // Reject ends an intent that waits for a person.
 type Reject struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
@@ -2220,7 +2417,7 @@ type Reject struct {
 
 func (x *Reject) Reset() {
 	*x = Reject{}
-	mi := &file_forge_v1_event_proto_msgTypes[4]
+	mi := &file_forge_v1_event_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2232,7 +2429,7 @@ func (x *Reject) String() string {
 func (*Reject) ProtoMessage() {}
 
 func (x *Reject) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[4]
+	mi := &file_forge_v1_event_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2500,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_forge_v1_event_proto_msgTypes[5]
+	mi := &file_forge_v1_event_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2512,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[5]
+	mi := &file_forge_v1_event_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2646,7 @@ type Retry struct {
 
 func (x *Retry) Reset() {
 	*x = Retry{}
-	mi := &file_forge_v1_event_proto_msgTypes[6]
+	mi := &file_forge_v1_event_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2658,7 @@ func (x *Retry) String() string {
 func (*Retry) ProtoMessage() {}
 
 func (x *Retry) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[6]
+	mi := &file_forge_v1_event_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2560,7 +2757,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_forge_v1_event_proto_msgTypes[7]
+	mi := &file_forge_v1_event_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2572,7 +2769,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[7]
+	mi := &file_forge_v1_event_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2872,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_forge_v1_event_proto_msgTypes[8]
+	mi := &file_forge_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2687,7 +2884,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[8]
+	mi := &file_forge_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +3017,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_forge_v1_event_proto_msgTypes[9]
+	mi := &file_forge_v1_event_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2832,7 +3029,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[9]
+	mi := &file_forge_v1_event_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3124,7 @@ type Reflect struct {
 
 func (x *Reflect) Reset() {
 	*x = Reflect{}
-	mi := &file_forge_v1_event_proto_msgTypes[10]
+	mi := &file_forge_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3136,7 @@ func (x *Reflect) String() string {
 func (*Reflect) ProtoMessage() {}
 
 func (x *Reflect) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[10]
+	mi := &file_forge_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3173,7 @@ type Teach struct {
 
 func (x *Teach) Reset() {
 	*x = Teach{}
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3185,7 @@ func (x *Teach) String() string {
 func (*Teach) ProtoMessage() {}
 
 func (x *Teach) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[11]
+	mi := &file_forge_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3281,7 @@ type TimerFired struct {
 
 func (x *TimerFired) Reset() {
 	*x = TimerFired{}
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3096,7 +3293,7 @@ func (x *TimerFired) String() string {
 func (*TimerFired) ProtoMessage() {}
 
 func (x *TimerFired) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[12]
+	mi := &file_forge_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3396,7 @@ type AdmitRun struct {
 
 func (x *AdmitRun) Reset() {
 	*x = AdmitRun{}
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3408,7 @@ func (x *AdmitRun) String() string {
 func (*AdmitRun) ProtoMessage() {}
 
 func (x *AdmitRun) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +3724,7 @@ type RunAdmitted struct {
 
 func (x *RunAdmitted) Reset() {
 	*x = RunAdmitted{}
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3539,7 +3736,7 @@ func (x *RunAdmitted) String() string {
 func (*RunAdmitted) ProtoMessage() {}
 
 func (x *RunAdmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3832,7 +4029,7 @@ type RunPlanned struct {
 
 func (x *RunPlanned) Reset() {
 	*x = RunPlanned{}
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3844,7 +4041,7 @@ func (x *RunPlanned) String() string {
 func (*RunPlanned) ProtoMessage() {}
 
 func (x *RunPlanned) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4027,7 +4224,7 @@ type DependencyEnded struct {
 
 func (x *DependencyEnded) Reset() {
 	*x = DependencyEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4236,7 @@ func (x *DependencyEnded) String() string {
 func (*DependencyEnded) ProtoMessage() {}
 
 func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4189,7 +4386,7 @@ type LockFiles struct {
 
 func (x *LockFiles) Reset() {
 	*x = LockFiles{}
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4398,7 @@ func (x *LockFiles) String() string {
 func (*LockFiles) ProtoMessage() {}
 
 func (x *LockFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4359,7 +4556,7 @@ type FilesLocked struct {
 
 func (x *FilesLocked) Reset() {
 	*x = FilesLocked{}
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4371,7 +4568,7 @@ func (x *FilesLocked) String() string {
 func (*FilesLocked) ProtoMessage() {}
 
 func (x *FilesLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4519,7 +4716,7 @@ type QueueMerge struct {
 
 func (x *QueueMerge) Reset() {
 	*x = QueueMerge{}
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4531,7 +4728,7 @@ func (x *QueueMerge) String() string {
 func (*QueueMerge) ProtoMessage() {}
 
 func (x *QueueMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5130,7 +5327,7 @@ type MergeEnded struct {
 
 func (x *MergeEnded) Reset() {
 	*x = MergeEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5142,7 +5339,7 @@ func (x *MergeEnded) String() string {
 func (*MergeEnded) ProtoMessage() {}
 
 func (x *MergeEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5356,7 +5553,7 @@ type WithdrawRequests struct {
 
 func (x *WithdrawRequests) Reset() {
 	*x = WithdrawRequests{}
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5368,7 +5565,7 @@ func (x *WithdrawRequests) String() string {
 func (*WithdrawRequests) ProtoMessage() {}
 
 func (x *WithdrawRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5506,7 +5703,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5518,7 +5715,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5823,7 +6020,7 @@ type ReflectOn struct {
 
 func (x *ReflectOn) Reset() {
 	*x = ReflectOn{}
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5835,7 +6032,7 @@ func (x *ReflectOn) String() string {
 func (*ReflectOn) ProtoMessage() {}
 
 func (x *ReflectOn) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5948,7 +6145,7 @@ type ChildChanged struct {
 
 func (x *ChildChanged) Reset() {
 	*x = ChildChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5960,7 +6157,7 @@ func (x *ChildChanged) String() string {
 func (*ChildChanged) ProtoMessage() {}
 
 func (x *ChildChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6126,7 +6323,7 @@ type RunReflected struct {
 
 func (x *RunReflected) Reset() {
 	*x = RunReflected{}
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6138,7 +6335,7 @@ func (x *RunReflected) String() string {
 func (*RunReflected) ProtoMessage() {}
 
 func (x *RunReflected) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6277,7 +6474,7 @@ type OverlapChanged struct {
 
 func (x *OverlapChanged) Reset() {
 	*x = OverlapChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6289,7 +6486,7 @@ func (x *OverlapChanged) String() string {
 func (*OverlapChanged) ProtoMessage() {}
 
 func (x *OverlapChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6419,7 +6616,7 @@ type ReserveBudget struct {
 
 func (x *ReserveBudget) Reset() {
 	*x = ReserveBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6431,7 +6628,7 @@ func (x *ReserveBudget) String() string {
 func (*ReserveBudget) ProtoMessage() {}
 
 func (x *ReserveBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6671,7 +6868,7 @@ type BudgetReserved struct {
 
 func (x *BudgetReserved) Reset() {
 	*x = BudgetReserved{}
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6683,7 +6880,7 @@ func (x *BudgetReserved) String() string {
 func (*BudgetReserved) ProtoMessage() {}
 
 func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6842,7 +7039,7 @@ type CommitBudget struct {
 
 func (x *CommitBudget) Reset() {
 	*x = CommitBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6854,7 +7051,7 @@ func (x *CommitBudget) String() string {
 func (*CommitBudget) ProtoMessage() {}
 
 func (x *CommitBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7020,7 +7217,7 @@ type AccountRefused struct {
 
 func (x *AccountRefused) Reset() {
 	*x = AccountRefused{}
-	mi := &file_forge_v1_event_proto_msgTypes[30]
+	mi := &file_forge_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7032,7 +7229,7 @@ func (x *AccountRefused) String() string {
 func (*AccountRefused) ProtoMessage() {}
 
 func (x *AccountRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[30]
+	mi := &file_forge_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7285,7 +7482,7 @@ type AccountsChanged struct {
 
 func (x *AccountsChanged) Reset() {
 	*x = AccountsChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[31]
+	mi := &file_forge_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7297,7 +7494,7 @@ func (x *AccountsChanged) String() string {
 func (*AccountsChanged) ProtoMessage() {}
 
 func (x *AccountsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[31]
+	mi := &file_forge_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7462,7 +7659,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x94\x0f\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x0f\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -7503,7 +7700,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12'\n" +
 	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12C\n" +
 	"\x0faccount_refused\x18% \x01(\v2\x18.forge.v1.AccountRefusedH\x00R\x0eaccountRefused\x12F\n" +
-	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12\x16\n" +
+	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12C\n" +
+	"\x0frequest_changes\x18) \x01(\v2\x18.forge.v1.RequestChangesH\x00R\x0erequestChanges\x12\x16\n" +
 	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
 	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
 	"\x03via\x18# \x01(\tR\x03via\x12\x18\n" +
@@ -7519,7 +7717,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\"\n" +
 	"\x04risk\x18\x04 \x01(\x0e2\x0e.forge.v1.RiskR\x04risk\"\x1d\n" +
 	"\aApprove\x12\x12\n" +
-	"\x04plan\x18\x01 \x01(\tR\x04plan\" \n" +
+	"\x04plan\x18\x01 \x01(\tR\x04plan\"N\n" +
+	"\x0eRequestChanges\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\tR\x04hash\x12\x14\n" +
+	"\x05words\x18\x02 \x01(\tR\x05words\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\" \n" +
 	"\x06Reject\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"R\n" +
 	"\x06Answer\x12\x14\n" +
@@ -7704,146 +7906,148 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\x05R\x04lookB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
 	(*Edit)(nil),                  // 2: forge.v1.Edit
 	(*Approve)(nil),               // 3: forge.v1.Approve
-	(*Reject)(nil),                // 4: forge.v1.Reject
-	(*Answer)(nil),                // 5: forge.v1.Answer
-	(*Retry)(nil),                 // 6: forge.v1.Retry
-	(*Cancel)(nil),                // 7: forge.v1.Cancel
-	(*Pause)(nil),                 // 8: forge.v1.Pause
-	(*Resume)(nil),                // 9: forge.v1.Resume
-	(*Reflect)(nil),               // 10: forge.v1.Reflect
-	(*Teach)(nil),                 // 11: forge.v1.Teach
-	(*TimerFired)(nil),            // 12: forge.v1.TimerFired
-	(*AdmitRun)(nil),              // 13: forge.v1.AdmitRun
-	(*RunAdmitted)(nil),           // 14: forge.v1.RunAdmitted
-	(*RunPlanned)(nil),            // 15: forge.v1.RunPlanned
-	(*DependencyEnded)(nil),       // 16: forge.v1.DependencyEnded
-	(*LockFiles)(nil),             // 17: forge.v1.LockFiles
-	(*FilesLocked)(nil),           // 18: forge.v1.FilesLocked
-	(*QueueMerge)(nil),            // 19: forge.v1.QueueMerge
-	(*MergeEnded)(nil),            // 20: forge.v1.MergeEnded
-	(*WithdrawRequests)(nil),      // 21: forge.v1.WithdrawRequests
-	(*RunEnded)(nil),              // 22: forge.v1.RunEnded
-	(*ReflectOn)(nil),             // 23: forge.v1.ReflectOn
-	(*ChildChanged)(nil),          // 24: forge.v1.ChildChanged
-	(*RunReflected)(nil),          // 25: forge.v1.RunReflected
-	(*OverlapChanged)(nil),        // 26: forge.v1.OverlapChanged
-	(*ReserveBudget)(nil),         // 27: forge.v1.ReserveBudget
-	(*BudgetReserved)(nil),        // 28: forge.v1.BudgetReserved
-	(*CommitBudget)(nil),          // 29: forge.v1.CommitBudget
-	(*AccountRefused)(nil),        // 30: forge.v1.AccountRefused
-	(*AccountsChanged)(nil),       // 31: forge.v1.AccountsChanged
-	(*Key)(nil),                   // 32: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*Result)(nil),                // 34: forge.v1.Result
-	(*Intent)(nil),                // 35: forge.v1.Intent
-	(Risk)(0),                     // 36: forge.v1.Risk
-	(*Knowledge)(nil),             // 37: forge.v1.Knowledge
-	(Source)(0),                   // 38: forge.v1.Source
-	(*Identity)(nil),              // 39: forge.v1.Identity
-	(*Budget)(nil),                // 40: forge.v1.Budget
-	(*PastRun)(nil),               // 41: forge.v1.PastRun
-	(*Observation)(nil),           // 42: forge.v1.Observation
-	(Status)(0),                   // 43: forge.v1.Status
-	(*Check)(nil),                 // 44: forge.v1.Check
-	(*PullPolicy)(nil),            // 45: forge.v1.PullPolicy
-	(*PullFacts)(nil),             // 46: forge.v1.PullFacts
-	(*MergeResult)(nil),           // 47: forge.v1.MergeResult
-	(*Failure)(nil),               // 48: forge.v1.Failure
-	(Executor)(0),                 // 49: forge.v1.Executor
-	(*Attempt)(nil),               // 50: forge.v1.Attempt
-	(*History)(nil),               // 51: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 52: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 53: forge.v1.StepRecord
-	(*Proposal)(nil),              // 54: forge.v1.Proposal
-	(*Adjustment)(nil),            // 55: forge.v1.Adjustment
-	(*Overlap)(nil),               // 56: forge.v1.Overlap
-	(*ClosedAccount)(nil),         // 57: forge.v1.ClosedAccount
+	(*RequestChanges)(nil),        // 4: forge.v1.RequestChanges
+	(*Reject)(nil),                // 5: forge.v1.Reject
+	(*Answer)(nil),                // 6: forge.v1.Answer
+	(*Retry)(nil),                 // 7: forge.v1.Retry
+	(*Cancel)(nil),                // 8: forge.v1.Cancel
+	(*Pause)(nil),                 // 9: forge.v1.Pause
+	(*Resume)(nil),                // 10: forge.v1.Resume
+	(*Reflect)(nil),               // 11: forge.v1.Reflect
+	(*Teach)(nil),                 // 12: forge.v1.Teach
+	(*TimerFired)(nil),            // 13: forge.v1.TimerFired
+	(*AdmitRun)(nil),              // 14: forge.v1.AdmitRun
+	(*RunAdmitted)(nil),           // 15: forge.v1.RunAdmitted
+	(*RunPlanned)(nil),            // 16: forge.v1.RunPlanned
+	(*DependencyEnded)(nil),       // 17: forge.v1.DependencyEnded
+	(*LockFiles)(nil),             // 18: forge.v1.LockFiles
+	(*FilesLocked)(nil),           // 19: forge.v1.FilesLocked
+	(*QueueMerge)(nil),            // 20: forge.v1.QueueMerge
+	(*MergeEnded)(nil),            // 21: forge.v1.MergeEnded
+	(*WithdrawRequests)(nil),      // 22: forge.v1.WithdrawRequests
+	(*RunEnded)(nil),              // 23: forge.v1.RunEnded
+	(*ReflectOn)(nil),             // 24: forge.v1.ReflectOn
+	(*ChildChanged)(nil),          // 25: forge.v1.ChildChanged
+	(*RunReflected)(nil),          // 26: forge.v1.RunReflected
+	(*OverlapChanged)(nil),        // 27: forge.v1.OverlapChanged
+	(*ReserveBudget)(nil),         // 28: forge.v1.ReserveBudget
+	(*BudgetReserved)(nil),        // 29: forge.v1.BudgetReserved
+	(*CommitBudget)(nil),          // 30: forge.v1.CommitBudget
+	(*AccountRefused)(nil),        // 31: forge.v1.AccountRefused
+	(*AccountsChanged)(nil),       // 32: forge.v1.AccountsChanged
+	(*Key)(nil),                   // 33: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*Result)(nil),                // 35: forge.v1.Result
+	(*Intent)(nil),                // 36: forge.v1.Intent
+	(Risk)(0),                     // 37: forge.v1.Risk
+	(*Knowledge)(nil),             // 38: forge.v1.Knowledge
+	(Source)(0),                   // 39: forge.v1.Source
+	(*Identity)(nil),              // 40: forge.v1.Identity
+	(*Budget)(nil),                // 41: forge.v1.Budget
+	(*PastRun)(nil),               // 42: forge.v1.PastRun
+	(*Observation)(nil),           // 43: forge.v1.Observation
+	(Status)(0),                   // 44: forge.v1.Status
+	(*Check)(nil),                 // 45: forge.v1.Check
+	(*PullPolicy)(nil),            // 46: forge.v1.PullPolicy
+	(*PullFacts)(nil),             // 47: forge.v1.PullFacts
+	(*MergeResult)(nil),           // 48: forge.v1.MergeResult
+	(*Failure)(nil),               // 49: forge.v1.Failure
+	(Executor)(0),                 // 50: forge.v1.Executor
+	(*Attempt)(nil),               // 51: forge.v1.Attempt
+	(*History)(nil),               // 52: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 53: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 54: forge.v1.StepRecord
+	(*Proposal)(nil),              // 55: forge.v1.Proposal
+	(*Adjustment)(nil),            // 56: forge.v1.Adjustment
+	(*Overlap)(nil),               // 57: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 58: forge.v1.ClosedAccount
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	32, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	33, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	33, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	34, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
-	4,  // 5: forge.v1.Event.reject:type_name -> forge.v1.Reject
-	5,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
-	6,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
-	7,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	34, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
-	12, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
-	14, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
-	16, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	18, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
-	20, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
-	13, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
-	15, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
-	17, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
-	19, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
-	21, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
-	22, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
-	28, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
-	27, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
-	29, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
-	8,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
-	9,  // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
-	10, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
-	24, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
-	25, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
-	26, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
-	11, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
-	30, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
-	31, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
-	35, // 33: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	36, // 34: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	37, // 35: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
-	33, // 36: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	38, // 37: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	39, // 38: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	40, // 39: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	41, // 40: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	42, // 41: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	37, // 42: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	31, // 43: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
-	40, // 44: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	43, // 45: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	44, // 46: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	45, // 47: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
-	46, // 48: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
-	47, // 49: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	48, // 50: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	49, // 51: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	43, // 52: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	41, // 53: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	23, // 54: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	42, // 55: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	37, // 56: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	50, // 57: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	35, // 58: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	51, // 59: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	52, // 60: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	43, // 61: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	53, // 62: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	54, // 63: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	55, // 64: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	56, // 65: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	50, // 66: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	40, // 67: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	50, // 68: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	50, // 69: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	50, // 70: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	48, // 71: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	57, // 72: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	5,  // 5: forge.v1.Event.reject:type_name -> forge.v1.Reject
+	6,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
+	7,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
+	8,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
+	35, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	13, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
+	15, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
+	17, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
+	19, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
+	21, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
+	14, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
+	16, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
+	18, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
+	20, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
+	22, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
+	23, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
+	29, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
+	28, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
+	30, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
+	9,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
+	10, // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
+	11, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
+	25, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
+	26, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
+	27, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
+	12, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
+	31, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
+	32, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
+	4,  // 33: forge.v1.Event.request_changes:type_name -> forge.v1.RequestChanges
+	36, // 34: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	37, // 35: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	38, // 36: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	34, // 37: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	39, // 38: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	40, // 39: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	41, // 40: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	42, // 41: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	43, // 42: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	38, // 43: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	32, // 44: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
+	41, // 45: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	44, // 46: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	45, // 47: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	46, // 48: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
+	47, // 49: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
+	48, // 50: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	49, // 51: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	50, // 52: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	44, // 53: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	42, // 54: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	24, // 55: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	43, // 56: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	38, // 57: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	51, // 58: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	36, // 59: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	52, // 60: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	53, // 61: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	44, // 62: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	54, // 63: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	55, // 64: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	56, // 65: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	57, // 66: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	51, // 67: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	41, // 68: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	51, // 69: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	51, // 70: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	51, // 71: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	49, // 72: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	58, // 73: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	74, // [74:74] is the sub-list for method output_type
+	74, // [74:74] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -7891,6 +8095,7 @@ func file_forge_v1_event_proto_init() {
 		(*event_Teach)(nil),
 		(*event_AccountRefused)(nil),
 		(*event_AccountsChanged)(nil),
+		(*event_RequestChanges)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -7898,7 +8103,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

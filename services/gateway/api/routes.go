@@ -125,6 +125,7 @@ var wishes = []struct {
 	{tokens.Edit, "Change the text, the type or the risk of an intent that has not begun."},
 	{tokens.Answer, "Answer a question."},
 	{tokens.Approve, "Approve exactly the plan, or the change, whose hash the intent has as plan."},
+	{tokens.Change, "Have exactly the plan, or the change, whose hash the intent has as plan made again, with words."},
 	{tokens.Reject, "End an intent that waits for a person."},
 	{tokens.Retry, "Run again what failed or waits."},
 	{tokens.Cancel, "Stop an intent, or one of its tasks. What is merged stays."},

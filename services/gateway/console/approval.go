@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -61,9 +62,9 @@ func (p *pending) Changes() string {
 func (p *pending) Shown() string {
 	seen := url.Values{"status": {string(p.Status)}, "waiting": {string(p.Waiting)}, "plan": {p.Plan}, "run": {strconv.Itoa(p.Run)}}
 	for _, q := range p.Asked {
-		seen.Add("asked", mark(q.Question))
+		seen.Add("asked", phrase.Mark(q.Question))
 	}
-	return mark(seen.Encode())
+	return phrase.Mark(seen.Encode())
 }
 
 // Shown returns a hash of the state that the page shows, with the change.
@@ -71,7 +72,7 @@ func (c *changePage) Shown() string {
 	if c.Task == nil {
 		return c.pending.Shown()
 	}
-	return c.pending.Shown() + "-" + mark(string(c.Task.ID)+" "+c.Task.PatchID+" "+c.Task.Head)
+	return c.pending.Shown() + "-" + phrase.Mark(string(c.Task.ID)+" "+c.Task.PatchID+" "+c.Task.Head)
 }
 
 // candidates sets which changes wait, and what is decided on this page about them.
@@ -82,6 +83,9 @@ func (c *changePage) candidates(t *tokens.Token) {
 		})
 	}
 	if made(&c.Detail) {
+		if len(c.Waits) > 1 && c.Task != nil { // of several, changes are asked for of the one that is shown
+			c.Only = c.Task.ID
+		}
 		if c.Withheld = c.unshown(); c.Withheld != "" {
 			c.Offers = slices.DeleteFunc(c.Offers, func(o offer) bool { return o.Name == "approve" })
 		}
@@ -100,6 +104,16 @@ func (c *changePage) candidates(t *tokens.Token) {
 			q.Barred = objection(t, &c.Detail)
 		}
 	}
+}
+
+// disputed returns the commit that a question is about; empty if it is about none.
+func disputed(d *document.Detail, index int) string {
+	for _, q := range questions(d, true) {
+		if q.Index == index && q.Decides != nil {
+			return q.Decides.Head
+		}
+	}
+	return ""
 }
 
 // unshown says why this page does not show what an approval would be of; empty if it does.

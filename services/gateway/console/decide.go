@@ -2,8 +2,6 @@ package console
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -49,18 +47,10 @@ func changed(seen url.Values, d *document.Detail) (list []string) {
 		{"The run", seen.Get("run"), strconv.Itoa(d.Run)},
 	} {
 		if one.was != one.is {
-			list = append(list, fmt.Sprintf("%s was %s, and is %s now.", one.name, orNone(one.was), orNone(one.is)))
+			list = append(list, fmt.Sprintf("%s was %s, and is %s now.", one.name, phrase.Quoted(one.was), phrase.Quoted(one.is)))
 		}
 	}
 	return list
-}
-
-// orNone returns a state in words.
-func orNone(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return `"` + phrase.State(s) + `"`
 }
 
 // stalePage says why a decision was not done.
@@ -209,6 +199,8 @@ func (d *decision) content(now *document.Detail) (tokens.Verb, any, error) {
 	switch d.name {
 	case "approve": // the hash that was shown, and not the one that there is
 		return verb, map[string]any{"plan": d.seen.Get("plan")}, nil
+	case "changes": // of the hash that was shown, too
+		return verb, map[string]any{"hash": d.seen.Get("plan"), "words": text, "task": d.form.Get("task")}, nil
 	case "change":
 		return verb, map[string]any{"body": now.Body + "\n\n" + text}, nil
 	case "budget":
@@ -232,7 +224,7 @@ func (d *decision) content(now *document.Detail) (tokens.Verb, any, error) {
 // answer returns the content of an answer: a suggested one, or their own words.
 func (d *decision) answer(now *document.Detail) (tokens.Verb, any, error) {
 	index, err := strconv.Atoi(d.form.Get("index"))
-	if err != nil || index < 0 || index >= len(now.Questions) || d.form.Get("question") != mark(now.Questions[index].Question) {
+	if err != nil || index < 0 || index >= len(now.Questions) || d.form.Get("question") != phrase.Mark(now.Questions[index].Question) {
 		return "", nil, &refusal{http.StatusConflict, "This is not a question of the intent any more. Nothing was done."}
 	}
 	words := strings.ReplaceAll(strings.TrimSpace(d.form.Get("answer")), "\r\n", "\n")
@@ -245,6 +237,10 @@ func (d *decision) answer(now *document.Detail) (tokens.Verb, any, error) {
 		return content("approve")
 	case verdict == "approve":
 		return "", nil, &refusal{http.StatusBadRequest, "There are words to its author, and they get none of a change that is approved. Nothing was done."}
+	case verdict == "changes" && words == "":
+		return "", nil, &refusal{http.StatusBadRequest, "What should be different: say it in words. Nothing was done."}
+	case verdict == "changes": // the question names the commit, and is the one that was shown
+		return tokens.Change, map[string]any{"hash": disputed(now, index), "words": words}, nil
 	case verdict == "reject" && words == "":
 		return content("reject")
 	case verdict == "reject":
@@ -262,13 +258,6 @@ func (d *decision) answer(now *document.Detail) (tokens.Verb, any, error) {
 // told apart by what they decide.
 func (d *decision) key() string {
 	return strings.Join([]string{d.form.Get("key"), d.name, d.form.Get("index")}, "-")
-}
-
-// mark returns a short hash of a text, by which a form names it: a browser sends other line
-// ends than it got.
-func mark(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
 }
 
 // since returns the decisions about an intent that the person has not seen.
@@ -289,7 +278,7 @@ func (d *decision) since(now *document.Detail) (list []document.Decided) {
 // answer was lost, or by another one. It is nil if the journal has none.
 func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided {
 	name, _ := t.Holder()
-	what := map[string]string{"change": "edit", "budget": "retry"}[d.name]
+	what := map[string]string{"change": "edit", "budget": "retry", "changes": "request_changes"}[d.name]
 	if what == "" {
 		what = d.name
 	}
@@ -300,7 +289,7 @@ func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided 
 		case "approve":
 			same = same && one.Plan == d.seen.Get("plan")
 		case "answer":
-			same = same && mark(one.Question) == d.form.Get("question")
+			same = same && phrase.Mark(one.Question) == d.form.Get("question")
 		case "change":
 			same = same && strings.HasSuffix(now.Body, "\n\n"+text)
 		case "budget":

@@ -43,14 +43,14 @@ type inboxPage struct {
 type pending struct {
 	document.Detail
 	// Offers are the decisions that they may take, Asked the questions that they may answer.
-	Offers []offer
-	Asked  []question
-	// Objection says why they may not approve.
-	Objection string
+	Offers    []offer
+	Asked     []question
+	Objection string // why they may not approve
 	// Seen is its state as the page shows it, and Key their own id of the decision.
 	Seen, Key string
-	// From is the page on which they decide.
-	From string
+	From      string // the page on which they decide
+	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
+	Only forge.TaskID
 	// Long says that the inbox has not everything that is decided about, which is too long for it.
 	Long bool
 }
@@ -81,7 +81,7 @@ func (p *pending) size() int {
 func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	p := &pending{Detail: *d, Offers: offersFor(t, d), Seen: seenOf(d), Key: nuid.Next(), From: from}
 	if t.May(d.Project, tokens.Answer) {
-		p.Asked = questions(d)
+		p.Asked = questions(d, t.May(d.Project, tokens.Change))
 	}
 	if d.Waiting == forge.WaitingApproval && t.May(d.Project, tokens.Approve) {
 		p.Objection = objection(t, d)

@@ -14,18 +14,13 @@ import (
 type offer struct {
 	// Name says which one it is, in the form, and Label what stands on its button.
 	Name, Label string
-	// Verb is that of the API.
-	Verb tokens.Verb
-	// Next says what happens when it is taken.
-	Next string
+	Verb        tokens.Verb // that of the API
+	Next        string      // the consequences of taking it
 	// Field is the kind of text that the person types: words, needed words, or an amount; empty for nothing.
 	Field string
-	// Ask is the label of the field.
-	Ask string
-	// Key takes it at the keyboard.
-	Key string
-	// Look is the address of the page on which it can be taken, where that is another one; empty for here.
-	Look string
+	Ask   string // the label of the field
+	Key   string // takes it at the keyboard
+	Look  string // the address of the page on which it can be taken, where that is another one; empty for here
 	// fits reports whether it is offered for an intent as that is now.
 	fits func(*document.Detail) bool
 }
@@ -75,14 +70,15 @@ var offers = []offer{
 		fits: made,
 	},
 	{
-		Name: "change", Label: "Ask for changes", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be different",
-		fits: func(d *document.Detail) bool { return planned(d) && !unplanned(d) },
-		Next: "Your words are added to the request, its plan is dropped, and it is analyzed anew; first it waits for an approval of its new text, " +
-			"if the former one had to. " + joins,
+		Name: "changes", Label: "Ask for changes", Verb: tokens.Change, Key: "c", Field: fieldNeeded, Ask: "What should be different",
+		fits: func(d *document.Detail) bool { return made(d) || planned(d) && !unplanned(d) },
+		Next: "It is made again in the same conversation, with your words, and waits again if the rules say so. What was approved of it counts for " +
+			"nothing any more. It spends no attempt. " + joins,
 	},
 	{
-		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: unplanned,
-		Next: "Your words are added to the request, which waits for approval before it is analyzed, as it does now. " + joins,
+		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: planned,
+		Next: "Your words are added to the request, for good. A plan that there is is dropped, and it is analyzed anew, from the beginning; first it " +
+			"waits for an approval of its new text, if the former one had to. " + joins,
 	},
 	{
 		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
@@ -149,17 +145,17 @@ func objection(t *tokens.Token, d *document.Detail) string {
 // question is one that waits for an answer.
 type question struct {
 	document.Clarification
-	// Index is its place among all that were asked.
-	Index int
+	Index int // its place among all that were asked
 	// Decides is the change whose reviewers disagree: the answer decides about it. It is nil for
 	// all other questions.
 	Decides *document.Candidate
 	// Barred says why it cannot be approved, and Look is the address of the page that shows it.
 	Barred, Look string
+	Changes      bool // the person may ask for changes of it
 }
 
-// questions returns those that wait for an answer.
-func questions(d *document.Detail) (list []question) {
+// questions returns those that wait for an answer; changes says that the person may ask for changes of what they are about.
+func questions(d *document.Detail, changes bool) (list []question) {
 	if d.Waiting != forge.WaitingClarification {
 		return nil
 	}
@@ -167,7 +163,7 @@ func questions(d *document.Detail) (list []question) {
 		if c.Answer != nil {
 			continue
 		}
-		q := question{Clarification: c, Index: i}
+		q := question{Clarification: c, Index: i, Changes: changes}
 		for n := range d.Candidates {
 			if one := &d.Candidates[n]; one.Waiting == forge.WaitingClarification && one.Task == c.Task {
 				q.Decides = one

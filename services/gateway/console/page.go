@@ -29,7 +29,7 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count, "mark": mark,
+	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count, "mark": phrase.Mark,
 	"unnamed": func(f document.DiffFile) bool { return unnamed(&f) },
 	"old":     old, "proves": proves, "hidden": hiddenIn, "side": phrase.Side,
 	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,

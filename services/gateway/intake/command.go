@@ -27,6 +27,7 @@ type Verb string
 const (
 	Run     Verb = "run"
 	Approve Verb = "approve"
+	Changes Verb = "changes"
 	Reject  Verb = "reject"
 	Answer  Verb = "answer"
 	Retry   Verb = "retry"
@@ -39,7 +40,7 @@ const (
 
 // verbs shows the words that follow each verb, for a person who got them wrong.
 var verbs = map[Verb]string{
-	Run: "[recipe]", Approve: "<hash>", Reject: "[reason]", Answer: "<number> <text>", Retry: "[text]",
+	Run: "[recipe]", Approve: "<hash>", Changes: "<hash> <text>", Reject: "[reason]", Answer: "<number> <text>", Retry: "[text]",
 	Cancel: "", Pause: "", Resume: "", Status: "", Explain: "",
 }
 
@@ -49,11 +50,11 @@ type Command struct {
 	Line int
 	// Verb is empty if Wrong is not.
 	Verb Verb
-	// Hash is that of an approval, in small hexadecimal digits.
+	// Hash is that of an approval, or of what is to be changed, in small hexadecimal digits.
 	Hash string
 	// Question counts from 1, of an answer.
 	Question int
-	// Text is the rest of the line: a recipe, a reason, an answer.
+	// Text is the rest of the line: a recipe, a reason, an answer, what has to be different.
 	Text string
 	// Wrong says why the line cannot be obeyed, as a sentence for its author.
 	Wrong string
@@ -178,14 +179,30 @@ func command(line string) (Command, bool) {
 	}
 	word, words := cutWord(rest)
 	c := Command{Verb: Verb(strings.ToLower(word)), Text: words}
-	takes, known := verbs[c.Verb]
-	switch {
-	case !known:
+	if takes, known := verbs[c.Verb]; known {
+		c.read(takes)
+	} else {
 		c.Wrong = unknownVerb(word)
+	}
+	if c.Wrong != "" {
+		c = Command{Wrong: c.Wrong}
+	}
+	return c, true
+}
+
+// read takes the words of a known verb apart, or notes why they are none. takes shows what may follow the verb.
+func (c *Command) read(takes string) {
+	switch {
 	case c.Verb == Approve:
 		c.Hash, c.Text = strings.ToLower(strings.Trim(c.Text, "`")), ""
 		if !hexHash.MatchString(c.Hash) {
 			c.Wrong = "an approval names the hash of the plan that was read: " + usage(Approve)
+		}
+	case c.Verb == Changes:
+		c.Hash, c.Text = cutWord(c.Text)
+		c.Hash = strings.ToLower(strings.Trim(c.Hash, "`"))
+		if !hexHash.MatchString(c.Hash) || c.Text == "" {
+			c.Wrong = "changes are asked for by the hash of what was read, and in words: " + usage(Changes)
 		}
 	case c.Verb == Answer:
 		number, answer := cutWord(c.Text)
@@ -199,10 +216,6 @@ func command(line string) (Command, bool) {
 	case takes == "" && c.Text != "":
 		c.Wrong = fmt.Sprintf("nothing follows %s: %s", c.Verb, usage(c.Verb))
 	}
-	if c.Wrong != "" {
-		c = Command{Wrong: c.Wrong}
-	}
-	return c, true
 }
 
 // cutWord returns the first word of a line and all that follows it, without the white space around both.

@@ -95,7 +95,8 @@ func TestCommandsStandInOrdinaryText(t *testing.T) {
 
 func TestCommandsAreRead(t *testing.T) {
 	body := "/forge approve `0123ABCDEF`\n/forge answer 2  hello  world \n/forge reject no thanks\n/forge run fmt\n" +
-		"/forge approve 12\n/forge answer x y\n/forge stauts"
+		"/forge approve 12\n/forge answer x y\n/forge stauts\n" +
+		"/forge changes `0123ABC` keep the  old name\n/forge changes 0123abc\n/forge changes keep the old name"
 	want := []intake.Command{
 		{Line: 1, Verb: intake.Approve, Hash: "0123abcdef"},
 		{Line: 2, Verb: intake.Answer, Question: 2, Text: "hello  world"},
@@ -104,6 +105,9 @@ func TestCommandsAreRead(t *testing.T) {
 		{Line: 5, Wrong: "an approval names the hash of the plan that was read: `/forge approve <hash>`"},
 		{Line: 6, Wrong: "an answer names the question by its number: `/forge answer <number> <text>`"},
 		{Line: 7, Wrong: "there is no such command; the closest is `/forge status`"},
+		{Line: 8, Verb: intake.Changes, Hash: "0123abc", Text: "keep the  old name"},
+		{Line: 9, Wrong: "changes are asked for by the hash of what was read, and in words: `/forge changes <hash> <text>`"},
+		{Line: 10, Wrong: "changes are asked for by the hash of what was read, and in words: `/forge changes <hash> <text>`"},
 	}
 	if diff := cmp.Diff(want, intake.Commands(intake.Said{Author: person, Body: body}, 1)); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)

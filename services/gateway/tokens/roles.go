@@ -13,7 +13,7 @@ const (
 	Viewer Role = "viewer"
 	// Requester asks for changes, answers questions, and edits what has not begun.
 	Requester Role = "requester"
-	// Approver approves plans and changes, and rejects them.
+	// Approver approves plans and changes, asks for changes of them, and rejects them.
 	Approver Role = "approver"
 	// Operator retries, cancels, pauses and resumes, and audits.
 	Operator Role = "operator"
@@ -24,7 +24,8 @@ const (
 // Roles returns every role.
 func Roles() []Role { return []Role{Viewer, Requester, Approver, Operator, Auditor} }
 
-// Verb is something that is asked for by HTTP.
+// Verb is something that is asked for by HTTP. Those of wishes are part of an address, and of a subject of the bus, so
+// they are not renamed.
 type Verb string
 
 // The verbs: a closed set. Those of wishes are the verbs of the bus.
@@ -44,6 +45,7 @@ const (
 	Edit       Verb = "edit"
 	Answer     Verb = "answer"
 	Approve    Verb = "approve"
+	Change     Verb = "request_changes"
 	Reject     Verb = "reject"
 	Retry      Verb = "retry"
 	Cancel     Verb = "cancel"
@@ -59,7 +61,7 @@ var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queu
 var grants = map[Role][]Verb{
 	Viewer:    nil,
 	Requester: {Submit, Edit, Answer},
-	Approver:  {Answer, Approve, Reject},
+	Approver:  {Answer, Approve, Change, Reject},
 	Operator:  {Answer, Retry, Cancel, Pause, Resume, Audit},
 	Auditor:   {Audit},
 }

@@ -67,6 +67,8 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 		e.Action = "edited"
 	case *forge.Approve:
 		e.Action, e.Plan = "approved", m.Plan
+	case *forge.RequestChanges:
+		e.Action, e.Plan, e.Reason, e.Task = "changes_requested", m.Hash, m.Words, m.Task
 	case *forge.Reject:
 		e.Action, e.Reason = "rejected", m.Reason
 	case *forge.Answer:
@@ -82,10 +84,7 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	case *forge.Reflect:
 		e.Action = "reflected"
 	case *forge.Teach:
-		e.Action = "taught"
-		if m.Knowledge == nil {
-			e.Action = "forgot"
-		}
+		e.Action = map[bool]string{true: "forgot", false: "taught"}[m.Knowledge == nil]
 	case *forge.Result:
 		attempt(&e, m)
 	default:

@@ -13,18 +13,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// joined returns the people whose words are in an intent, with one more: whoever edits the
-// text, answers a question or instructs the agents says what is to be done, too. The name is
-// proven, because wishes about an intent come on the subjects of people alone. A list that
-// views or snapshots hold is never written to.
-func joined(list []forge.Identity, by string) []forge.Identity {
-	next := forge.Identity{Name: by, Proven: true}
-	if by == "" || slices.Contains(list, next) {
-		return list
-	}
-	return append(slices.Clip(list), next)
-}
-
 // rules returns the rules for the intent, by the policy in force: that of the commit of the
 // base branch which the newest plan was made on, or which a person had read since.
 func (s consent) rules() *approval.Rules {
@@ -59,6 +47,9 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 			return rule.Ignore("the intent is approved already")
 		case gate.Cleared != "" && a.Plan == gate.Cleared:
 			return rule.Ignore("that it is analyzed is approved already")
+		}
+		if decision, err := s.Plan.Asked.Last.Again(&approval.Wished{Hash: a.Plan}); err != nil {
+			return decision, err
 		}
 		return decision, err
 	}
@@ -96,6 +87,55 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 		s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
 	}
 	course(s).settle()
+	return forge.Applied, nil
+}
+
+// requestChanges has the plan, or changes, that wait for a person made again with their words. As an approval does, it has
+// to name exactly what is there now, by its hash; the first one of a hash wins.
+//
+// A plan is dropped and made again by the step that made it, in its session: an approval that comes meanwhile finds no
+// plan. Changes are made again each in its own session, those of one task if it is named. In both cases nothing that was
+// approved of them counts any more, and whoever said what has to be different is a requester from then on.
+func (s person) requestChanges(m *forge.RequestChanges, by string) (forge.Decision, error) {
+	of := approval.Wished{Hash: m.Hash, Wish: forge.Wish{Person: by, Words: strings.TrimSpace(m.Words)}}
+	what, hash, _ := consent(s).asked()
+	planned, changes := s.Phase == control.Approval && m.Hash == hash, s.Tasks.Named(m.Hash)
+	if decision, err := s.Plan.Asked.Last.Again(&of); err != nil && !planned && len(changes) == 0 {
+		return decision, err
+	}
+	if decision, err := s.place().Check(control.Change, ""); err != nil {
+		return decision, err
+	}
+	if err := of.Check(consent(s).rules(), s.DecidedBy); err != nil {
+		return forge.Refused, err
+	}
+	switch {
+	case s.Intent.Recipe != "":
+		return rule.Refuse("recipe %q made it, and takes no words; approve it, or reject it and change the recipe", s.Intent.Recipe)
+	case consent(s).first():
+		return rule.Refuse("nothing is made yet that could be changed; edit the request, approve or reject it")
+	case !planned && len(changes) == 0:
+		return rule.Refuse("%s is not what waits now, which is %s; look at it with `pfl-forge show %s` and ask again",
+			m.Hash, s.Tasks.Waits(what, hash), s.key.Intent)
+	}
+	if changes = task.Of(changes, m.Task); m.Task != "" && len(changes) == 0 {
+		return rule.Refuse("%s is of no change of task %s", m.Hash, m.Task)
+	}
+	if planned && s.Plan.Asked.Spent() || slices.ContainsFunc(changes, task.Spends) {
+		return rule.Refuse("changes were asked for as often as they may be in a run; approve what there is, or reject it")
+	}
+	s.Plan.Asked.Last, s.Intent.Requesters = of, approval.Join(s.Intent.Requesters, by)
+	s.Plan.Gate.Collected = approval.Collection{}
+	for _, t := range changes {
+		s.tasks(func(x *task.Turn) { task.Wished{Task: t}.Take(x, &of) })
+	}
+	if planned {
+		s.adjust(rule.ChangesWanted, "", "%s", of.Line())
+		course(s).withdrawAll()
+		s.drop(&of.Wish)
+		s.Reason = ""
+		course(s).startStep()
+	}
 	return forge.Applied, nil
 }
 
@@ -140,11 +180,6 @@ func (s course) settle() {
 	for _, t := range changes {
 		s.tasks(func(x *task.Turn) { t.Clear(x, by) })
 	}
-}
-
-// trailer returns, for the commit of a task, who approved the plan and the change.
-func (s consent) trailer(t *task.Task) string {
-	return strings.Join(s.names(t), ", ")
 }
 
 // names returns who approved the plan, and the changes of some tasks.
@@ -197,7 +232,7 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 	plan.Answer(&s.Intent, a)
 	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
 	if words != "" {
-		s.Intent.Requesters = joined(s.Intent.Requesters, by)
+		s.Intent.Requesters = approval.Join(s.Intent.Requesters, by)
 	}
 	s.tasks(func(x *task.Turn) { task.Pair{Task: t}.Decided(x, a.Answer, granted) })
 	return forge.Applied, nil

@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"strings"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
@@ -144,7 +146,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: consent{s}.trailer(t)}
+		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: strings.Join(consent{s}.names(t), ", ")}
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
@@ -155,6 +157,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		return c
 	}
 	c.LimitedAgents = s.Limits.Names(s.now)
+	c.Wish = t.Wish
 	strategy.Session(t, step).Assign(&c)
 	if s := (task.Escalation{Task: t}).Stronger(&s.Policy.Policy, &s.Intent, step); s != nil && !(task.Pair{Task: t}).Asked(step) {
 		c.Stronger = new(*s)
@@ -204,7 +207,7 @@ func (s course) startStep() {
 	s.Plan.Next(s.names())
 	c := forge.Command{
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,
-		LimitedAgents: s.Limits.Names(s.now), Instructions: s.Instructions,
+		LimitedAgents: s.Limits.Names(s.now), Instructions: s.Instructions, Wish: s.Plan.Asked.Wish,
 	}
 	s.Plan.Brief(&c)
 	s.send(&c)

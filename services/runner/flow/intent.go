@@ -68,7 +68,7 @@ type intentState struct {
 	// Instructions are the words that a person added to a retry.
 	Instructions string
 	// Policy is the one in force.
-	Policy policy
+	Policy plan.Policy
 	// Plan covers the part of a run before its tasks.
 	Plan plan.State
 	// Tasks are the tasks of the plan.
@@ -90,26 +90,10 @@ type intentState struct {
 	Decided map[string]bool
 }
 
-// policy is the policy in force.
-type policy struct {
-	forge.Policy
-	// Known says that it is the project's own, not the default.
-	Known bool
-	// Unread says that it has to be read before the first step.
-	Unread bool
-	// Reading says that it is being read again, because a person may have changed
-	// it.
-	Reading bool
-	// AsksFirst says that it decides whether a person lets the intent be analyzed.
-	AsksFirst bool
-	// Read says that a worker was asked for it in this run, whatever it said.
-	Read bool
-}
-
 // NewIntent returns the machine of an intent that was not submitted yet.
 func NewIntent(key forge.Key) *Intent {
 	return &Intent{key: key, intentState: intentState{
-		Policy: policy{Policy: forge.DefaultPolicy()}, Plan: plan.State{Step: forge.StepAnalyze}, Decided: map[string]bool{},
+		Policy: plan.Policy{Policy: forge.DefaultPolicy()}, Plan: plan.State{Step: forge.StepAnalyze}, Decided: map[string]bool{},
 	}}
 }
 

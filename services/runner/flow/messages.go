@@ -17,7 +17,7 @@ import (
 // personal reports whether an event is a wish about an intent that exists.
 func personal(ev *forge.Event) bool {
 	switch ev.Message.(type) {
-	case *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume:
+	case *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume:
 		return true
 	default:
 		return false
@@ -31,6 +31,8 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 		return s.edit(m, ev.Actor)
 	case *forge.Approve:
 		return s.approve(m, ev.Actor, ev.ID)
+	case *forge.RequestChanges:
+		return s.requestChanges(m, ev.Actor)
 	case *forge.Reject:
 		return s.stop(control.Reject, forge.StatusRejected, m.Reason)
 	case *forge.Answer:
@@ -131,7 +133,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	c := t.Candidate
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
-		Title: s.commitTitle(t), Approver: consent{s}.trailer(t), Statements: s.statements(t),
+		Title: s.commitTitle(t), Approver: strings.Join(consent{s}.names(t), ", "), Statements: s.statements(t),
 		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
@@ -26,7 +27,7 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 		return forge.Refused, e
 	}
 	if s.Phase != control.None {
-		if sameOrigin(s.Intent.Origin, in.Origin) {
+		if plan.SameOrigin(s.Intent.Origin, in.Origin) {
 			return rule.Ignore("the intent is known already")
 		}
 		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
@@ -37,12 +38,6 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	s.Plan.Step = plan.FirstStep(&in)
 	course(s).askAdmission()
 	return forge.Applied, nil
-}
-
-// sameOrigin reports whether two submissions are the same event of the same
-// publisher.
-func sameOrigin(a, b forge.Origin) bool {
-	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
 }
 
 // place returns where the intent is, as far as a person's wishes go. What is allowed
@@ -84,15 +79,13 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	}
 	body := in.Body != s.Intent.Body && s.Phase != control.Asking
 	if in.Title != s.Intent.Title || in.Body != s.Intent.Body {
-		in.Requesters = joined(in.Requesters, by)
+		in.Requesters = approval.Join(in.Requesters, by)
 	}
 	s.Intent, s.Plan.Gate.Declared = in, declared
 	s.Intent.Risk = forge.MaxRisk(declared, s.Plan.Gate.Judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
-		s.Tasks.Replace(s.DecidedBy, nil)
-		s.Goal.Started = false
-		s.Plan.Drop()
+		s.drop(nil)
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	if s.Plan.Gate.Hash != "" {
@@ -110,6 +103,13 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 		course(s).gate()
 	}
 	return forge.Applied, nil
+}
+
+// drop forgets the plan. With a wish, the next one is made by that.
+func (s person) drop(wish *forge.Wish) {
+	s.Tasks.Replace(s.DecidedBy, nil)
+	s.Goal.Started = false
+	s.Plan.Drop(wish)
 }
 
 // answer takes a person's answer to a question. With the last one the step that asked
@@ -139,7 +139,7 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 		return s.arbitrate(t, a, by, event)
 	}
 	plan.Answer(in, a)
-	in.Requesters = joined(in.Requesters, by)
+	in.Requesters = approval.Join(in.Requesters, by)
 	if t != nil {
 		s.tasks(func(x *task.Turn) { task.Said{Task: t}.AnsweredBy(x, x.Strategy.Step(task.Implementing)) })
 		return forge.Applied, nil
@@ -266,7 +266,7 @@ func (s person) heed(r *forge.Retry, by string) {
 	if r.Instructions != "" {
 		s.Instructions = r.Instructions
 		if s.Intent.Parent == "" || by != string(s.Intent.Parent) { // which passes on the words of a person
-			s.Intent.Requesters = joined(s.Intent.Requesters, by)
+			s.Intent.Requesters = approval.Join(s.Intent.Requesters, by)
 		}
 	}
 }

@@ -157,9 +157,9 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Reflection.Request()
 	case *forge.Teach:
 		return p.state.Knowledge.Teach(ev.Actor, m, p.now)
-	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.Reject, *forge.Answer, *forge.Retry, *forge.OverlapChanged, *forge.RunAdmitted,
-		*forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved, *forge.ChildChanged, *forge.RunReflected,
-		*forge.AccountsChanged:
+	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry,
+		*forge.OverlapChanged, *forge.RunAdmitted, *forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved,
+		*forge.ChildChanged, *forge.RunReflected, *forge.AccountsChanged:
 		// Those are for intents.
 	}
 	return rule.Refuse("the event has no message that a project takes")

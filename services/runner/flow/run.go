@@ -305,7 +305,7 @@ func (s course) anotherRun(instructions string) {
 		}
 	}
 	s.History.Retry()
-	s.Plan.Attempts.Worked()
+	s.Plan.Retry()
 	s.Intent.Status = forge.StatusProposed
 	s.askAdmission()
 }

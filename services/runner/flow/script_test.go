@@ -229,6 +229,15 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 			plan = ""
 		}
 		return &forge.Event{Actor: arg("by"), Message: &forge.Approve{Plan: plan}}
+	case "request-changes":
+		hash := arg("hash")
+		if m := s.intents[id]; hash == "" && m != nil {
+			hash = m.Summary().Plan // the person looked at it
+		}
+		if hash == "unsaid" {
+			hash = ""
+		}
+		return &forge.Event{Actor: arg("by"), Message: &forge.RequestChanges{Hash: hash, Words: spaced(arg("words")), Task: forge.TaskID(arg("task"))}}
 	case "reject":
 		return &forge.Event{Actor: arg("by"), Message: &forge.Reject{Reason: arg("reason")}}
 	case "cancel":

@@ -72,6 +72,9 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	case 1:
 		return forge.Event{Message: &forge.Edit{Title: &word, Body: &word}}
 	case 2:
+		if rng.IntN(3) == 0 {
+			return forge.Event{Actor: word, Message: &forge.RequestChanges{Hash: anyHash(rng, s, word), Words: word, Task: anyTask(rng, anyOne(rng, task))}}
+		}
 		return forge.Event{Message: &forge.Approve{}}
 	case 3:
 		return forge.Event{Message: &forge.Answer{Index: n - 1, Answer: []string{word, "approve"}[rng.IntN(2)]}}
@@ -171,6 +174,22 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		return forge.Event{Message: &forge.RunPlanned{Run: n, Children: []forge.IntentID{"a", "b", "x"}[:rng.IntN(4)]}}
 	}
 	return forge.Event{Message: anyResult(rng, s, l, task, word)}
+}
+
+// anyHash is that of what waits, or of something else.
+func anyHash(rng *rand.Rand, s *Intent, word string) string {
+	if rng.IntN(4) == 0 {
+		return word
+	}
+	return s.Summary().Plan
+}
+
+// anyOne is a task, and mostly none.
+func anyOne(rng *rand.Rand, task forge.TaskID) forge.TaskID {
+	if rng.IntN(4) > 0 {
+		return ""
+	}
+	return task
 }
 
 func anyClosed(rng *rand.Rand) []forge.ClosedAccount {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -33,7 +32,7 @@ func (s *Intent) Summary() forge.Summary {
 		}, Reason: s.Reason, Plan: s.Plan.Gate.Hash,
 		Usage:     s.History.Usage,
 		CreatedAt: in.CreatedAt, UpdatedAt: s.UpdatedAt,
-		Parent: in.Parent, Requester: requester(in), Requesters: in.Requesters, Approval: view{s}.approval(),
+		Parent: in.Parent, Requester: plan.Publisher(in), Requesters: in.Requesters, Approval: view{s}.approval(),
 		Children: s.Plan.Children.Summaries(),
 	}
 	if s.Phase != control.Closed {
@@ -50,7 +49,7 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Plan = task.HashChanges(changes)
 	}
 	if s.Phase == control.Approval {
-		sum.Reason = view{s}.approvalReason(s.Reason)
+		sum.Reason = consent{s}.rules().Reason(s.Reason, consent{s}.given())
 	}
 	strategy := s.strategy()
 	for _, t := range s.Tasks.Tasks {
@@ -65,7 +64,7 @@ func (s *Intent) Summary() forge.Summary {
 				sum.Reason += "; to approve it, " + stuck
 			}
 		case task.Protected:
-			sum.Reason = view{s}.approvalReason(t.Failure)
+			sum.Reason = consent{s}.rules().Reason(t.Failure, consent{s}.given())
 		default:
 		}
 		ts := t.Summary(strategy)
@@ -78,17 +77,6 @@ func (s *Intent) Summary() forge.Summary {
 	return sum
 }
 
-// requester returns who published an intent: a person by the name that the server knows, or the system
-// that sent it, whomever that one names.
-func requester(in *forge.Intent) string {
-	for _, p := range in.Requesters {
-		if p.Proven && in.Source == forge.SourceHuman {
-			return p.Name
-		}
-	}
-	return in.Origin.System
-}
-
 // approval returns who approved, and whose approval is needed. While nothing waits, those
 // are shown who approved the plan and the changes that are under way.
 func (s view) approval() forge.Approval {
@@ -97,29 +85,6 @@ func (s view) approval() forge.Approval {
 	}
 	rules := consent(s).rules()
 	return forge.Approval{By: approval.Names(consent(s).given()), Needed: rules.Needed(), Barred: rules.Barred()}
-}
-
-// approvalReason returns why an approval is needed, then how many there are of how many, who
-// may not give one, and whether there can ever be enough. All lists and notifications show
-// the reason, so an intent never waits in silence.
-func (s view) approvalReason(why string) string {
-	rules := consent(s).rules()
-	parts := []string{why}
-	for _, more := range []string{rules.Progress(consent(s).given()), barred(rules), rules.Stuck()} {
-		if more != "" {
-			parts = append(parts, more)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// barred says who may not approve; empty if all may that the policy names.
-func barred(rules *approval.Rules) string {
-	names := rules.Barred()
-	if len(names) == 0 {
-		return ""
-	}
-	return "not by " + strings.Join(names, ", ") + ", who asked for it"
 }
 
 // waiting says what the intent waits for a person to do, and what goes on.

@@ -291,6 +291,9 @@ func describeCommand(c forge.Command) string {
 	if implement.Continue {
 		b.WriteString(" going on")
 	}
+	if c.Wish != nil {
+		fmt.Fprintf(&b, " as %s wants: %q", c.Wish.Person, c.Wish.Words)
+	}
 	if implement.Answered {
 		b.WriteString(" answered")
 	}
@@ -459,7 +462,7 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
 	case *forge.AccountsChanged:
 		what = describeAccounts(m)
-	case *forge.Answer, *forge.Approve, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
+	case *forge.Answer, *forge.Approve, *forge.RequestChanges, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}
 	return from + ": " + what

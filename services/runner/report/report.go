@@ -139,6 +139,8 @@ func (r *reader) decision(ev *forge.Event) (d document.Decided, ok bool) {
 		d.Fields = edited(m)
 	case *forge.Approve:
 		d.What, d.Plan = "approve", m.Plan
+	case *forge.RequestChanges:
+		d.What, d.Plan, d.Reason, d.Task = "request_changes", m.Hash, m.Words, m.Task
 	case *forge.Reject:
 		d.What, d.Reason = "reject", m.Reason
 	case *forge.Answer:

@@ -238,7 +238,7 @@ func (w checker) checkBounds() error {
 		made := map[forge.TaskID]int{}
 		for _, rec := range w.journal[key] {
 			for _, ev := range rec.Events {
-				if forge.As[*forge.Retry](ev.Message) != nil || forge.As[*forge.Resume](ev.Message) != nil {
+				if forge.As[*forge.Retry](ev.Message) != nil || forge.As[*forge.Resume](ev.Message) != nil || forge.As[*forge.RequestChanges](ev.Message) != nil {
 					runs++
 				}
 			}

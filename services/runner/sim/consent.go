@@ -54,6 +54,10 @@ func (c *consent) learn(ev *forge.Event, policy forge.Approvals) error {
 		}
 	case *forge.Answer:
 		c.requesters[ev.Actor] = c.requesters[ev.Actor] || !decides(m)
+	case *forge.RequestChanges: // whatever was approved of it counts for nothing any more
+		c.requesters[ev.Actor] = true
+		delete(c.plans, m.Hash)
+		delete(c.changes, m.Hash)
 	case *forge.Approve:
 		if policy.NotRequester && c.requesters[ev.Actor] {
 			return fmt.Errorf("%s approved what they asked for", ev.Actor)

@@ -39,7 +39,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec)); err != nil {
+	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec), w.wishes.Check(rec, w.money.protected, w.money.approvals.Count)); err != nil {
 		return err
 	}
 	two := w.money.best.When != nil
@@ -73,36 +73,19 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 // knowledge is read from an intent's journal without the rules of flow, so that it
 // can contradict them.
 type knowledge struct {
-	// system says that the intent was proposed by pfl-forge, and not approved in
-	// advance.
-	system bool
-	// risky says that the plan needs an approval because of its risk.
-	risky bool
-	// consent is of those who approved.
-	consent *consent
-
-	// declaredRisk is the risk that the intent was submitted with.
-	declaredRisk forge.Risk
-	// plan is the id of the present plan.
-	plan string
-	// declared are the dependencies that the intent was submitted with.
-	declared map[forge.IntentID]bool
-	// depends are declared and those that the last analysis found.
-	depends map[forge.IntentID]bool
-	// done are the tasks that are merged, or need no change.
-	done map[forge.TaskID]bool
-	// claimed has the commits of tasks that are said to be done already, to be reviewed.
-	claimed map[forge.TaskID]string
-
-	// withdrawn are attempts whose results do not count any more.
-	withdrawn map[forge.Attempt]bool
-
-	// accounts are those that refuse calls.
-	accounts facts.Accounts
-	once     facts.Once // of changes whose verify commands were left to the merge
-
-	// paused says that a person paused this intent.
-	paused bool
+	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
+	risky        bool                    // the plan needs an approval because of its risk
+	consent      *consent                // of those who approved
+	declaredRisk forge.Risk              // the risk that the intent was submitted with
+	plan         string                  // the id of the present plan
+	declared     map[forge.IntentID]bool // the dependencies that the intent was submitted with
+	depends      map[forge.IntentID]bool // declared, and those that the last analysis found
+	done         map[forge.TaskID]bool   // the tasks that are merged, or need no change
+	claimed      map[forge.TaskID]string // the commits of tasks that are said to be done already, to be reviewed
+	withdrawn    map[forge.Attempt]bool  // attempts whose results do not count any more
+	accounts     facts.Accounts          // those that refuse calls
+	once         facts.Once              // of changes whose verify commands were left to the merge
+	paused       bool                    // a person paused this intent
 	// pauses and resume are the highest numbers of the project's pauses and
 	// resumptions that reached the intent.
 	pauses, resume int

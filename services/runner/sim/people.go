@@ -143,6 +143,19 @@ func (w *world) help(willing bool) bool {
 	return true
 }
 
+// wish has a person ask for changes of something that waits, and returns false if none does.
+func (w *world) wish() bool {
+	for i := 0; w.wishes != nil && i < len(w.keys); i++ {
+		if key := w.keys[i]; !key.IsProject() {
+			if ev := w.wishes.Ask(w.view(key), w.faults); ev != nil {
+				w.send(*ev)
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // openQuestion returns the index of a question of an intent that is not answered, or, as of a
 // person who looks at an old list, of any.
 func (w *world) openQuestion(key forge.Key) int {

@@ -55,7 +55,7 @@ func (w *world) populate() {
 	w.people.outsiders = w.rng.IntN(3) == 0
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
-	w.money.best = bestOf(w.seed)
+	w.money.best, w.money.protected = bestOf(w.seed), w.wishes.Protects(w.money.protected)
 	if w.outside = outside.New(w.seed); w.outside != nil {
 		w.money.pull = w.outside.Policy
 	}
@@ -77,6 +77,7 @@ func (s *workers) init() {
 func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
+		w.wish()
 		atForge{w}.forgeActs()
 	}
 	for w.submit() {
@@ -95,7 +96,7 @@ func (w *world) play() error {
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
 		w.disturb()
 		atForge{w}.forgeActs()
-		if w.deliver() || w.work() || w.take(false) || (atForge{w}).forgeCalms() || w.fire() || w.help(true) || w.take(true) {
+		if w.deliver() || w.work() || w.take(false) || (atForge{w}).forgeCalms() || w.fire() || w.wish() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())

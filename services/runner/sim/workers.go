@@ -308,6 +308,10 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 		return im
 	}
 	n := w.repo.change(id, w.workers.files[id])
+	if before := w.repo.heads[c.Task.Head]; before.id != "" && w.wishes.Same(c.Wish) {
+		n.patch, n.files = before.patch, before.files
+		w.repo.heads[n.id] = n
+	}
 	im.Base, im.Head, im.Commits, im.Files, im.Overlaps = n.parent, n.id, 1, n.files, w.overlaps(n)
 	return im
 }

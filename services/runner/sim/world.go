@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/wishes"
 )
 
 // project is the only project of a world.
@@ -43,6 +44,7 @@ type world struct {
 	origin   origins.Origin
 	// outside is the forge; nil where changes are pushed.
 	outside *outside.Forge
+	wishes  *wishes.People // those who ask for changes; nil where none does
 	looks   facts.Looks
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
@@ -63,8 +65,7 @@ type streams struct {
 	journal map[forge.Key][]forge.Record
 	// views has those that people were shown last.
 	views map[forge.Key]shown
-	// keys are those of journal, in the order of their first record. Maps have
-	// no order, and a run has to repeat.
+	// keys are those of journal, in the order of their first record. Maps have no order, and a run has to repeat.
 	keys []forge.Key
 
 	// inputs are the events on their way, delivered at least once and in any
@@ -87,22 +88,16 @@ type shown struct {
 // cluster has the runners, which take events in turn and may crash at any effect.
 type cluster struct {
 	runners []*machine.Driver
-	// down marks runners that crashed and have not recovered since.
-	down []bool
-	// turn is the index of the runner that takes inputs now.
-	turn int
-	// crashIn counts the crash points until the runner crashes; 0 if it does
-	// not.
-	crashIn int
+	down    []bool // marks runners that crashed and have not recovered since
+	turn    int    // the index of the runner that takes inputs now
+	crashIn int    // counts the crash points until the runner crashes; 0 if it does not
 }
 
 // progress counts and records the actions of a run.
 type progress struct {
-	steps int
-	// bound is the largest number of actions after the faults stopped.
-	bound int
-	// looksTaken counts the looks that arrived.
-	looksTaken int
+	steps      int
+	bound      int // the largest number of actions after the faults stopped
+	looksTaken int // counts the looks that arrived
 	// firstViolation is the first one that checkDecision found; nil if there is
 	// none.
 	firstViolation error
@@ -140,7 +135,7 @@ func newWorld(seed uint64) *world {
 		known:    map[forge.Key]*knowledge{},
 	}
 	w.shelf = shelf.New(seed, func() []forge.Record { return w.journal[forge.Key{Project: project}] })
-	w.versions = versions.New(seed)
+	w.versions, w.wishes = versions.New(seed), wishes.New(seed)
 	for n := range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver(n)), append(w.down, false)
 	}

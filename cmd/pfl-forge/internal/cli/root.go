@@ -83,8 +83,8 @@ func newRoot(a *kit.App) *cobra.Command {
 			checks.Command(a), settings.Command(a), health.Command(a), queue.Command(a), web.Command(a),
 		},
 		groupDecide: {
-			control.ApproveCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a), control.PauseCommand(a),
-			control.ResumeCommand(a), control.CancelCommand(a),
+			control.ApproveCommand(a), control.RequestChangesCommand(a), control.RejectCommand(a), answer.Command(a), control.RetryCommand(a),
+			control.PauseCommand(a), control.ResumeCommand(a), control.CancelCommand(a),
 		},
 		groupOther: {
 			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), backups.RecoverCommand(a), clean.Command(a),

@@ -68,6 +68,56 @@ func TestDeciding(t *testing.T) {
 	}
 }
 
+// TestAskingForChanges has a plan made again by its hash, with words, as a person, through the gateway: the analyzer gets them, the
+// approval of the former plan counts for nothing, and the first wish about it wins.
+func TestAskingForChanges(t *testing.T) {
+	w := start(t, gateway.Settings{})
+	wished := make(chan forge.Command, 1)
+	w.analysis = func(c *forge.Command) *forge.Analysis {
+		title := "one"
+		if c.Wish != nil {
+			wished <- *c
+			title = c.Wish.Words
+		}
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: title}}}
+	}
+	w.decides(quota.Limits{})
+	path, plan := w.proposed("again")
+	ask := func(who, hash, words string, headers ...string) answer {
+		return w.request(who, http.MethodPost, path+"/request_changes", `{"hash": "`+hash+`", "words": "`+words+`"}`, headers...)
+	}
+	for who, status := range map[string]int{"viewer": http.StatusForbidden, "scanner": http.StatusForbidden, "banker": http.StatusForbidden} {
+		ask(who, plan, "shorter").wants(t, who, status)
+	}
+	ask("bob", "000000000000", "shorter").wants(t, "another hash", http.StatusConflict, "000000000000 is not what waits now, which is plan "+plan)
+	ask("bob", "", "shorter").wants(t, "no hash", http.StatusBadRequest, `"field":"hash"`)
+	ask("bob", plan, " ").wants(t, "no words", http.StatusBadRequest, `"field":"words"`)
+	ask("bob", plan, strings.Repeat("w", 20<<10)).wants(t, "many words", http.StatusConflict, `"field":"words"`, "at most 16384 are allowed")
+	w.request("bob", http.MethodPost, path+"/request_changes", `{"hash": "`+plan+`", "words": "w", "task": "no task"}`).
+		wants(t, "no task", http.StatusBadRequest, `"field":"task"`)
+	done := ask("bob", plan, "shorter", "Idempotency-Key", "k")
+	done.wants(t, "ask", http.StatusOK, `"result":"applied"`)
+	ask("bob", plan, "shorter", "Idempotency-Key", "k").wants(t, "again", http.StatusOK, `"result":"known"`)
+	ask("bob", plan, "shorter").wants(t, "again, under another name", http.StatusOK, `"result":"known"`)
+	ask("ada", plan, "longer").wants(t, "the second", http.StatusConflict, `\"bob\" asked for changes of `+plan)
+	w.request("ada", http.MethodPost, path+"/approve", `{"plan": "`+plan+`"}`).wants(t, "a late approval", http.StatusConflict)
+	c := wait.For(t, wished)
+	if c.Wish.Person != "bob" || c.Wish.Words != "shorter" {
+		t.Errorf("the analyzer gets %+v in %s", c.Wish, c.Attempt)
+	}
+	shown := w.request("ada", http.MethodGet, path, "")
+	wait.Until(t, "the next plan waits", func() bool {
+		shown = w.request("ada", http.MethodGet, path, "")
+		return shown.body["waiting"] == "approval" && shown.body["plan"] != plan
+	})
+	shown.wants(t, "shown", http.StatusOK, `"what":"request_changes","by":"bob","via":"gateway"`, `"plan":"`+plan+`"`, `"reason":"shorter"`,
+		`"rule":"changes-requested"`)
+	ev := w.journaled(path, func(m forge.Message) bool { return forge.As[*forge.RequestChanges](m) != nil })
+	if ev.Actor != "bob" || ev.Via != "gateway" || ev.Account != "token bob" || ev.Ref != "request "+done.header.Get("Request-Id") {
+		t.Errorf("journaled is %+v", ev)
+	}
+}
+
 // journaled returns the first event of an intent's journal that is like one.
 func (w *world) journaled(path string, like func(forge.Message) bool) forge.Event {
 	w.t.Helper()

@@ -133,6 +133,31 @@ func TestConsoleApprovesAChange(t *testing.T) {
 	}
 }
 
+// TestConsoleAsksForChangesOfAChange: of several changes that wait, the one is made again on whose page a person asks for that, with their words, also
+// where it cannot be approved. It waits again with the others; whoever has seen it as it was approves nothing.
+func TestConsoleAsksForChangesOfAChange(t *testing.T) {
+	w, path := waits(t, false, "one", "two")
+	id := path[strings.LastIndexByte(path, '/')+1:]
+	bob := w.signIn("bob")
+	_, stale := bob.get(consolePath(path)).form(t, path, "approve")
+	p := bob.get(consolePath(path) + "?task=" + id + "-002")
+	action, changes := p.form(t, path, "changes")
+	p.wants(t, "the page", http.StatusOK, "Only the change of <code>"+id+"-002</code> is made again")
+	if changes.Get("task") != id+"-002" {
+		t.Fatalf("asked are changes of %q", changes.Get("task"))
+	}
+	changes.Set("text", "Keep the name.")
+	bob.do(http.MethodPost, action, changes).wants(t, "ask for changes", http.StatusSeeOther)
+	wait.Until(t, "it waits again", func() bool {
+		shown := w.request("ada", http.MethodGet, path, "")
+		list, _ := shown.body["candidates"].([]any)
+		return len(list) == 2 && strings.Contains(shown.text, patchid.Of(oneLine(forge.TaskID(id+"-002"), 3)))
+	})
+	shown := w.request("ada", http.MethodGet, path, "")
+	shown.wants(t, "the other one", http.StatusOK, patchid.Of(oneLine(forge.TaskID(id+"-001"), 2)), `"reason":"Keep the name."`, `"task":"`+id+`-002"`)
+	bob.do(http.MethodPost, action, stale).wants(t, "a stale approval", http.StatusConflict, "Not done: it has changed since you saw it", "request changes")
+}
+
 // TestConsoleApprovesChanges: of several that one approval is of, every page that approves names all, with the patch of each.
 func TestConsoleApprovesChanges(t *testing.T) {
 	w, path := waits(t, false, "first", "other")
@@ -172,6 +197,9 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 	}
 	p := rex.get(consolePath(path))
 	p.wants(t, "their page", http.StatusOK, "Approving it takes the role approver.", "Reject this change")
+	if strings.Contains(p.text, `name="verdict" value="changes"`) {
+		t.Errorf("they can ask for changes:\n%s", p.text)
+	}
 	action, answer := p.form(t, path, "answer")
 	if strings.Contains(p.text, `value="approve"`) {
 		t.Errorf("they can approve:\n%s", p.text)
@@ -195,4 +223,29 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 	answer["verdict"] = []string{"approve"}
 	bob.do(http.MethodPost, action, answer).wants(t, "an approver", http.StatusSeeOther)
 	wait.Until(t, "it is merged", func() bool { return w.request("ada", http.MethodGet, path, "").body["status"] == "done" })
+}
+
+// TestConsoleAsksForChangesOfADisputedChange: a person who is asked to decide between two reviewers may ask for changes instead, in words. The question is gone
+// with the change that it was about, and comes again about the next one.
+func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
+	w, path := waits(t, true, "one")
+	bob := w.signIn("bob")
+	p := bob.get(consolePath(path))
+	p.wants(t, "the page", http.StatusOK, "attempt 2 of", "asking for changes spends none")
+	head := w.request("ada", http.MethodGet, path, "").body["candidates"].([]any)[0].(map[string]any)["head"].(string)
+	action, answer := p.form(t, path, "answer")
+	answer["verdict"] = []string{"changes"}
+	bob.do(http.MethodPost, action, answer).wants(t, "no words", http.StatusBadRequest, "say it in words")
+	answer["answer"] = []string{"Keep\r\nthe name."}
+	bob.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
+	wait.Until(t, "they disagree about another change", func() bool {
+		shown := w.request("ada", http.MethodGet, path, "")
+		list, _ := shown.body["candidates"].([]any)
+		return len(list) == 1 && list[0].(map[string]any)["head"] != head && shown.body["waiting"] == "clarification"
+	})
+	shown := w.request("ada", http.MethodGet, path, "")
+	shown.wants(t, "shown", http.StatusOK, `"what":"request_changes","by":"bob"`, `"plan":"`+head+`"`, `"reason":"Keep\nthe name."`, "attempt")
+	if open := shown.body["questions"].([]any); len(open) != 1 {
+		t.Errorf("asked are %v", open)
+	}
 }

@@ -116,7 +116,7 @@ func TestConsoleRoles(t *testing.T) {
 		}
 		b.do(http.MethodPost, action, approve).wants(t, who+" approves", http.StatusForbidden)
 	}
-	if inbox := bob.get("/console/inbox"); strings.Contains(inbox.text, "Ask for changes") || strings.Contains(inbox.text, ">Cancel<") {
+	if inbox := bob.get("/console/inbox"); strings.Contains(inbox.text, "Change the request") || strings.Contains(inbox.text, ">Cancel<") {
 		t.Error("an approver is offered what a requester or an operator may")
 	}
 	change := url.Values{"decision": {"change"}, "seen": approve["seen"], "key": {"k"}, "text": {"More."}}
@@ -168,6 +168,67 @@ func TestConsoleAnswers(t *testing.T) {
 	ada.do(http.MethodPost, action, change).wants(t, "ask for changes", http.StatusSeeOther)
 	if body := w.request("ada", http.MethodGet, path, "").body["body"]; body != "Paint it.\n\nUse\nless paint." {
 		t.Errorf("asked for is %q", body)
+	}
+}
+
+// TestConsoleAsksForChanges has two people ask for changes of one plan at the same moment, in different words: one counts, and the other is told
+// whose, with their own words kept. The plan that comes of it waits again, and the journal says who and through what.
+func TestConsoleAsksForChanges(t *testing.T) {
+	w := withConsole(t)
+	w.analysis = func(c *forge.Command) *forge.Analysis {
+		title := "as planned"
+		if c.Wish != nil {
+			title = c.Wish.Person + " wants " + c.Wish.Words
+		}
+		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: title}}}
+	}
+	path, plan := w.proposed("again")
+	type form struct {
+		b      *browser
+		action string
+		fields url.Values
+	}
+	forms := map[string]form{}
+	for _, who := range []string{"bob", "ada"} {
+		b := w.signIn(who)
+		inbox := b.get("/console/inbox")
+		inbox.wants(t, who, http.StatusOK, "Ask for changes", `data-key="c"`, "It spends no attempt", "You become one of its requesters")
+		action, fields := inbox.form(t, path, "changes")
+		b.do(http.MethodPost, action, fields).wants(t, "no words", http.StatusBadRequest, "say it in words")
+		fields.Set("text", "what "+who+" <b>says")
+		forms[who] = form{b, action, fields}
+	}
+	answers := map[string]page{}
+	var people sync.WaitGroup
+	var mu sync.Mutex
+	for who, f := range forms {
+		people.Go(func() {
+			p := f.b.do(http.MethodPost, f.action, f.fields)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[who] = p
+		})
+	}
+	people.Wait()
+	first, other := "bob", "ada"
+	if answers[first].status != http.StatusSeeOther {
+		first, other = other, first
+	}
+	if answers[first].status != http.StatusSeeOther {
+		t.Fatalf("none counted: %+v", answers)
+	}
+	answers[other].wants(t, "the other", http.StatusConflict, "<strong><bdi>"+first+"</bdi></strong>", "request changes", plan[:10],
+		"what "+other+" &lt;b&gt;says")
+	forms[first].b.do(http.MethodPost, forms[first].action, forms[first].fields).wants(t, "sent again", http.StatusOK, "It was done")
+	wait.Until(t, "another plan waits", func() bool {
+		shown := w.request("ada", http.MethodGet, path, "")
+		return shown.body["waiting"] == "approval" && shown.body["plan"] != plan
+	})
+	inbox := forms[other].b.get("/console/inbox")
+	inbox.wants(t, "the next plan", http.StatusOK, first+" wants what "+first+" &lt;b&gt;says")
+	forms[first].b.get(consolePath(path)).wants(t, "its page", http.StatusOK, "Who decided", "request changes", "what "+first+" &lt;b&gt;says")
+	if ev := w.journaled(path, func(m forge.Message) bool { return forge.As[*forge.RequestChanges](m) != nil }); ev.Actor != first || ev.Via != "gateway" {
+		t.Errorf("journaled is %+v", ev)
 	}
 }
 

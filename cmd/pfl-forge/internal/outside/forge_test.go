@@ -152,7 +152,9 @@ func (w *forgeWorld) decide() {
 	var running sync.WaitGroup
 	ready := make(chan struct{})
 	running.Go(func() {
-		err := runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+		err := runner.Run(ctx, runner.Config{
+			Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }, Rules: runner.RulesConfig{Alone: true},
+		})
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -165,6 +167,8 @@ func (w *forgeWorld) decide() {
 				out = &forge.Analysis{Risk: forge.RiskLow, NothingToDo: "it is so already"}
 			} else if j.Command.Attempt.Number == 2 { // the first one is for the policy alone
 				out = &forge.Analysis{Risk: forge.RiskMed, Clarifications: []forge.Clarification{{Question: "Which @ada, Closes #1?"}}}
+			} else if wish := j.Command.Wish; wish != nil {
+				out.Tasks[0].Title = wish.Person + ": " + wish.Words
 			}
 			return b.Results.Publish(ctx, forge.Result{To: j.Command.To, Attempt: j.Command.Attempt, Replica: "one", Output: out})
 		})
@@ -320,10 +324,16 @@ func (w *forgeWorld) whole(between func()) {
 	}
 	between()
 	w.say("ada", issue, "/forge answer 1 this one")
-	hash := w.hash(issue, text)
+	former := w.hash(issue, text)
+	w.say("ada", issue, "/forge changes "+former)
+	w.until(issue, "changes are asked for by the hash of what was read, and in words")
+	w.say("ada", issue, "/forge changes "+former+" call it two")
+	between()
+	hash := w.hash(issue, former)
 	w.say("ada", issue, "/forge approve "+hash)
 	between()
 	w.until(issue, "**executing**")
+	w.until(issue, "ada: call it two")
 	w.say("ada", issue, "/forge cancel")
 	w.until(issue, "**cancelled**")
 	w.check(hash)
@@ -341,9 +351,15 @@ func (w *forgeWorld) check(hash string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	approved := 0
+	approved, wished := 0, 0
 	for _, r := range records {
 		for _, ev := range r.Events {
+			if m := forge.As[*forge.RequestChanges](ev.Message); m != nil {
+				wished++
+				if ev.Actor != "ada" || ev.Via != "gateway" || m.Words != "call it two" || !strings.Contains(ev.Ref, w.repo+"#1 comment ") {
+					w.t.Errorf("changes were asked for by %+v: %+v", ev, m)
+				}
+			}
 			if a := forge.As[*forge.Approve](ev.Message); a != nil && a.Plan == hash {
 				approved++
 				if ev.Actor != "ada" || ev.Via != "gateway" || !strings.HasSuffix(ev.Account, " ada") || !strings.Contains(ev.Ref, w.repo+"#1 comment ") {
@@ -352,8 +368,8 @@ func (w *forgeWorld) check(hash string) {
 			}
 		}
 	}
-	if approved != 1 {
-		w.t.Errorf("it was approved %d times", approved)
+	if approved != 1 || wished != 1 {
+		w.t.Errorf("it was approved %d times, and changes were asked for %d times", approved, wished)
 	}
 }
 

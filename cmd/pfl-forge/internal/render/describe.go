@@ -77,6 +77,8 @@ func who(ev *forge.Event) string {
 		task = m.TaskID
 	case *forge.Cancel:
 		task = m.Task
+	case *forge.RequestChanges:
+		task = m.Task
 	default:
 	}
 	return cmp.Or(string(task), string(ev.To.Intent))
@@ -107,6 +109,8 @@ func describe(ev *forge.Event) (string, Tone) {
 		return "edited" + by(ev), Plain
 	case *forge.Approve:
 		return "approved" + by(ev), Plain
+	case *forge.RequestChanges:
+		return "asked to be changed" + by(ev) + because(m.Words), Attention
 	case *forge.Reject:
 		return "rejected" + by(ev) + because(m.Reason), Plain
 	case *forge.Answer:

@@ -150,6 +150,10 @@ func TestLines(t *testing.T) {
 			}}),
 			Line{Who: "fix", Text: "audit: 3 findings (1.5s)"},
 		},
+		"asked to be changed": {
+			forge.Event{To: key, Actor: "Ada", Message: &forge.RequestChanges{Hash: "7f", Words: "shorter", Task: "fix-001"}},
+			Line{Who: "fix-001", Text: "asked to be changed by Ada: shorter", Tone: Attention},
+		},
 		"paused": {
 			forge.Event{To: key, Actor: "Ada", Message: &forge.Pause{Reason: "lunch", Task: "fix-001"}},
 			Line{Who: "fix-001", Text: "paused by Ada: lunch", Tone: Attention},

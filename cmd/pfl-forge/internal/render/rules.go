@@ -37,7 +37,7 @@ var rules = map[string]string{
 	"review-again":       "the rebased change differs from the one that was reviewed",
 	"pull-request-held":  "the pull request was closed, moved, or changed by another one; a person decides",
 	"checks-failed":      "checks of the forge failed on the pull request; their output is the feedback for the next attempt",
-	"changes-requested":  "a person asked for changes at the pull request; their words are the feedback for the next attempt",
+	"changes-requested":  "a person asked for changes, here or at the forge; the next attempt gets their words",
 	"merged-unproven":    "what the forge merged is not what was verified on its parent",
 	"merged-late":        "a merge that was given up turned out to have happened",
 	"protected-paths":    "the change touches protected paths; a person must approve it too",

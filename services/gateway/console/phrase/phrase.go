@@ -2,6 +2,8 @@
 package phrase
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -20,6 +22,21 @@ func State(value any) string {
 		return w
 	}
 	return strings.ReplaceAll(s, "_", " ")
+}
+
+// Quoted returns a state in words, in quotes; "nothing" without one.
+func Quoted(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return `"` + State(s) + `"`
+}
+
+// Mark returns a short hash of a text, by which a form names it: a browser sends other line
+// ends than it got.
+func Mark(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Count returns a number with its noun.

@@ -165,7 +165,7 @@
   addEventListener("pagehide", () => { for (const source of sources) source.close(); });
   seen();
 
-  // j and k go to the next and the former item, enter opens it; a, e, t, r and u decide. What ends or starts
+  // j and k go to the next and the former item, enter opens it; a, c, e, t, r and u decide. What ends or starts
   // something opens its form, or has the button in focus: enter sends it.
   document.addEventListener("keydown", (press) => {
     if (press.ctrlKey || press.metaKey || press.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(press.target.tagName)) return;

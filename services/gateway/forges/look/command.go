@@ -91,6 +91,8 @@ func wish(cmd *intake.Command) forge.Message {
 	switch cmd.Verb {
 	case intake.Approve:
 		return &forge.Approve{Plan: cmd.Hash}
+	case intake.Changes:
+		return &forge.RequestChanges{Hash: cmd.Hash, Words: cmd.Text}
 	case intake.Reject:
 		return &forge.Reject{Reason: cmd.Text}
 	case intake.Answer:

@@ -104,6 +104,9 @@ func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
 	}
 	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
 		fmt.Fprintf(b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
+		if d.Tasks+len(d.Parts) > 0 {
+			fmt.Fprintf(b, "\nOr ask for changes: `/forge changes %s <text>`\n", d.Plan)
+		}
 	}
 	for _, t := range d.TaskList {
 		fmt.Fprintf(b, "\n- %s: %s", t.Status, plain(t.Title))

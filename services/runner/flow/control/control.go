@@ -72,6 +72,7 @@ type Verb string
 const (
 	Edit       Verb = "edit"
 	Approve    Verb = "approve"
+	Change     Verb = "request changes"
 	Reject     Verb = "reject"
 	Answer     Verb = "answer"
 	Retry      Verb = "retry"
@@ -109,6 +110,11 @@ var Table = []Row{
 	{Approve, []Place{Place(Approval), Guarded}, forge.Applied, ""},
 	{Approve, proposed, forge.Refused, "there is no plan to approve yet; the intent is {phase}"},
 	{Approve, anywhere, forge.Refused, "the intent is {status} and does not wait for approval"},
+
+	// Reviewers may disagree about one change while another one waits for something else.
+	{Change, []Place{Place(Approval), Waiting, Guarded, Disputed}, forge.Applied, ""},
+	{Change, proposed, forge.Refused, "there is no plan to change yet; the intent is {phase}"},
+	{Change, anywhere, forge.Refused, "the intent is {status} and does not wait for approval: there is nothing to ask changes of"},
 
 	{Reject, []Place{Place(Asking), Place(Approval), Guarded, Disputed, Blocked, Failed}, forge.Applied, ""},
 	{Reject, []Place{Rejected}, forge.Ignored, "the intent is rejected already"},

@@ -138,13 +138,18 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 		t.Feedback = strings.TrimSpace(in.Feedback + "\n\n" + g.Leftover)
 		x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
 	}
-	if g.Used >= most {
+	// What a person asks for of a goal that was reached is no iteration more of those that it may take to reach it. At a
+	// pull request it is one.
+	asked := row.On == task.ChangesWanted && row.From != task.Merging
+	if g.Used >= most && !asked {
 		return g.usedUp(x, t, most)
 	}
 	if row.On == task.VerifyFailed { // a criterion that is not met yet is how a goal goes on, and no setback
 		task.Escalation{Task: t}.Setback(x)
 	}
-	g.Used++
+	if !asked {
+		g.Used++
+	}
 	g.Execution = nil
 	g.Iterations = append(slices.Clip(g.Iterations), forge.Iteration{Number: len(g.Iterations) + 1})
 	t.Session.Start(x.Names, t.ID, forge.StepExecute)

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
 // State is how far the plan of an intent is.
@@ -46,7 +47,24 @@ type State struct {
 	Depends Dependencies
 	// Children are the intents that this one was split into.
 	Children Children
+	// Asked is about people who ask for another plan.
+	Asked Asked
 }
+
+// Asked has the wishes of people who were to approve, and asked for something else.
+type Asked struct {
+	// Wish is the newest about a plan: whoever makes the next one is told. It stays until the text of the request is
+	// another one, so that a retry, and an architect who takes over, know of it. Nil if there is none.
+	Wish *forge.Wish
+	// Wishes counts those about plans in this run.
+	Wishes int
+	// Last is the newest about anything that waited for approval, a plan or changes. Those who come later with the
+	// same hash are answered by it.
+	Last approval.Wished
+}
+
+// Spent reports whether people have asked for another plan as often in this run as they may.
+func (a *Asked) Spent() bool { return a.Wishes >= task.MaxWishes }
 
 // Context describes earlier intents to an analysis. The project sends it with the
 // admission.
@@ -104,10 +122,21 @@ func (s *State) Brief(c *forge.Command) {
 	s.Session.Assign(c)
 }
 
-// Drop forgets a plan, because the text that it is of has changed.
-func (s *State) Drop() {
+// Drop forgets a plan, because the text that it is of has changed, or a person wants another one: then wish says which. The
+// step that made it makes the next one, in the same session, unless it is turned to another step.
+func (s *State) Drop(wish *forge.Wish) {
 	s.Children, s.Gate.Collected = nil, approval.Collection{}
 	s.Gate.Name("")
+	s.Attempts.Worked()
+	if s.Asked.Wish = wish; wish != nil {
+		s.Asked.Wishes++
+	}
+}
+
+// Retry begins another run.
+func (s *State) Retry() {
+	s.Attempts.Worked()
+	s.Asked.Wishes = 0
 }
 
 // Answer gives an intent a person's answer to a question, and the parameter of its

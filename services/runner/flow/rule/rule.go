@@ -99,7 +99,8 @@ const (
 	PullHeld = "pull-request-held"
 	// ChecksFailed: checks of the forge failed on the pull request; their output is the feedback.
 	ChecksFailed = "checks-failed"
-	// ChangesWanted: a person who may asks for changes at the pull request; their words are the feedback.
+	// ChangesWanted: a person who may asks for changes of a plan or a change that waits for approval, or at the pull
+	// request; their words are the feedback.
 	ChangesWanted = "changes-requested"
 	// Unproven: what the forge merged is not what was verified on its parent.
 	Unproven = "merged-unproven"

@@ -8,12 +8,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// maxWishes bounds how often a change is made again in a run because people ask
-// for that at its pull request. That is no failure of the change, so it spends
-// nothing else; it is bounded since a bot with a person's account would go on
-// for ever.
-const maxWishes = 10
-
 // Pulled has the rules about the pull request of a task.
 type Pulled struct{ *Task }
 
@@ -52,12 +46,11 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 	case forge.MergeChecksFailed:
 		t.step(x, Input{On: ChecksFailed, Feedback: checksFeedback(seen)})
 	case forge.MergeUnwanted:
-		if t.Wishes++; t.Wishes > maxWishes {
-			t.CannotMerge(x, fmt.Sprintf("changes were asked for more than %d times at %s", maxWishes, name(seen)))
+		if t.Wishes++; t.Wishes > MaxWishes {
+			t.CannotMerge(x, fmt.Sprintf("changes were asked for more than %d times at %s", MaxWishes, name(seen)))
 			return
 		}
-		t.Feedback, t.Write = wishes(seen), nil
-		t.step(x, Input{On: ChangesWanted, Detail: name(seen) + ": " + strings.Join(wishers(seen), ", ")})
+		Wished(t).again(x, wishes(seen), name(seen)+": "+strings.Join(wishers(seen), ", "))
 	case forge.MergeClosed, forge.MergeEdited:
 		t.held(x, whyHeld(m.Outcome, seen, m.BaseBranch), "When that is as you want it")
 	case forge.MergeDenied:

@@ -123,7 +123,7 @@ const (
 	PullFreed On = "its pull request goes on"
 	// ChecksFailed: checks of the forge failed on it.
 	ChecksFailed On = "checks of the forge failed"
-	// ChangesWanted: a person who may asks for changes at its pull request.
+	// ChangesWanted: a person who may asks for changes, at its pull request or where it waits for their approval.
 	ChangesWanted On = "changes requested"
 	// MergeFailed: the merge failed for a reason that the task cannot mend.
 	MergeFailed On = "cannot be merged"
@@ -220,6 +220,7 @@ var Changes = slices.Concat(Table{
 	{From: Disputed, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Disputed, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Disputed, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
+	{From: Disputed, On: ChangesWanted, To: Implementing, Rule: rule.ChangesWanted},
 }, Merges)
 
 // Merges lists the ways of a change that was approved, of an agent that is blocked, and those
@@ -230,6 +231,7 @@ var Merges = Table{
 	{From: Reviewing, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Protected, On: Guarded, To: Protected, Rule: rule.Protected},
 	{From: Protected, On: Approved, To: Merging},
+	{From: Protected, On: ChangesWanted, To: Implementing, Rule: rule.ChangesWanted},
 	{From: Merging, On: Merged, To: Done},
 	{From: Merging, On: Conflict, To: Locking},
 	{From: Merging, On: Changed, To: Reviewing, Rule: rule.ReviewAgain},

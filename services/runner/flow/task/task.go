@@ -103,6 +103,9 @@ type Beginning struct {
 	// Continue says that the next implementation continues in the tree that the one
 	// before left, uncommitted files included.
 	Continue bool
+	// Wish is the newest of a person who asked for changes while it waited for them: whoever makes and
+	// reviews it next is told. Nil if there is none.
+	Wish *forge.Wish
 }
 
 // Strategy says how a task's change is made and checked, and how often.
@@ -303,7 +306,7 @@ func (t *Task) Again(x *Turn, step forge.Step) {
 // merge asks the project to merge exactly what was verified and approved.
 func (t *Task) merge(x *Turn) {
 	t.Merges++
-	if t.Merges-t.Wishes > maxMerges {
+	if t.Merges-(t.Wishes-t.Early) > maxMerges {
 		t.fail(x, fmt.Sprintf("the merge was tried %d times in this run; its attempts say what was in the way", maxMerges))
 		return
 	}

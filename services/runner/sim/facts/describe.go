@@ -25,6 +25,8 @@ func Describe(ev forge.Event) string {
 		return "cancel"
 	case *forge.Reject:
 		return "reject"
+	case *forge.RequestChanges:
+		return fmt.Sprintf("ask for changes of %s %s: %s", m.Hash, m.Task, m.Words)
 	case *forge.TimerFired:
 		return "timer " + m.Key
 	case *forge.Pause:

@@ -30,7 +30,7 @@ func checkStands(v *forge.View, journal []forge.Record) error {
 				if m.Instructions != "" {
 					clear(stands)
 				}
-			case *forge.Edit, *forge.Cancel, *forge.Reject, *forge.Answer:
+			case *forge.Edit, *forge.Cancel, *forge.Reject, *forge.Answer, *forge.RequestChanges:
 				clear(stands)
 			default:
 			}

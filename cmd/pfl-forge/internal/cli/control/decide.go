@@ -6,9 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
 // ApproveCommand returns the command that lets intents that wait for approval go on.
@@ -44,6 +46,44 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "everything that waits for approval, after confirmation")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: do not ask")
 	return cmd
+}
+
+// RequestChangesCommand returns the command by which a plan or a change that waits for approval is made again, with a person's words.
+func RequestChangesCommand(a *kit.App) *cobra.Command {
+	var said pending.Said
+	var format render.Format
+	cmd := &cobra.Command{
+		Use:   "request-changes <id> <words>",
+		Short: "ask for changes of a plan or a change that waits for you",
+		Long: "Have a plan, or a change, that waits for approval made again in the same conversation, with your words. It waits for approval again;\n" +
+			"approvals of what there was count for nothing any more. It spends no attempt, and may be done ten times in a run.\n" +
+			"With --hash, ask for changes of exactly what has this hash, as the inbox shows it; if it has changed since, nothing happens.\n" +
+			"Of a change that its reviewers disagree about, the hash is its commit, as the question has it.\n" +
+			"An id of a task asks for changes of that task's change alone.",
+		Example: "  pfl-forge request-changes reset-link --hash 714fe29f3703 'keep the old route'\n" +
+			"  pfl-forge request-changes reset-link-002 'say why in the commit'",
+		Args:              kit.Between(2, 2, "the id of an intent or a task, or what has to be different,"),
+		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			said.Text = args[1]
+			return Send(cmd.Context(), a, args[:1], &Request{Format: format, Choose: shown(&said)})
+		},
+	}
+	cmd.Flags().StringVar(&said.Plan, "hash", "", "`hash` of what is to be changed; default: of what waits now")
+	kit.OutputFlag(cmd, &format)
+	return cmd
+}
+
+// shown returns the Chooser of a wish for changes: of what waits now, unless the person says of what. Of a change that its
+// reviewers disagree about there is no hash in the summary but the plan's, which the rules refuse with the commit to name.
+func shown(said *pending.Said) Chooser {
+	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
+		of := *said
+		if of.Plan == "" && v != nil {
+			of.Plan = v.Summary.Plan
+		}
+		return pending.RequestChanges, of, nil
+	}
 }
 
 // RejectCommand returns the command that ends intents that are not wanted.

@@ -24,8 +24,8 @@ import (
 
 const inboxHelp = `Show what waits for you: why, what you can do, and what you need for a decision.
 
-On a terminal it goes through the entries one at a time, and a key decides: a approves, r
-rejects, e answers, t retries with instructions, u resumes, c cancels; A, T and U do the
+On a terminal it goes through the entries one at a time, and a key decides: a approves, w
+wants changes, r rejects, e answers, t retries with instructions, u resumes, c cancels; A, T and U do the
 same with all that are left and wait for the same; d shows the change, p the plan, v the
 output of verify, l the log; n skips the entry, b goes back, ? explains the keys, and q or
 Ctrl-D quits.

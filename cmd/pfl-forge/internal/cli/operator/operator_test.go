@@ -76,7 +76,7 @@ func TestPromptIsBounded(t *testing.T) {
 func TestArgs(t *testing.T) {
 	args := Args("SYSTEM", "pfl-forge", "opus", "--what waits?")
 	prompttest.Golden(t, "args", strings.Join(args, "\n")+"\n")
-	for _, decides := range []string{"approve", "answer", "create", "run", "retry", "cancel", "reject", "clean"} {
+	for _, decides := range []string{"approve", "request-changes", "answer", "create", "run", "retry", "cancel", "reject", "clean"} {
 		if strings.Contains(strings.Join(args, " "), "pfl-forge "+decides) {
 			t.Errorf("%s needs no person", decides)
 		}

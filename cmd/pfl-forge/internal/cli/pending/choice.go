@@ -1,6 +1,7 @@
 package pending
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,10 +44,10 @@ type Choice struct {
 
 // Said is a person's input to a choice, which reads only the fields that it has a use for.
 type Said struct {
-	Text      string             // a reason to reject, pause or cancel; instructions to retry; an answer
+	Text      string             // a reason to reject, pause or cancel; instructions to retry; an answer; what has to be different
 	BudgetUSD float64            // to retry: what the intent may cost in all from now on; 0: as before
-	Plan      string             // to approve: the hash of the plan that they saw; empty: whatever it is
-	Task      forge.TaskID       // to pause, resume or cancel: only this task; empty: the whole intent
+	Plan      string             // to approve, or to ask for changes: the hash of what they saw; empty: whatever it is
+	Task      forge.TaskID       // to pause, resume, cancel or ask for changes: only this task; empty: the whole intent
 	Question  *document.Question // to answer: which one
 }
 
@@ -88,6 +89,28 @@ var Approve = &Choice{
 		return []string{line}
 	},
 	message: func(said Said) forge.Message { return &forge.Approve{Plan: said.Plan} },
+}
+
+// RequestChanges has exactly the plan, or the changes, that the person saw made again, with their words. It is not offered
+// of a text that waits before it is analyzed, of which nothing is made yet, nor where reviewers disagree: there the question
+// has to be read first, and the command takes the commit that it names.
+var RequestChanges = &Choice{
+	Key: 'w', Name: "want changes", Done: "is made again", GoesOn: true,
+	Help: "ask for changes of this plan, or this change: it is made again with your words, and waits again",
+	Fits: func(s *forge.Summary) bool { return s.Waiting == forge.WaitingApproval && !document.AsksFirst(s) },
+	Needs: func(*forge.Summary) Need {
+		return Need{NeedText, "What has to be different (Ctrl-D to cancel): ", parseWish}
+	},
+	Sure: func(s *forge.Summary) string { return "Ask for changes of " + named(s) + "?" },
+	typed: func(s *forge.Summary) []string {
+		if s.Plan == "" {
+			return nil
+		}
+		return []string{"pfl-forge request-changes " + string(s.Key.Intent) + " --hash " + s.Plan + " '...'"}
+	},
+	message: func(said Said) forge.Message {
+		return &forge.RequestChanges{Hash: said.Plan, Words: said.Text, Task: said.Task}
+	},
 }
 
 // Answer answers the questions of an intent. It is sent once for each question.
@@ -190,7 +213,7 @@ var Pause = &Choice{
 // it first. It is empty for one that does not wait.
 func Choices(s *forge.Summary) []*Choice {
 	var list []*Choice
-	for _, c := range []*Choice{Approve, Answer, Retry, Resume, Reject, Cancel} {
+	for _, c := range []*Choice{Approve, RequestChanges, Answer, Retry, Resume, Reject, Cancel} {
 		if c.Fits(s) {
 			list = append(list, c)
 		}
@@ -234,6 +257,14 @@ func retryNeeds(s *forge.Summary) Need {
 		NeedText, "Instructions, if any (Ctrl-D to cancel): ",
 		func(text string) (Said, error) { return Said{Text: text}, nil },
 	}
+}
+
+// parseWish reads the words of a wish for changes.
+func parseWish(text string) (Said, error) {
+	if strings.TrimSpace(text) == "" {
+		return Said{}, errors.New("say in words what has to be different")
+	}
+	return Said{Text: text}, nil
 }
 
 // parseBudget reads a budget in US dollars; nothing leaves it as it is.

@@ -24,6 +24,11 @@ func TestChoices(t *testing.T) {
 			"a approve  r reject  c cancel",
 			"approve x --plan 7f; reject x --reason '...'; show x",
 		},
+		"approval of a plan": {
+			forge.Summary{Waiting: forge.WaitingApproval, Plan: "7f", RunSummary: forge.RunSummary{TaskCount: 4, Tasks: tasks}},
+			"a approve  w want changes  r reject  c cancel",
+			"approve x --plan 7f; request-changes x --hash 7f '...'; reject x --reason '...'; show x",
+		},
 		"approval, of a goal": {
 			forge.Summary{Waiting: forge.WaitingApproval, RunSummary: forge.RunSummary{Goal: goal}},
 			"a approve  r reject  c cancel",
@@ -102,6 +107,7 @@ func TestEvent(t *testing.T) {
 		{Approve, &forge.Approve{Plan: "7f"}},
 		{Retry, &forge.Retry{Instructions: "why", BudgetUSD: 2}},
 		{Resume, &forge.Resume{Task: "x-001"}},
+		{RequestChanges, &forge.RequestChanges{Hash: "7f", Words: "why", Task: "x-001"}},
 		{Reject, &forge.Reject{Reason: "why"}},
 		{Cancel, &forge.Cancel{Reason: "why", Task: "x-001"}},
 		{Pause, &forge.Pause{Reason: "why", Task: "x-001"}},

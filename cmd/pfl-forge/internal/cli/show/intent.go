@@ -111,7 +111,7 @@ func printDecisions(a *kit.App, list []model.Decided) {
 	for i := range list {
 		d := &list[i]
 		var line strings.Builder
-		line.WriteString(d.At.Local().Format(time.DateTime) + " " + d.What)
+		line.WriteString(d.At.Local().Format(time.DateTime) + " " + strings.ReplaceAll(d.What, "_", " "))
 		for _, part := range []struct{ word, text string }{
 			{" by ", d.By},
 			{" via ", d.Via},
