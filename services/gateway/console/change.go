@@ -48,6 +48,10 @@ type changeView struct {
 	More, First string
 	// Former are the attempts with which it can be compared.
 	Former []board.Tab
+	// Off says that lines which are altered in white space alone are left out, and Space leads to the change with them,
+	// or without; it is empty in a comparison, which is of every byte.
+	Off   bool
+	Space string
 }
 
 // fileName is a file of a change, with the page that begins with its lines.
@@ -136,7 +140,7 @@ func (c *changePage) look() {
 func (c *changePage) diff(v *visit) error {
 	q := v.r.URL.Query()
 	ask := url.Values{"task": {string(c.Task.ID)}}
-	for _, name := range []string{"step", "attempt", "since"} {
+	for _, name := range []string{"step", "attempt", "since", "whitespace"} {
 		if value := q.Get(name); value != "" {
 			ask.Set(name, value)
 		}
@@ -193,8 +197,18 @@ func (d *changeView) lead(c *changePage, ask url.Values) {
 		q.Del("after")
 		d.First = address(c.Path(), q) + "#diff"
 	}
+	own := func() url.Values {
+		return url.Values{"task": {string(d.Task)}, "step": {string(d.Step)}, "attempt": {strconv.Itoa(d.Attempt)}}
+	}
+	if d.Since == nil {
+		q := own()
+		if d.Off = ask.Has("whitespace"); !d.Off {
+			q.Set("whitespace", document.WhitespaceOff)
+		}
+		d.Space = address(c.Path(), q) + "#diff"
+	}
 	add := func(since int, name string) {
-		q := url.Values{"task": {string(d.Task)}, "step": {string(d.Step)}, "attempt": {strconv.Itoa(d.Attempt)}}
+		q := own()
 		if since > 0 {
 			q.Set("since", strconv.Itoa(since))
 		}
