@@ -205,15 +205,3 @@ var fields = []Field{
 		Guide: "values for the recipe's parameters: `{NAME: value}`", Absent: "asked for",
 	},
 }
-
-// GuideTable returns the table of a draft's keys in Markdown, as the guide has it.
-func GuideTable() string {
-	var b strings.Builder
-	b.WriteString("| key | what | left out |\n|---|---|---|\n")
-	for _, f := range fields {
-		if f.Guide != "" {
-			b.WriteString("| `" + f.Name + "` | " + f.Guide + " | " + f.Absent + " |\n")
-		}
-	}
-	return b.String()
-}

@@ -88,7 +88,7 @@ func Routes() []Route {
 			(*call).health,
 		},
 		{
-			http.MethodGet, base + "/queue", tokens.Queue, "The merge queue of a project, with estimates, and what keeps all its work waiting.", nil,
+			http.MethodGet, base + "/queue", tokens.Queue, "The merge queue of a project, with estimates, and what keeps all its work waiting.", queueQueries,
 			[]int{http.StatusOK},
 			(*call).queue,
 		},

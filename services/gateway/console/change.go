@@ -32,6 +32,9 @@ type changePage struct {
 	Change *changeView
 	// NoChange says why there is no change to show.
 	NoChange string
+	// Place is where the change is in the merge queue, and Pull its pull request; each is nil without one, or where it cannot be told.
+	Place *document.QueuedChange
+	Pull  *document.QueuedPull
 	// Waits are the changes that wait for a person, and Withheld says why they are not approved here.
 	Waits    []candidate
 	Withheld string
@@ -84,11 +87,13 @@ func (v *visit) change() error {
 	}
 	if page.Task != nil {
 		page.look()
+		page.queued(v)
 		if err := page.diff(v); err != nil {
 			return err
 		}
 	}
 	page.candidates(v.token)
+	v.tellOthers(page.pending)
 	return v.show(http.StatusOK, "change", d.Title, &page)
 }
 
@@ -133,6 +138,37 @@ func (c *changePage) choose(name string) error {
 func (c *changePage) look() {
 	c.Records = proof.About(&c.Work, c.Task.ID)
 	c.Proof = proof.Of(&c.Work, c.Task, &c.Records)
+}
+
+// queued finds the change of the task in the merge queue, and its pull request. That a runner cannot tell them is no error: the page
+// is of use without.
+func (c *changePage) queued(v *visit) {
+	var q document.Queue
+	if err := v.ask(v.r.Context(), c.Project, "/queue?"+url.Values{"intent": {string(c.Intent)}}.Encode(), &q); err != nil {
+		return
+	}
+	if i := slices.IndexFunc(q.Changes, func(one document.QueuedChange) bool { return one.Task == c.Task.ID }); i >= 0 {
+		c.Place = &q.Changes[i]
+	}
+	if i := slices.IndexFunc(q.Pulls, func(one document.QueuedPull) bool { return one.Task == c.Task.ID }); i >= 0 {
+		c.Pull = &q.Pulls[i]
+	}
+}
+
+// OpenPull returns the pull request if people can do something there; nil otherwise.
+func (c *changePage) OpenPull() *document.QueuedPull {
+	if c.Pull == nil || c.Pull.State != forge.PullOpen || c.Pull.URL == "" {
+		return nil
+	}
+	return c.Pull
+}
+
+// Bound returns the hash that the button of the page approves changes by; empty where it approves none.
+func (c *changePage) Bound() string {
+	if len(c.Waits) == 0 || !made(&c.Detail) {
+		return ""
+	}
+	return c.Plan
 }
 
 // diff reads a page of the task's change. That there is none is no error: the rest of the page

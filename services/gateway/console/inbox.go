@@ -51,6 +51,8 @@ type pending struct {
 	Seen, Key string
 	// From is the page on which they decide.
 	From string
+	// Others are the people who may take them besides, in words; empty where that is not told.
+	Others string
 	// Long says that the inbox has not everything that is decided about, which is too long for it.
 	Long bool
 }
@@ -162,6 +164,7 @@ func (v *visit) inbox() error {
 	if page.To < page.Total {
 		page.Later = Base + "inbox?page=" + strconv.Itoa(n+1)
 	}
+	v.tellOthers(page.Items...)
 	if err := page.about(v); err != nil {
 		return err
 	}
