@@ -20,7 +20,7 @@ const costsKept = 122 * 24 * time.Hour
 // request that meets a long journal for the first time may be told to come again: what was read by
 // then is kept. Errors: *requests.RequestError.
 func Costs(j *journal.Journal) func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error) {
-	books := newBooks(j, func() *spending.Ledger { return &spending.Ledger{Keep: costsKept} })
+	books := newBooks(j, false, func() *spending.Ledger { return &spending.Ledger{Keep: costsKept} })
 	return func(ctx context.Context, project forge.ProjectID, r document.CostsRequest) (document.Costs, error) {
 		ctx, cancel := context.WithTimeout(ctx, journalsRead)
 		defer cancel()

@@ -98,7 +98,7 @@ func TestConsoleApprovesAChange(t *testing.T) {
 	bob := w.signIn("bob")
 	inbox := bob.get("/console/inbox")
 	inbox.wants(t, "the inbox", http.StatusOK, "Look at the change and decide", consolePath(path))
-	if inbox.approves() || strings.Contains(inbox.text, ", plan <code>") {
+	if inbox.approves() || strings.Contains(inbox.text, ", hash <code>") {
 		t.Errorf("the inbox approves what it does not show:\n%s", inbox.text)
 	}
 	for query, why := range map[string]string{
