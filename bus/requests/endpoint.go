@@ -59,6 +59,8 @@ type ServeConfig struct {
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Costs adds up the usage of the agents of a project. Error: *RequestError.
 	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
+	// By returns the intents of a project that an agent works on or has worked on. Error: *RequestError.
+	By func(ctx context.Context, project forge.ProjectID, agent string) (map[forge.IntentID]bool, error)
 	// Health tells how well the work of a project goes. Error: *RequestError.
 	Health func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error)
 	// Queue tells the merge queue of a project. Error: *RequestError.
@@ -87,7 +89,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
-		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, since, limit, after, all optional; answers intents, next", e.list),
+		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, agent, since, limit, after, all optional; answers intents, next", e.list),
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
