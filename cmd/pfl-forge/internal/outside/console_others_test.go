@@ -14,7 +14,7 @@ import (
 // has none is told of no person.
 func TestConsoleTellsWhoElse(t *testing.T) {
 	w := withConsole(t)
-	file := ""
+	file := "policy: {approvals: {not_requester: false}}\n"
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if strings.Contains(c.Intent.Body, "ask") && len(c.Intent.Clarifications) == 0 {
 			return &forge.Analysis{Clarifications: []forge.Clarification{{Question: "Which?"}}}
@@ -38,7 +38,7 @@ func TestConsoleTellsWhoElse(t *testing.T) {
 			t.Errorf("a viewer is told of people:\n%s", p.text)
 		}
 	}
-	file = "policy: {approvers: [bob, Zoe]}\n" // zoe is no Zoe
+	file = "policy: {approvers: [bob, Zoe], approvals: {not_requester: false}}\n" // zoe is no Zoe
 	path, _ = w.proposed("second")
 	bob.get(consolePath(path)).wants(t, "with approvers", http.StatusOK, says+"nobody else in this gateway&#39;s file of tokens</bdi>")
 	asked := w.request("ada", http.MethodPost, intents, `{"title": "Ask", "body": "ask"}`).header.Get("Location")
