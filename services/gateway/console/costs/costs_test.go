@@ -217,3 +217,22 @@ func TestPage(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestProjects: the table of several projects has the most expensive first, and adds up all that they have.
+func TestProjects(t *testing.T) {
+	of := func(key string, usd float64, attempts int) document.Costs {
+		row := document.CostRow{Key: key, CostUSD: usd, Attempts: attempts, Calls: 2, InputTokens: 3, Seconds: 60}
+		return document.Costs{Rows: []document.CostRow{row}, Total: row}
+	}
+	all := Projects([]document.Costs{of("bank", 1, 1), of("shop", 5, 2), of("attic", 1, 4), {}})
+	got := ""
+	for _, r := range all.Rows {
+		got += r.Key + " "
+	}
+	if got != "shop attic bank " || all.By != document.CostsByProject {
+		t.Errorf("%s rows are %s", all.By, got)
+	}
+	if sum := all.Total; sum.CostUSD != 7 || sum.Attempts != 7 || sum.Calls != 6 || sum.InputTokens != 9 || sum.Seconds != 180 {
+		t.Errorf("all is %+v", sum)
+	}
+}
