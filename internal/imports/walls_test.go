@@ -189,8 +189,8 @@ var allowLists = []allowList{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
 			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./services/gateway/api",
-			"./services/gateway/console/board",
-			"./services/gateway/console/costs", "./services/gateway/console/files", "./services/gateway/console/folds", "./services/gateway/console/gantt",
+			"./services/gateway/console/audits", "./services/gateway/console/board",
+			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files", "./services/gateway/console/folds", "./services/gateway/console/gantt",
 			"./services/gateway/console/health", "./services/gateway/console/login", "./services/gateway/console/others",
 			"./services/gateway/console/phrase", "./services/gateway/console/proof",
 			"./services/gateway/console/session", "./services/gateway/console/settings",

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/download"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -104,6 +105,6 @@ func (v *visit) costsExport() error {
 	if err != nil {
 		return err
 	}
-	d := download{v: v, name: fmt.Sprintf("costs-%s-%s-%d-days.json", page.Project, page.By, page.Days), kind: "application/json"}
-	return d.line(c)
+	d := download.File{To: v.w, Name: fmt.Sprintf("costs-%s-%s-%d-days.json", page.Project, page.By, page.Days), Kind: "application/json"}
+	return d.Line(c)
 }
