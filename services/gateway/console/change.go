@@ -1,7 +1,6 @@
 package console
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,7 +28,7 @@ type changePage struct {
 	proof.Records
 
 	Proof  proof.Proof
-	Change *changeView
+	Change *files.View
 	// NoChange says why there is no change to show.
 	NoChange string
 	// Place is where the change is in the merge queue, and Pull its pull request; each is nil without one, or where it cannot be told.
@@ -38,29 +37,6 @@ type changePage struct {
 	// Waits are the changes that wait for a person, and Withheld says why they are not approved here.
 	Waits    []candidate
 	Withheld string
-}
-
-// changeView is a page of the diff.
-type changeView struct {
-	document.Diff
-	// Names are all files of the change, those that the plan does not name first; Unplanned
-	// counts these.
-	Names     []fileName
-	Unplanned int
-	// More leads to the next page, and First to the first one; empty where there is none.
-	More, First string
-	// Former are the attempts with which it can be compared.
-	Former []board.Tab
-	// Off says that lines which are altered in white space alone are left out, and Space leads to the change with them,
-	// or without; it is empty in a comparison, which is of every byte.
-	Off   bool
-	Space string
-}
-
-// fileName is a file of a change, with the page that begins with its lines.
-type fileName struct {
-	document.DiffFile
-	Address string
 }
 
 // change shows everything that it takes to decide about an intent, in the order in which a
@@ -181,8 +157,7 @@ func (c *changePage) diff(v *visit) error {
 			ask.Set(name, value)
 		}
 	}
-	view := &changeView{}
-	var names document.Diff
+	var d, names document.Diff
 	ask.Set("stat", "true")
 	err := v.ask(v.r.Context(), c.Project, "/intents/"+string(c.Intent)+"/diff?"+ask.Encode(), &names)
 	if err == nil {
@@ -193,7 +168,7 @@ func (c *changePage) diff(v *visit) error {
 		if after := q.Get("after"); after != "" {
 			ask.Set("after", after)
 		}
-		err = v.ask(v.r.Context(), c.Project, "/intents/"+string(c.Intent)+"/diff?"+ask.Encode(), &view.Diff)
+		err = v.ask(v.r.Context(), c.Project, "/intents/"+string(c.Intent)+"/diff?"+ask.Encode(), &d)
 	}
 	if p, ok := asProblem(err); ok && p.Status < http.StatusInternalServerError && p.Status != http.StatusUnauthorized {
 		if p.Status == http.StatusBadRequest {
@@ -205,59 +180,6 @@ func (c *changePage) diff(v *visit) error {
 	if err != nil {
 		return err
 	}
-	for i := range names.Files {
-		f := &names.Files[i]
-		if files.Unplanned(*f) {
-			view.Unplanned++
-		}
-		q := maps.Clone(ask)
-		q.Set("after", document.DiffAt(i))
-		view.Names = append(view.Names, fileName{*f, address(c.Path(), q) + "#diff"})
-	}
-	slices.SortStableFunc(view.Names, func(a, b fileName) int { return files.Order(a.DiffFile, b.DiffFile) })
-	slices.SortStableFunc(view.Files, files.Order)
-	view.lead(c, ask)
-	c.Change = view
+	c.Change = files.Of(&d, &names, c.Path(), ask, c.Steps)
 	return nil
-}
-
-// lead makes the addresses of other pages, and of comparisons with former attempts.
-func (d *changeView) lead(c *changePage, ask url.Values) {
-	if d.Next != "" {
-		q := maps.Clone(ask)
-		q.Set("after", d.Next)
-		d.More = address(c.Path(), q) + "#diff"
-	}
-	if ask.Has("after") {
-		q := maps.Clone(ask)
-		q.Del("after")
-		d.First = address(c.Path(), q) + "#diff"
-	}
-	own := func() url.Values {
-		return url.Values{"task": {string(d.Task)}, "step": {string(d.Step)}, "attempt": {strconv.Itoa(d.Attempt)}}
-	}
-	if d.Since == nil {
-		q := own()
-		if d.Off = ask.Has("whitespace"); !d.Off {
-			q.Set("whitespace", document.WhitespaceOff)
-		}
-		d.Space = address(c.Path(), q) + "#diff"
-	}
-	add := func(since int, name string) {
-		q := own()
-		if since > 0 {
-			q.Set("since", strconv.Itoa(since))
-		}
-		here := d.Since == nil && since == 0 || d.Since != nil && d.Since.Attempt == since
-		d.Former = append(d.Former, board.Tab{Name: name, Address: address(c.Path(), q) + "#diff", Here: here})
-	}
-	for i := range c.Steps {
-		s := &c.Steps[i]
-		if s.Task == d.Task && s.Step == d.Step && s.Attempt < d.Attempt {
-			if len(d.Former) == 0 {
-				add(0, "the whole change")
-			}
-			add(s.Attempt, "since attempt "+strconv.Itoa(s.Attempt))
-		}
-	}
 }

@@ -220,7 +220,7 @@ func TestProofIsOfTheChange(t *testing.T) {
 // programs make last and folded.
 func TestUnprovenIsSaid(t *testing.T) {
 	no, yes := false, true
-	d := changeView{Diff: document.Diff{Note: "a secret was found", FileCount: 3, Files: []document.DiffFile{
+	d := files.View{Diff: document.Diff{Note: "a secret was found", FileCount: 3, Files: []document.DiffFile{
 		{Path: "api.pb.go", Planned: &yes, Status: "modified"}, {Path: "b.go", Planned: &yes, Status: "modified"}, {Path: "z.pb.go", Planned: &no, Status: "added"},
 	}}}
 	slices.SortStableFunc(d.Files, files.Order)

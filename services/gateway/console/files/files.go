@@ -1,4 +1,5 @@
-// Package files says in which order and how the files of a change are shown to whoever reviews it. It is pure: it knows neither HTML nor the API.
+// Package files makes the page of the files of a change, as whoever reviews it reads them: in which order, what is folded, and where the rest
+// of it, comparisons and the change without white space are. It is pure: it knows neither HTML nor HTTP.
 //
 // Names of files are those of whoever made the change. So a name can have a file folded, which each reader can open, and one that
 // the plan does not name is never folded, whatever it is called.
