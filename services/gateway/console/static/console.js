@@ -13,7 +13,7 @@
     [...part.querySelectorAll("input:not([type=hidden]), textarea")].some((field) => field.value !== field.defaultValue);
 
   // plain returns a part without what is another one each time.
-  const plain = (part) => part.innerHTML.replace(/ (name="key" value|id|for)="[^"]*"/g, "").replace(/<time[^]*?<\/time>/g, "");
+  const plain = (part) => part.innerHTML.replace(/ (name="(?:key|pick)" value|id|for)="[^"]*"/g, "").replace(/<time[^]*?<\/time>/g, "");
 
   // block takes the buttons of a part, whose decision is of something else than what there is now. What it shows stays
   // until the person wants to see what there is: nobody decides about what was put under their eyes unseen.
