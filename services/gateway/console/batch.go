@@ -18,9 +18,10 @@ import (
 // settled is what became of one of several approvals.
 type settled struct {
 	*document.Detail
-	// Why says why it was not done, as Changed does; both are empty if it was.
+	// Why says why it was not done, as Changed does; both are empty if it was. Stored says that it is not decided yet.
 	Why     string
 	Changed []string
+	Stored  bool
 }
 
 // Batch returns what approves an item together with others: everything that its own form has. It is empty if it cannot be approved in the inbox.
@@ -103,7 +104,9 @@ func (v *visit) approve(d *decision, one *settled) error {
 		one.Why = "It cannot be approved in the inbox."
 		return nil
 	}
-	var done struct{}
+	var done struct {
+		Result string `json:"result"`
+	}
 	err = v.holder.Ask(v.r.Context(), api.Call{
 		Method: http.MethodPost, Path: fmt.Sprintf("/api/v1/projects/%s/intents/%s/%s", d.project, d.intent, tokens.Approve), Key: d.key(),
 		Content: map[string]any{"plan": d.seen.Get("plan")},
@@ -113,6 +116,9 @@ func (v *visit) approve(d *decision, one *settled) error {
 	}
 	if after, err := v.detail(d.project, d.intent); err == nil {
 		one.Detail = after
+	}
+	if one.Stored = done.Result == "accepted"; done.Result == "known" && d.own(v.token, one.Detail) == nil {
+		one.Why = "It had been decided already."
 	}
 	return nil
 }

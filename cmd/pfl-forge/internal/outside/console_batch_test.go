@@ -72,7 +72,7 @@ func TestConsoleApprovesSeveral(t *testing.T) {
 	(&browser{w: w}).do(http.MethodPost, address, all).wants(t, "without a session", http.StatusUnauthorized)
 	for about, form := range map[string]url.Values{
 		"nothing": {}, "no form": {"pick": {"x"}}, "no name": {"pick": {"project=shop&intent=.."}}, "nothing seen": {"pick": {"project=shop&intent=a"}},
-		"too many": {"pick": strings.Split(strings.Repeat("a b c d e f g h i j k ", 1), " ")},
+		"too many": {"pick": strings.Fields("a b c d e f g h i j k")},
 	} {
 		bob.do(http.MethodPost, address, form).wants(t, about, http.StatusBadRequest)
 	}

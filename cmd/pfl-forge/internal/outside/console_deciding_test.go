@@ -78,7 +78,8 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 		}
 		acts(ctx, t, chromedp.WaitVisible(one.button), chromedp.Click(one.button), chromedp.WaitVisible("#decided"))
 		want := one.want + " by ada via gateway"
-		if wait.Until(t, one.about, func() bool { return last(w, path) == want }); one.about == "retry" {
+		wait.Until(t, one.about, func() bool { return last(w, path) == want })
+		if one.about == "retry" {
 			wait.Until(t, "its agent is told", func() bool { return instructed.Load() == "Use gcc." })
 		}
 	}
