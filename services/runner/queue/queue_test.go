@@ -114,8 +114,8 @@ func TestTellBound(t *testing.T) {
 	}
 }
 
-// TestOf: of one intent its changes are told, and its pull requests with an address only where that is one of the web.
-func TestOf(t *testing.T) {
+// TestPullsOfAnIntent: of one intent its changes are told, and its pull requests with an address only where that is one of the web.
+func TestPullsOfAnIntent(t *testing.T) {
 	state := &mergequeue.State{Tasks: map[forge.IntentID]map[forge.TaskID]*mergequeue.Task{"a": {"a-000": {}}, "b": {}}}
 	want := map[string]string{
 		"https://git.example.com/web/pulls/7": "https://git.example.com/web/pulls/7", "http://127.0.0.1:3000/x": "http://127.0.0.1:3000/x",

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestOrder: what the plan does not name comes first and is never folded, whatever its name and size; what programs make comes last, and is folded.
-func TestOrder(t *testing.T) {
+// TestOrderOfFiles: what the plan does not name comes first and is never folded, whatever its name and size; what programs make comes last, and is folded.
+func TestOrderOfFiles(t *testing.T) {
 	no, yes := false, true
 	list := []document.DiffFile{
 		{Path: "api.pb.go", Planned: &yes}, {Path: "b.go", Planned: &yes}, {Path: "large.go", Planned: &yes, Added: 300, Deleted: 101},
@@ -29,8 +29,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestOf: each name leads to its lines by the same attempt, the switch of white space to the same change, and former attempts to comparisons of all bytes.
-func TestOf(t *testing.T) {
+// TestPageOfFiles: each name leads to its lines by the same attempt, the switch of white space to the same change, and former attempts to comparisons of all bytes.
+func TestPageOfFiles(t *testing.T) {
 	no := false
 	d := document.Diff{Task: "a-001", Step: "implement", Attempt: 3, Next: "1.0", Files: []document.DiffFile{{Path: "a.go"}}}
 	names := document.Diff{Files: []document.DiffFile{{Path: "a.go"}, {Path: "b.go", Planned: &no}}}
