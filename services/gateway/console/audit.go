@@ -139,7 +139,7 @@ func (v *visit) export() error {
 	d := &download.File{To: v.w, Name: fmt.Sprintf("audit-%s.jsonl", page.Project)}
 	for i := range slices.Backward(all) {
 		if err := d.Line(all[i]); err != nil {
-			return v.cutOff(d, err)
+			return cutOff(v, d, err)
 		}
 	}
 	return d.End()

@@ -51,7 +51,7 @@ func (v *visit) approveAll() error {
 	}
 	var all []settled
 	for _, pick := range picks {
-		one, err := v.approveOne(pick)
+		one, err := approveOne(v, pick)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (v *visit) approveAll() error {
 }
 
 // approveOne approves one of them. Its error is about the form.
-func (v *visit) approveOne(pick string) (one settled, err error) {
+func approveOne(v *visit, pick string) (one settled, err error) {
 	q, _ := url.ParseQuery(pick) // what is wrong with it is found below
 	d := decision{name: "approve", form: q}
 	if d.project, err = project(q.Get("project")); err != nil {
@@ -77,7 +77,7 @@ func (v *visit) approveOne(pick string) (one settled, err error) {
 	release, err := v.turn(forge.Key{Project: d.project, Intent: d.intent})
 	if err == nil {
 		defer release()
-		err = v.approve(&d, &one)
+		err = one.approve(v, &d)
 	}
 	if p, ok := asProblem(err); ok {
 		one.Why, err = inWords(p), nil
@@ -88,7 +88,7 @@ func (v *visit) approveOne(pick string) (one settled, err error) {
 }
 
 // approve hands an approval on, if what its person saw is still so and is in the inbox as a whole.
-func (v *visit) approve(d *decision, one *settled) error {
+func (one *settled) approve(v *visit, d *decision) error {
 	now, err := v.detail(d.project, d.intent)
 	if err != nil {
 		return err

@@ -69,7 +69,7 @@ func (v *visit) change() error {
 		}
 	}
 	page.candidates(v.token)
-	v.tellOthers(page.pending)
+	tellOthers(v, page.pending)
 	return v.show(http.StatusOK, "change", d.Title, &page)
 }
 

@@ -164,7 +164,7 @@ func (v *visit) inbox() error {
 	if page.To < page.Total {
 		page.Later = Base + "inbox?page=" + strconv.Itoa(n+1)
 	}
-	v.tellOthers(page.Items...)
+	tellOthers(v, page.Items...)
 	if err := page.about(v); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 // tellOthers sets who else may take the decisions of a page, for those alone who may take them, or may not because they asked for it. What cannot be read of the
 // policy is said.
-func (v *visit) tellOthers(list ...*pending) {
+func tellOthers(v *visit, list ...*pending) {
 	if v.console.cfg.Own != nil {
 		return
 	}
@@ -28,7 +28,7 @@ func (v *visit) tellOthers(list ...*pending) {
 				d.Without = slices.Concat(d.Without, a.Given, a.Barred)
 			}
 			if _, asked := approvers[p.Project]; !asked {
-				approvers[p.Project] = v.setting(p.Project, "policy.approvers")
+				approvers[p.Project] = setting(v, p.Project, "policy.approvers")
 			}
 			if s := approvers[p.Project]; s == nil {
 				unread = ", as far as their roles say: policy.approvers cannot be read now"
@@ -41,7 +41,7 @@ func (v *visit) tellOthers(list ...*pending) {
 }
 
 // setting reads a setting of a project; nil if that cannot be told now.
-func (v *visit) setting(p forge.ProjectID, name string) *setup.Setting {
+func setting(v *visit, p forge.ProjectID, name string) *setup.Setting {
 	var s setup.InForce
 	if err := v.ask(v.r.Context(), p, "/settings", &s); err != nil {
 		return nil

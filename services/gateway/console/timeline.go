@@ -111,11 +111,11 @@ func (v *visit) records() error {
 			)}
 		}
 		if err != nil {
-			return v.cutOff(d, err)
+			return cutOff(v, d, err)
 		}
 		for i := range page.Records {
 			if err := d.Line(page.Records[i]); err != nil {
-				return v.cutOff(d, err)
+				return cutOff(v, d, err)
 			}
 		}
 		if after = page.Next; after == 0 {
@@ -146,7 +146,7 @@ func (v *visit) hurry() (end func()) {
 }
 
 // cutOff ends a download that is not whole, and logs it where a part was sent.
-func (v *visit) cutOff(d *download.File, err error) error {
+func cutOff(v *visit, d *download.File, err error) error {
 	return d.Failed(err, func() {
 		v.console.cfg.Log.InfoContext(v.r.Context(), "a download is cut off", "token", v.token.Name, "file", d.Name, "error", err)
 	})
