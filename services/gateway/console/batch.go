@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -18,10 +19,9 @@ import (
 // settled is what became of one of several approvals.
 type settled struct {
 	*document.Detail
-	// Why says why it was not done, as Changed does; both are empty if it was. Stored says that it is not decided yet.
-	Why     string
-	Changed []string
-	Stored  bool
+	// Why says why it was not done, as Changed does; both are empty if it was. Open says instead that this is not known, or not decided yet.
+	Why, Open string
+	Changed   []string
 }
 
 // Batch returns what approves an item together with others: everything that its own form has. It is empty if it cannot be approved in the inbox.
@@ -49,42 +49,56 @@ func (v *visit) approveAll() error {
 	if len(picks) == 0 || len(picks) > perInbox {
 		return &refusal{http.StatusBadRequest, fmt.Sprintf("%d are selected; it can be 1 to %d. Nothing was done.", len(picks), perInbox)}
 	}
-	var all []settled
-	for _, pick := range picks {
-		one, err := approveOne(v, pick)
-		if err != nil {
+	all, asked := make([]settled, len(picks)), make([]decision, len(picks))
+	for i, pick := range picks { // before anything is done
+		var err error
+		if asked[i], err = pickOf(pick); err != nil {
 			return err
 		}
-		all = append(all, one)
+	}
+	for i := range asked {
+		all[i].settle(v, &asked[i])
 	}
 	return v.show(http.StatusOK, "batch", "Approved", all)
 }
 
-// approveOne approves one of them. Its error is about the form.
-func approveOne(v *visit, pick string) (one settled, err error) {
-	q, _ := url.ParseQuery(pick) // what is wrong with it is found below
-	d := decision{name: "approve", form: q}
+// pickOf reads what was selected.
+func pickOf(pick string) (d decision, err error) {
+	q, err := url.ParseQuery(pick)
+	if err != nil {
+		return d, &refusal{http.StatusBadRequest, "The form did not come as a whole. Nothing was done."}
+	}
+	d = decision{name: "approve", form: q}
 	if d.project, err = project(q.Get("project")); err != nil {
-		return one, err
+		return d, err
 	}
 	if d.intent, err = intent(q.Get("intent")); err != nil {
-		return one, err
+		return d, err
 	}
-	one.Detail = &document.Detail{State: document.State{Project: d.project, Intent: d.intent}}
 	if d.seen, err = url.ParseQuery(q.Get("seen")); err != nil || len(d.seen) == 0 {
-		return one, &refusal{http.StatusBadRequest, "The form does not say what you saw. Nothing more was done."}
+		return d, &refusal{http.StatusBadRequest, "The form does not say what you saw. Nothing was done."}
 	}
+	return d, nil
+}
+
+// settle takes one of the decisions, and notes what became of it.
+func (one *settled) settle(v *visit, d *decision) {
+	one.Detail = &document.Detail{State: document.State{Project: d.project, Intent: d.intent}}
 	release, err := v.turn(forge.Key{Project: d.project, Intent: d.intent})
 	if err == nil {
 		defer release()
-		err = one.approve(v, &d)
+		err = one.approve(v, d)
 	}
-	if p, ok := asProblem(err); ok {
-		one.Why, err = inWords(p), nil
-	} else if err != nil {
-		one.Why, err = sentence(err.Error()), nil
+	p, told := asProblem(err)
+	switch {
+	case err == nil:
+	case told && (p.Status < http.StatusInternalServerError || strings.Contains(p.Detail, "nothing was done")):
+		one.Why = inWords(p)
+	case told:
+		one.Open = "It is not known whether this was done: the answer did not come. Approve it once more: it counts once."
+	default:
+		one.Why = sentence(err.Error())
 	}
-	return one, err
 }
 
 // approve hands an approval on, if what its person saw is still so and is in the inbox as a whole.
@@ -117,7 +131,10 @@ func (one *settled) approve(v *visit, d *decision) error {
 	if after, err := v.detail(d.project, d.intent); err == nil {
 		one.Detail = after
 	}
-	if one.Stored = done.Result == "accepted"; done.Result == "known" && d.own(v.token, one.Detail) == nil {
+	switch {
+	case done.Result == "accepted":
+		one.Open = "Stored, and not decided yet: no runner has decided on it within five seconds. It will be: nothing needs to be sent again."
+	case done.Result == "known" && d.own(v.token, one.Detail) == nil:
 		one.Why = "It had been decided already."
 	}
 	return nil
