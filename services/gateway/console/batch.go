@@ -104,7 +104,10 @@ func (one *settled) settle(v *visit, d *decision) {
 // approve hands an approval on, if what its person saw is still so and is in the inbox as a whole.
 func (one *settled) approve(v *visit, d *decision) error {
 	now, err := v.detail(d.project, d.intent)
-	if err != nil {
+	if p, ok := asProblem(err); ok { // nothing was sent
+		one.Why = inWords(p)
+		return nil
+	} else if err != nil {
 		return err
 	}
 	one.Detail = now

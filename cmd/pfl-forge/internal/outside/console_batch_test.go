@@ -50,6 +50,14 @@ func TestConsoleApprovesSeveral(t *testing.T) {
 	wait.Until(t, "it waits", func() bool { return waits(long) })
 	inbox := bob.get("/console/inbox")
 	inbox.wants(t, "the inbox", http.StatusOK, "Approve several at once", "Approve what is selected")
+	at := 0
+	for _, path := range []string{first, second, third, long} { // the one that has waited for the longest comes first
+		here := strings.Index(inbox.text, `href="`+consolePath(path)+`"`)
+		if here < at {
+			t.Errorf("%s is at %d, before %d", path, here, at)
+		}
+		at = here
+	}
 	picks := inbox.picks(t)
 	if len(picks) != 3 || picks[id(long)] != "" {
 		t.Fatalf("the boxes are %v", picks)
