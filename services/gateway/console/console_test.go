@@ -175,7 +175,7 @@ func TestInboxIsBounded(t *testing.T) {
 			d.Title, d.Reason, d.Requester = d.Body[:4000], d.Body[:4000], d.Body[:4000]
 			page.Items = append(page.Items, pendingOf(ada, &d, "inbox"))
 		}
-		text := shown(t, "inbox", page)
+		text := shown(t, "inbox", &page)
 		if len(text) > 512<<10 {
 			t.Errorf("%s: the page has %d bytes", name, len(text))
 		}

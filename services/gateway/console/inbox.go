@@ -168,7 +168,7 @@ func (v *visit) inbox() error {
 	if err := page.about(v); err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, "inbox", "Inbox", page)
+	return v.show(http.StatusOK, "inbox", "Inbox", &page)
 }
 
 // about reads the intent that was decided on last, as the address says. What is shown of it is
