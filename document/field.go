@@ -2,7 +2,6 @@ package document
 
 import (
 	"reflect"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )

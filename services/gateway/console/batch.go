@@ -16,7 +16,7 @@ import (
 // Several plans of the inbox can be approved at once. Each is approved by itself, as by its own form: by the hash that was shown with it, if what
 // its person saw is still so. So what became of one of them says nothing of the others, and the answer has all of them.
 
-// settled is what became of one of several approvals.
+// settled tells of one of several approvals whether it was done.
 type settled struct {
 	*document.Detail
 	// Why says why it was not done, as Changed does; both are empty if it was. Open says instead that this is not known, or not decided yet.
@@ -24,7 +24,7 @@ type settled struct {
 	Changed   []string
 }
 
-// Batch returns what approves an item together with others: everything that its own form has. It is empty if it cannot be approved in the inbox.
+// Batch returns the value by which an item is approved together with others: everything that its own form has. It is empty if it cannot be approved in the inbox.
 func (p *pending) Batch() string {
 	if !slices.ContainsFunc(p.Offers, func(o offer) bool { return o.Name == "approve" && o.Look == "" }) {
 		return ""
@@ -43,7 +43,7 @@ func (p *inboxPage) Batches() bool {
 	return n > 1
 }
 
-// approveAll approves what was selected in the inbox.
+// approveAll approves the plans that were selected in the inbox.
 func (v *visit) approveAll() error {
 	picks := slices.Compact(slices.Sorted(slices.Values(v.r.PostForm["pick"])))
 	if len(picks) == 0 || len(picks) > perInbox {
@@ -62,7 +62,7 @@ func (v *visit) approveAll() error {
 	return v.show(http.StatusOK, "batch", "Approved", all)
 }
 
-// pickOf reads what was selected.
+// pickOf reads the value of a box as an approval.
 func pickOf(pick string) (d decision, err error) {
 	q, err := url.ParseQuery(pick)
 	if err != nil {

@@ -56,7 +56,7 @@ type Ledger struct {
 	project project
 }
 
-// project is what a ledger knows of the project itself.
+// project has the state of the project's own steps.
 type project struct {
 	attempts spans.Attempts
 	// trials are those of its attempts, without a claim, that merge nothing.

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
-	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/gateway"

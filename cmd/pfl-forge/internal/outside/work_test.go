@@ -20,7 +20,9 @@ import (
 )
 
 // commit returns a commit's name, which looks like one: it is in pictures.
-func commit(n int) string { return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))[:40] }
+func commit(n int) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))[:40]
+}
 
 // works has workers carry out an intent whose change fails to verify, then is rejected, then is good.
 func (w *world) works() {

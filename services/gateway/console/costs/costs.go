@@ -125,8 +125,8 @@ type Page struct {
 	From, To time.Time
 	Chart    Chart
 	// Spent adds up the days of the chart, which is of one project, also where the table is of several.
-	Spent    float64
-	Rows     []Row
+	Spent float64
+	Rows  []Row
 	// Others adds up the rows that there is no room for; nil if there is room for all.
 	Others  *Row
 	Total   Row
@@ -167,7 +167,9 @@ func Projects(list []document.Costs) document.Costs {
 		all.Rows = append(all.Rows, list[i].Rows...)
 		all.Total.Merge(&list[i].Total)
 	}
-	slices.SortStableFunc(all.Rows, func(a, b document.CostRow) int { return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(a.Key, b.Key)) })
+	slices.SortStableFunc(all.Rows, func(a, b document.CostRow) int {
+		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(a.Key, b.Key))
+	})
 	all.Bound()
 	return all
 }

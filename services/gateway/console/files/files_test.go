@@ -12,8 +12,12 @@ import (
 func TestOrderOfFiles(t *testing.T) {
 	no, yes := false, true
 	list := []document.DiffFile{
-		{Path: "api.pb.go", Planned: &yes}, {Path: "b.go", Planned: &yes}, {Path: "large.go", Planned: &yes, Added: 300, Deleted: 101},
-		{Path: "web/node_modules/x.js", Planned: &no, Added: 5000}, {Path: "go.sum", Planned: &yes}, {Path: "recipe.go"},
+		{Path: "api.pb.go", Planned: &yes},
+		{Path: "b.go", Planned: &yes},
+		{Path: "large.go", Planned: &yes, Added: 300, Deleted: 101},
+		{Path: "web/node_modules/x.js", Planned: &no, Added: 5000},
+		{Path: "go.sum", Planned: &yes},
+		{Path: "recipe.go"},
 	}
 	slices.SortStableFunc(list, Order)
 	got := ""
@@ -35,7 +39,9 @@ func TestPageOfFiles(t *testing.T) {
 	d := document.Diff{Task: "a-001", Step: "implement", Attempt: 3, Next: "1.0", Files: []document.DiffFile{{Path: "a.go"}}}
 	names := document.Diff{Files: []document.DiffFile{{Path: "a.go"}, {Path: "b.go", Planned: &no}}}
 	steps := []document.StepRecord{
-		{Task: "a-001", Step: "implement", Attempt: 1}, {Task: "b-001", Step: "implement", Attempt: 2}, {Task: "a-001", Step: "review", Attempt: 2},
+		{Task: "a-001", Step: "implement", Attempt: 1},
+		{Task: "b-001", Step: "implement", Attempt: 2},
+		{Task: "a-001", Step: "review", Attempt: 2},
 		{Task: "a-001", Step: "implement", Attempt: 3},
 	}
 	ask := url.Values{"task": {"a-001"}, "step": {"implement"}, "attempt": {"3"}, "after": {"0.7"}}

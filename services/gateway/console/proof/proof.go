@@ -65,7 +65,7 @@ func About(w *document.Work, id forge.TaskID) (r Records) {
 	return r
 }
 
-// Proof is what is known of a change.
+// Proof tells how far a change is proven.
 type Proof struct {
 	// Verified is the last time that it was found out whether the change is good on the base
 	// branch; nil if it was not. State says what came of it, and Good whether that lets it go on.
