@@ -21,6 +21,8 @@ type DiffRequest struct {
 	// Since is the number of a former attempt of the same task and step: asked for is then what
 	// the two changes do not have in common. 0 asks for the change itself.
 	Since int `json:"since,omitempty"`
+	// Whitespace is off to leave out lines that the change alters in white space alone; empty shows them.
+	Whitespace string `json:"whitespace,omitempty"`
 	// Stat leaves out the lines.
 	Stat bool `json:"stat,omitempty"`
 	// After is next of the page before.
@@ -41,7 +43,7 @@ type Diff struct {
 	Base    string `json:"base"     yaml:"base"`
 	Head    string `json:"head"     yaml:"head"`
 	PatchID string `json:"patch_id" yaml:"patch_id"`
-	// Proven says that what is shown is the whole change with this id. Without it, Note says
+	// Proven says that what is shown is the whole change with this id, but for Hidden lines. Without it, Note says
 	// why not.
 	Proven bool   `json:"proven"         yaml:"proven"`
 	Note   string `json:"note,omitempty" yaml:"note,omitempty"`
@@ -51,6 +53,8 @@ type Diff struct {
 	Added     int `json:"added"              yaml:"added"`
 	Deleted   int `json:"deleted"            yaml:"deleted"`
 	LeftOut   int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
+	// Hidden counts the lines of all of the change that are left out because it alters white space alone in them.
+	Hidden int `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 	// Since is set where the change is compared with a former one. Then Files are those in
 	// which they differ, and Added and Deleted count the lines that one of them has alone.
 	Since *DiffSince `json:"since,omitempty" yaml:"since,omitempty"`
@@ -100,9 +104,10 @@ type DiffFile struct {
 	// Planned says whether the task's plan names the file. It is left out where the plan names
 	// none, as that of a recipe: then it says nothing about any file.
 	Planned *bool `json:"planned,omitempty" yaml:"planned,omitempty"`
-	// Added and Deleted count the lines of all of the file, whatever the page has.
-	Added   int `json:"added"   yaml:"added"`
-	Deleted int `json:"deleted" yaml:"deleted"`
+	// Added and Deleted count the lines of all of the file, whatever the page has; of these Hidden are left out.
+	Added   int `json:"added"            yaml:"added"`
+	Deleted int `json:"deleted"          yaml:"deleted"`
+	Hidden  int `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 	// Since says, where changes are compared, which of them has the file: added is the newer
 	// one alone, dropped the former one alone, changed both. It is unknown where the lines of
 	// one are not stored. Was is set if more than lines is different.
@@ -156,6 +161,9 @@ const (
 	lineBytes, fileBytes = 60, 250
 )
 
+// WhitespaceOff is the one value of DiffRequest.Whitespace.
+const WhitespaceOff = "off"
+
 // Of returns the intent that it is about.
 func (r *DiffRequest) Of() forge.IntentID { return r.Intent }
 
@@ -183,6 +191,12 @@ func (r *DiffRequest) Check() (errs []forge.FieldError) {
 	}
 	if r.Since < 0 {
 		note("since", errors.New("is below 0"))
+	}
+	switch {
+	case r.Whitespace != "" && r.Whitespace != WhitespaceOff:
+		note("whitespace", fmt.Errorf("is %.40q; it can be %s", r.Whitespace, WhitespaceOff))
+	case r.Whitespace != "" && r.Since != 0:
+		note("whitespace", errors.New("goes with no since: what is compared is every byte"))
 	}
 	if _, _, err := r.place(); err != nil {
 		note("after", err)

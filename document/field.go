@@ -2,7 +2,6 @@ package document
 
 import (
 	"reflect"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -204,16 +203,4 @@ var fields = []Field{
 		Flag:  Flag{Name: "with", Help: "`NAME=VALUE` of a parameter of the recipe; may be repeated"},
 		Guide: "values for the recipe's parameters: `{NAME: value}`", Absent: "asked for",
 	},
-}
-
-// GuideTable returns the table of a draft's keys in Markdown, as the guide has it.
-func GuideTable() string {
-	var b strings.Builder
-	b.WriteString("| key | what | left out |\n|---|---|---|\n")
-	for _, f := range fields {
-		if f.Guide != "" {
-			b.WriteString("| `" + f.Name + "` | " + f.Guide + " | " + f.Absent + " |\n")
-		}
-	}
-	return b.String()
 }

@@ -8,10 +8,18 @@ import (
 )
 
 // QueueRequest asks for the merge queue of a project.
-type QueueRequest struct{}
+type QueueRequest struct {
+	// Intent is the only one of whose changes is told, and then of its pull requests as well; empty: all changes are told.
+	Intent forge.IntentID `json:"intent,omitempty"`
+}
 
-// Check returns no mistake: there is nothing to say.
-func (*QueueRequest) Check() []forge.FieldError { return nil }
+// Check returns the mistakes of the request.
+func (r *QueueRequest) Check() []forge.FieldError {
+	if _, err := forge.ParseIntentID(string(r.Intent)); r.Intent != "" && err != nil {
+		return []forge.FieldError{{Field: "intent", Reason: err.Error()}}
+	}
+	return nil
+}
 
 // Of returns no intent: the queue is a project's.
 func (*QueueRequest) Of() forge.IntentID { return "" }
@@ -29,6 +37,8 @@ type Queue struct {
 	Changes []QueuedChange `json:"changes" yaml:"changes"`
 	// LeftOut counts those at the end that there was no room for.
 	LeftOut int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
+	// Pulls are the pull requests of the tasks of the intent that was asked for, also those that are merged or closed.
+	Pulls []QueuedPull `json:"pulls,omitempty" yaml:"pulls,omitempty"`
 	// Basis says what the estimates are made of; left out if there are none.
 	Basis *QueueBasis `json:"basis,omitempty" yaml:"basis,omitempty"`
 }
@@ -102,6 +112,15 @@ type QueuedChange struct {
 	With []forge.TaskID `json:"with,omitempty" yaml:"with,omitempty"`
 	// Seconds is the estimate of when it is merged, from now on; left out where nothing can be said.
 	Seconds *int `json:"seconds,omitempty" yaml:"seconds,omitempty"`
+}
+
+// QueuedPull is the pull request of a task, as it was seen last.
+type QueuedPull struct {
+	Task   forge.TaskID    `json:"task"   yaml:"task"`
+	Number int             `json:"number" yaml:"number"`
+	State  forge.PullState `json:"state"  yaml:"state"`
+	// URL is where people see it; left out where what the forge says is no address of the web.
+	URL string `json:"url,omitempty" yaml:"url,omitempty"`
 }
 
 // QueueBasis has the medians that estimates are made of, in seconds: of the last trials, and of the last merges.

@@ -17,10 +17,12 @@ import (
 type Follower struct {
 	// Record is called with every record of the intents, in order.
 	Record func(key forge.Key, seq uint64, rec forge.Record) error
-	// Project, if not nil, is called with every record of the projects, from the first, in
+	// Project, if not nil, is called with every record of the projects, from ProjectFrom on, in
 	// order; between those and the intents' there is none. It is not called while Record
 	// is.
 	Project func(key forge.Key, seq uint64, rec forge.Record) error
+	// ProjectFrom is the sequence of the first of those, 0 or 1 standing for the first that there is.
+	ProjectFrom uint64
 	// Broken, if not nil, is called before a record at which the chain of its journal is
 	// broken. Only a Follow from the first record on knows the chains.
 	Broken func(key forge.Key, at chain.Break)
@@ -43,7 +45,7 @@ func (j *Journal) Follow(ctx context.Context, project forge.ProjectID, from uint
 	}
 	parts := []*conn.Following{j.followRecords(intents, from, f.Record, f.Broken)}
 	if f.Project != nil {
-		parts = append(parts, j.followRecords(projects, 0, f.Project, f.Broken))
+		parts = append(parts, j.followRecords(projects, f.ProjectFrom, f.Project, f.Broken))
 	}
 	if err := together(ctx, parts, f.CaughtUp); err != nil {
 		return fmt.Errorf("follow journals: %w", err)

@@ -59,6 +59,8 @@ type ServeConfig struct {
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Costs adds up the usage of the agents of a project. Error: *RequestError.
 	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
+	// By returns the intents of a project that an agent works on or has worked on. Error: *RequestError.
+	By func(ctx context.Context, project forge.ProjectID, agent string) (map[forge.IntentID]bool, error)
 	// Health tells how well the work of a project goes. Error: *RequestError.
 	Health func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error)
 	// Queue tells the merge queue of a project. Error: *RequestError.
@@ -87,11 +89,11 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
 		e.endpoint("submit-from", subjects.APISubmitFrom, "submit, for systems that may speak for themselves only", e.submit),
-		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, since, limit, after, all optional; answers intents, next", e.list),
+		e.endpoint("list", subjects.APIListBy, "status, waiting, type, labels, requester, agent, since, limit, after, all optional; answers intents, next", e.list),
 		e.endpoint("list-from", subjects.APIListFrom, "list, for systems", e.list),
 		e.endpoint("show", subjects.APIShowBy, "intent, part and after, these two optional; answers everything that is known of it", e.show),
 		e.endpoint("show-from", subjects.APIShowFrom, "show, for systems", e.show),
-		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, since, stat, after; answers the change of an attempt", diff),
+		e.endpoint("diff", subjects.APIDiffBy, "intent, and optional: task, step, attempt, since, whitespace, stat, after; answers the change of an attempt", diff),
 		e.endpoint("diff-from", subjects.APIDiffFrom, "diff, for systems", diff),
 		e.endpoint("transcript", subjects.APITranscriptBy, "intent, and optional: task, step, attempt, after; answers what was done in an attempt", transcript),
 		e.endpoint("transcript-from", subjects.APITranscriptFrom, "transcript, for systems", transcript),
@@ -103,7 +105,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("costs-from", subjects.APICostsFrom, "costs, for systems", costs),
 		e.endpoint("settings", subjects.APISettingsBy, "nothing; answers by which settings the project is worked on", settings),
 		e.endpoint("settings-from", subjects.APISettingsFrom, "settings, for systems", settings),
-		e.endpoint("queue", subjects.APIQueueBy, "nothing; answers the merge queue, and what keeps all work waiting", queue),
+		e.endpoint("queue", subjects.APIQueueBy, "nothing, or an intent; answers the merge queue, and what keeps all work waiting", queue),
 		e.endpoint("queue-from", subjects.APIQueueFrom, "queue, for systems", queue),
 		e.endpoint("health", subjects.APIHealthBy, "weeks, optional; answers how the work went, by week", health),
 		e.endpoint("health-from", subjects.APIHealthFrom, "health, for systems", health),

@@ -26,7 +26,7 @@ const timeExample = "a time such as 2026-03-01T12:00:00Z"
 // page at a time.
 func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var filter document.Filter
-	var after string
+	var after, agent string
 	limit := listed
 	err := readRequest(r.Data(), func(o *jsonobject.Object) {
 		o.List("status", &filter.Status)
@@ -34,10 +34,11 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.List("type", &filter.Type)
 		o.List("labels", &filter.Labels)
 		o.Text("requester", &filter.Requester)
+		o.Text("agent", &agent)
 		o.Read("since", &filter.Since, timeExample)
 		o.Text("after", &after)
 		o.Whole("limit", &limit)
-		o.Only("status", "waiting", "type", "labels", "requester", "since", "after", "limit")
+		o.Only("status", "waiting", "type", "labels", "requester", "agent", "since", "after", "limit")
 		if limit < 1 || limit > mostListed {
 			o.Note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}
@@ -46,6 +47,20 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	if err != nil {
 		return nil, err
 	}
+	selects := func(s *forge.Summary) bool { return filter.Selects(s) }
+	if agent != "" {
+		if e.cfg.By == nil {
+			return nil, &errCode{"400", []RefusedField{{"agent", "is not told by this runner"}}}
+		}
+		var by map[forge.IntentID]bool
+		if err := e.readLarge(ctx, 0, forge.Key{Project: from.Project}, func() (err error) {
+			by, err = e.cfg.By(ctx, from.Project, agent)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+		selects = func(s *forge.Summary) bool { return filter.Selects(s) && by[s.Key.Intent] }
+	}
 	all, err := e.submissions.journal.Summaries(ctx, from.Project)
 	if err != nil {
 		return nil, err
@@ -53,7 +68,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	result := document.Listed{Intents: []document.State{}}
 	for i := range all {
 		s := &all[i]
-		if strings.Compare(string(s.Key.Intent), after) <= 0 || !filter.Selects(s) {
+		if strings.Compare(string(s.Key.Intent), after) <= 0 || !selects(s) {
 			continue
 		}
 		if len(result.Intents) == limit {

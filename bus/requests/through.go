@@ -74,8 +74,9 @@ func mistakes(errs []forge.FieldError) error {
 
 // ListRequest asks for a page of a project's intents.
 type ListRequest struct {
-	// Filter chooses them.
+	// Filter chooses them, and Agent, if not empty, those that this agent works on or has worked on.
 	Filter document.Filter
+	Agent  string
 	// After is the id to go on after, Limit how many are wanted; zero values are defaults.
 	After string
 	Limit int
@@ -91,12 +92,15 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 		Type      []string   `json:"type,omitempty"`
 		Labels    []string   `json:"labels,omitempty"`
 		Requester string     `json:"requester,omitempty"`
+		Agent     string     `json:"agent,omitempty"`
 		Since     *time.Time `json:"since,omitempty"`
 		After     string     `json:"after,omitempty"`
 		Limit     int        `json:"limit,omitempty"`
 	}
 	f := r.Filter
-	ask := request{Status: f.Status, Waiting: f.Waiting, Type: f.Type, Labels: f.Labels, Requester: f.Requester, After: r.After, Limit: r.Limit}
+	ask := request{
+		Status: f.Status, Waiting: f.Waiting, Type: f.Type, Labels: f.Labels, Requester: f.Requester, Agent: r.Agent, After: r.After, Limit: r.Limit,
+	}
 	if !f.Since.IsZero() {
 		ask.Since = &f.Since
 	}

@@ -60,7 +60,8 @@ type HealthWeek struct {
 	Failed    int `json:"failed"    yaml:"failed"`
 	Rejected  int `json:"rejected"  yaml:"rejected"`
 	Cancelled int `json:"cancelled" yaml:"cancelled"`
-	// Made counts the changes that were made, and MadeAgain those of them that were not the first of their task.
+	// Made counts the changes that were made, and MadeAgain those of them that took the place of another one of their task. The second
+	// of two that are made for code to choose from is not made again.
 	Made      int `json:"made"       yaml:"made"`
 	MadeAgain int `json:"made_again" yaml:"made_again"`
 	// ReviewsRejected, VerifyFailed and Conflicts count results that sent a change back. A verify that failed because a check is
@@ -68,10 +69,14 @@ type HealthWeek struct {
 	ReviewsRejected int `json:"reviews_rejected" yaml:"reviews_rejected"`
 	VerifyFailed    int `json:"verify_failed"    yaml:"verify_failed"`
 	Conflicts       int `json:"conflicts"        yaml:"conflicts"`
-	// Steps says how long attempts took, by step; Waits how long was waited, by what for, as kinds of spans have it.
+	// Steps says how long attempts took, by step, trials in the merge queue as TrialKey; Waits how long was waited, by what for, as kinds of
+	// spans have it.
 	Steps []Durations `json:"steps" yaml:"steps"`
 	Waits []Durations `json:"waits" yaml:"waits"`
 }
+
+// TrialKey is the key of the durations of trials in the merge queue, which run the commands and merge nothing. Those of merges have their step.
+const TrialKey = "merge_trial"
 
 // Ended counts the runs that ended.
 func (w *HealthWeek) Ended() int { return w.Done + w.Failed + w.Rejected + w.Cancelled }
@@ -129,10 +134,17 @@ func (h *Health) Bound() {
 	if extra := len(h.Checks) - checks; extra > 0 {
 		h.LeftOut, h.Checks = extra, h.Checks[:checks]
 	}
+	Shown(h.Checks)
 	for i := range h.Checks {
-		c := &h.Checks[i]
-		if c.Command = cmdline.Shown(c.Command); len(c.Command) > commandText {
+		if c := &h.Checks[i]; len(c.Command) > commandText {
 			c.Command = strings.ToValidUTF8(c.Command[:commandText], "") + cmdline.Left
 		}
+	}
+}
+
+// Shown leaves out of command lines what may be a secret, as package cmdline says: they are told to people who cannot read the file that they are in.
+func Shown(list []CheckStat) {
+	for i := range list {
+		list[i].Command = cmdline.Shown(list[i].Command)
 	}
 }

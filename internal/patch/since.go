@@ -176,7 +176,7 @@ func merge(now, before *side, placed bool) document.DiffFile {
 	for ; i < len(before.lines); i++ {
 		m.dropped(i, len(now.lines), counts)
 	}
-	m.file.Hunks = shorten(m.file.Hunks)
+	m.file.Hunks = shorten(m.file.Hunks, func(l *document.DiffLine) bool { return l.Since != "" })
 	return m.file
 }
 
@@ -253,13 +253,13 @@ func (m *merger) take(l document.DiffLine) {
 	h.Lines = append(h.Lines, l)
 }
 
-// shorten leaves out lines that both sides have, but for those around the others. What is left
+// shorten leaves out lines that are not told, but for those around the others. What is left
 // of a hunk may be several runs.
-func shorten(hunks []document.DiffHunk) (list []document.DiffHunk) {
+func shorten(hunks []document.DiffHunk, told func(*document.DiffLine) bool) (list []document.DiffHunk) {
 	for _, h := range hunks {
 		end := 0 // of the last run
 		for i := range h.Lines {
-			if h.Lines[i].Since == "" {
+			if !told(&h.Lines[i]) {
 				continue
 			}
 			from, to := max(i-around, end), min(i+1+around, len(h.Lines))

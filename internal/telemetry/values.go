@@ -36,7 +36,7 @@ var (
 		wishRoute + "cancel",
 		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/log-in", "/console/logged-in", "/console/sign-out",
-		"/console/static/{stamp}/{file}", "/console/inbox", "/console/board",
+		"/console/static/{stamp}/{file}", "/console/inbox", "/console/inbox/approve", "/console/board",
 		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export", "/console/settings",
 		"/console/health", "/console/health/export",
 		"/console/projects/{project}/events",

@@ -16,7 +16,7 @@ const journalsRead = 4 * time.Second
 // Costs and health are two sums of the same records. Each is kept apart, because each is asked for by other people at
 // other times, and a sum that no one asks for takes neither memory nor time.
 
-// adder takes the records of the intents of a project, in the order of their journals.
+// adder takes the records of the intents of a project, and perhaps of the project, in the order of their journals.
 type adder interface {
 	Add(key forge.Key, rec *forge.Record)
 }
@@ -27,6 +27,8 @@ type books[T adder] struct {
 	journal *journal.Journal
 	// empty returns one of before the first record.
 	empty func() T
+	// own says that it takes the records of the project itself as well.
+	own bool
 
 	mu       sync.Mutex
 	projects map[forge.ProjectID]*book[T]
@@ -36,11 +38,12 @@ type books[T adder] struct {
 type book[T adder] struct {
 	of   T
 	free chan struct{}
-	next uint64 // the sequence to read from
+	// next is the sequence to read from, and nextOwn that of the project's own records.
+	next, nextOwn uint64
 }
 
-func newBooks[T adder](j *journal.Journal, empty func() T) *books[T] {
-	return &books[T]{journal: j, empty: empty, projects: map[forge.ProjectID]*book[T]{}}
+func newBooks[T adder](j *journal.Journal, own bool, empty func() T) *books[T] {
+	return &books[T]{journal: j, empty: empty, own: own, projects: map[forge.ProjectID]*book[T]{}}
 }
 
 // open returns the sum of the journals of a project as they are now, for the caller alone until release is called. A request that meets long journals
@@ -59,7 +62,7 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 		return of, nil, refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
 	}
 	release = func() { <-one.free }
-	if err := one.readOn(ctx, b.journal, project); err != nil {
+	if err := one.readOn(ctx, b.journal, project, b.own); err != nil {
 		release()
 		return of, nil, err
 	}
@@ -72,11 +75,11 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 }
 
 // readOn reads the records that came since the last time.
-func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID) error {
+func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) error {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	done := false
-	err := j.Follow(reading, project, b.next, journal.Follower{
+	from := journal.Follower{
 		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
 			b.of.Add(key, &rec)
 			b.next = seq + 1
@@ -87,7 +90,16 @@ func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.
 			stop()
 			return nil
 		},
-	})
+	}
+	if own {
+		from.ProjectFrom = b.nextOwn
+		from.Project = func(key forge.Key, seq uint64, rec forge.Record) error {
+			b.of.Add(key, &rec)
+			b.nextOwn = seq + 1
+			return nil
+		}
+	}
+	err := j.Follow(reading, project, b.next, from)
 	if err == nil && !done {
 		return refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
 	}

@@ -60,6 +60,9 @@ func Diff(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document
 		d.Added += d.Files[i].Added
 		d.Deleted += d.Files[i].Deleted
 	}
+	if req.Whitespace == document.WhitespaceOff {
+		d.Hidden = patch.LeaveOutSpace(d.Files)
+	}
 	return d, nil
 }
 

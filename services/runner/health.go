@@ -12,7 +12,7 @@ import (
 
 // Health returns a function that tells how well the work of a project goes, by week, as Costs tells what it costs.
 func Health(j *journal.Journal) func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error) {
-	books := newBooks(j, func() *health.Ledger { return &health.Ledger{Keep: figures.MostHealthWeeks} })
+	books := newBooks(j, true, func() *health.Ledger { return &health.Ledger{Keep: figures.MostHealthWeeks} })
 	return func(ctx context.Context, project forge.ProjectID, r figures.HealthRequest) (figures.Health, error) {
 		ctx, cancel := context.WithTimeout(ctx, journalsRead)
 		defer cancel()

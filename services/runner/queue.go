@@ -52,7 +52,7 @@ func newQueues(d *machine.Driver, j machine.Journal) *queues {
 }
 
 // tell returns the merge queue of a project. Errors: those of the journal, and *requests.RequestError while it is being read.
-func (qs *queues) tell(ctx context.Context, project forge.ProjectID, _ document.QueueRequest) (document.Queue, error) {
+func (qs *queues) tell(ctx context.Context, project forge.ProjectID, req document.QueueRequest) (document.Queue, error) {
 	qs.mu.Lock()
 	q := qs.projects[project]
 	if q == nil {
@@ -78,7 +78,11 @@ func (qs *queues) tell(ctx context.Context, project forge.ProjectID, _ document.
 	}
 	p := q.loaded.Machine.(*flow.Project)
 	sum := p.Summary()
-	d := q.reader.Tell(&sum, p.Line(), time.Now())
+	line := p.Line()
+	d := q.reader.Tell(&sum, line, time.Now())
+	if req.Intent != "" {
+		queue.Of(&d, line, req.Intent)
+	}
 	d.Bound()
 	return d, nil
 }

@@ -85,8 +85,9 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	set := func(ctx context.Context, project forge.ProjectID, _ setup.Request) (setup.InForce, error) {
 		return Settings(ctx, r.bus.Journal, project, r.notify, r.ballot.Active())
 	}
+	spent := NewSpending(r.bus.Journal)
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
-		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: Costs(r.bus.Journal), Settings: set,
+		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: spent.Costs, By: spent.By, Settings: set,
 		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)

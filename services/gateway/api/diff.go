@@ -20,6 +20,7 @@ var changePages = []Query{
 	{"step", "implement, execute or rebase; without it any", false},
 	{"attempt", "the number of the attempt; without it the newest that changed something", false},
 	{"since", "the number of a former attempt of the same task and step: shown is what the two changes do not have in common", false},
+	{"whitespace", "off leaves out the lines that the change alters in white space alone, and counts them as hidden", false},
 	{"stat", "true leaves out the lines", false},
 	{"after", "next of the answer before", false},
 }
@@ -29,7 +30,9 @@ var changePages = []Query{
 // look into.
 func (c *call) diff() error {
 	q := c.r.URL.Query()
-	ask := document.DiffRequest{Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after")}
+	ask := document.DiffRequest{
+		Intent: c.intent, Task: forge.TaskID(q.Get("task")), Step: forge.Step(q.Get("step")), After: q.Get("after"), Whitespace: q.Get("whitespace"),
+	}
 	var err error
 	if ask.Attempt, err = attempt(q, "attempt"); err != nil {
 		return err

@@ -88,7 +88,7 @@ func Routes() []Route {
 			(*call).health,
 		},
 		{
-			http.MethodGet, base + "/queue", tokens.Queue, "The merge queue of a project, with estimates, and what keeps all its work waiting.", nil,
+			http.MethodGet, base + "/queue", tokens.Queue, "The merge queue of a project, with estimates, and what keeps all its work waiting.", queueQueries,
 			[]int{http.StatusOK},
 			(*call).queue,
 		},
@@ -140,6 +140,7 @@ var filters = []Query{
 	{"type", "such as feature, fix or audit", true},
 	{"label", "a label that an intent has; of several, all", true},
 	{"requester", "a person or system that asked, or whose words are in it", false},
+	{"agent", "an agent that works on it, or has worked on it", false},
 	{"since", "by when it last changed, such as 2026-03-01T12:00:00Z", false},
 	{"after", "the id to go on after: next of the answer before", false},
 	{"limit", "how many, at most 500; 100 if it is left out", false},
@@ -219,7 +220,7 @@ func (c *call) log(result string) {
 // list answers with the intents of a project.
 func (c *call) list() error {
 	q := c.r.URL.Query()
-	ask := requests.ListRequest{After: q.Get("after")}
+	ask := requests.ListRequest{After: q.Get("after"), Agent: q.Get("agent")}
 	ask.Filter = document.Filter{Status: q["status"], Waiting: q["waiting"], Type: q["type"], Labels: q["label"], Requester: q.Get("requester")}
 	var err error
 	if ask.Filter.Since, err = instant(q, "since"); err != nil {

@@ -131,6 +131,8 @@ func (c *changePage) unshown() string {
 		return "Below is a comparison, and not the change."
 	case c.Change.PatchID != c.Waits[i].PatchID:
 		return fmt.Sprintf("The change below is %.12s, of %s %d, and not %.12s.", c.Change.PatchID, c.Change.Step, c.Change.Attempt, c.Waits[i].PatchID)
+	case c.Change.Hidden > 0:
+		return fmt.Sprintf("%d lines of the change are not shown below, since they alter white space alone.", c.Change.Hidden)
 	case !c.Change.Proven:
 		return "What is shown of the change is not proven to be the whole."
 	}

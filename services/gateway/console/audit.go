@@ -8,13 +8,14 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/audits"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/download"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -26,9 +27,6 @@ const (
 	// auditTime is how long an audit may take, which reads all journals of a project.
 	auditTime = 12 * time.Second
 )
-
-// auditFilters are the parameters of the page, besides the place.
-var auditFilters = []string{"project", "intent", "actor", "action", "since", "until"}
 
 // The attacks that the audit has to stand, each with its test:
 //
@@ -91,36 +89,9 @@ func (v *visit) audit() error {
 // audited reads the filter of the address, and returns the query by which the API is asked. Where the address names no project, it
 // is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
-	q := v.r.URL.Query()
 	page = auditPage{Actions: document.AuditActions}
-	page.Filter.Values = url.Values{}
-	ask = url.Values{}
-	for name, values := range q {
-		if name != "after" && !slices.Contains(auditFilters, name) {
-			return page, nil, &refusal{http.StatusBadRequest, "The audit has no filter of this name."}
-		}
-		if len(values) > 1 {
-			return page, nil, &refusal{http.StatusBadRequest, "A filter is given twice."}
-		}
-		value := strings.TrimSpace(values[0])
-		if value == "" || name == "after" {
-			continue
-		}
-		page.Filter.Values.Set(name, value)
-		switch name {
-		case "project":
-		case "since", "until":
-			at, err := board.Since(value)
-			if err != nil {
-				return page, nil, &refusal{http.StatusBadRequest, err.Error()}
-			}
-			if name == "until" && len(value) == len(time.DateOnly) { // the day is meant as a whole
-				at = at.AddDate(0, 0, 1)
-			}
-			ask.Set(name, at.Format(time.RFC3339))
-		default:
-			ask.Set(name, value)
-		}
+	if page.Filter.Values, ask, err = audits.Parse(v.r.URL.Query()); err != nil {
+		return page, nil, &refusal{http.StatusBadRequest, sentence(err.Error())}
 	}
 	page.choice, err = v.choose(tokens.Audit, "Auditing takes the role auditor or operator in a project: /console/audit?project=NAME.")
 	page.Filter.Values.Set("project", string(page.Project))
@@ -165,11 +136,11 @@ func (v *visit) export() error {
 		}
 		ask.Set("after", a.Next)
 	}
-	d := download{v: v, name: fmt.Sprintf("audit-%s.jsonl", page.Project)}
+	d := &download.File{To: v.w, Name: fmt.Sprintf("audit-%s.jsonl", page.Project)}
 	for i := range slices.Backward(all) {
-		if err := d.line(all[i]); err != nil {
-			return d.failed(err)
+		if err := d.Line(all[i]); err != nil {
+			return cutOff(v, d, err)
 		}
 	}
-	return d.end()
+	return d.End()
 }

@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/together"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
@@ -125,6 +126,7 @@ func Routes() []Route {
 		{http.MethodPost, Base + "sign-out", true, func(v *visit) error { return entrance{v}.signOut() }},
 		{http.MethodGet, Base + "static/{stamp}/{file}", true, (*visit).static},
 		{http.MethodGet, Base + "inbox", false, (*visit).inbox},
+		{http.MethodPost, Base + "inbox/approve", false, (*visit).approveAll},
 		{http.MethodGet, Base + "board", false, (*visit).board},
 		{http.MethodGet, Base + "costs", false, (*visit).costs},
 		{http.MethodGet, Base + "costs/export", false, (*visit).costsExport},
@@ -269,16 +271,7 @@ func inWords(p *api.Problem) string {
 }
 
 // sentence returns words as a sentence.
-func sentence(s string) string {
-	if s == "" {
-		return ""
-	}
-	s = strings.ToUpper(s[:1]) + s[1:]
-	if strings.ContainsRune(".?!", rune(s[len(s)-1])) {
-		return s
-	}
-	return s + "."
-}
+var sentence = phrase.Sentence
 
 // ask asks the API below the project's address.
 func (v *visit) ask(ctx context.Context, project forge.ProjectID, rest string, into any) error {

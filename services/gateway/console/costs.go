@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/download"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -19,6 +21,8 @@ type costsPage struct {
 	choice
 	// Later says why there are no figures now; empty if there are.
 	Later string
+	// Unread are the projects that a table of all of them leaves out, since they cannot be read now.
+	Unread []forge.ProjectID
 }
 
 // Address returns the address of the page with other parameters, Export that of its download.
@@ -42,6 +46,30 @@ func costsBy(v *visit, p forge.ProjectID, by document.CostGroup, days int) (c do
 	return c, v.ask(v.r.Context(), p, "/costs?"+costs.Ask(by, days, v.console.cfg.Now()).Encode(), &c)
 }
 
+// table asks for the table of a page. By project, it is of all the projects that the holder may look at, up to mostProjects.
+func (p *costsPage) table(v *visit) (document.Costs, error) {
+	if p.By != document.CostsByProject {
+		return costsBy(v, p.Project, p.By, p.Days)
+	}
+	list := merged(p.Projects, []forge.ProjectID{p.Project})
+	list = list[:min(len(list), mostProjects)]
+	parts, errs := make([]document.Costs, len(list)), make([]error, len(list))
+	var asked sync.WaitGroup
+	for i, one := range list {
+		asked.Go(func() { parts[i], errs[i] = costsBy(v, one, p.By, p.Days) })
+	}
+	asked.Wait()
+	for i, err := range errs {
+		if err != nil && list[i] == p.Project {
+			return document.Costs{}, err
+		}
+		if err != nil {
+			p.Unread = append(p.Unread, list[i])
+		}
+	}
+	return costs.Projects(parts), nil
+}
+
 // costs shows what the agents of a project used.
 func (v *visit) costs() error {
 	page, err := costed(v)
@@ -51,7 +79,7 @@ func (v *visit) costs() error {
 	days, err := costsBy(v, page.Project, document.CostsByDay, costs.Longest)
 	var table document.Costs
 	if err == nil {
-		table, err = costsBy(v, page.Project, page.By, page.Days)
+		table, err = page.table(v)
 	}
 	status := http.StatusOK
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusServiceUnavailable {
@@ -70,10 +98,13 @@ func (v *visit) costsExport() error {
 	if err != nil {
 		return err
 	}
-	c, err := costsBy(v, page.Project, page.By, page.Days)
+	c, err := page.table(v)
+	if err == nil && len(page.Unread) > 0 {
+		err = &refusal{http.StatusServiceUnavailable, fmt.Sprintf("These projects cannot be read now: %s. Try again.", page.Unread)}
+	}
 	if err != nil {
 		return err
 	}
-	d := download{v: v, name: fmt.Sprintf("costs-%s-%s-%d-days.json", page.Project, page.By, page.Days), kind: "application/json"}
-	return d.line(c)
+	d := download.File{To: v.w, Name: fmt.Sprintf("costs-%s-%s-%d-days.json", page.Project, page.By, page.Days), Kind: "application/json"}
+	return d.Line(c)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/download"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/health"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -58,6 +59,6 @@ func (v *visit) healthExport() error {
 	if err != nil {
 		return err
 	}
-	d := download{v: v, name: fmt.Sprintf("health-%s-%d-weeks.json", page.Project, page.Query.Weeks), kind: "application/json"}
-	return d.line(h)
+	d := download.File{To: v.w, Name: fmt.Sprintf("health-%s-%d-weeks.json", page.Project, page.Query.Weeks), Kind: "application/json"}
+	return d.Line(h)
 }

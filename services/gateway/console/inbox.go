@@ -51,6 +51,8 @@ type pending struct {
 	From      string // the page on which they decide
 	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
 	Only forge.TaskID
+	// Others are the people who may take them besides, in words; empty where that is not told.
+	Others string
 	// Long says that the inbox has not everything that is decided about, which is too long for it.
 	Long bool
 }
@@ -162,10 +164,11 @@ func (v *visit) inbox() error {
 	if page.To < page.Total {
 		page.Later = Base + "inbox?page=" + strconv.Itoa(n+1)
 	}
+	tellOthers(v, page.Items...)
 	if err := page.about(v); err != nil {
 		return err
 	}
-	return v.show(http.StatusOK, "inbox", "Inbox", page)
+	return v.show(http.StatusOK, "inbox", "Inbox", &page)
 }
 
 // about reads the intent that was decided on last, as the address says. What is shown of it is

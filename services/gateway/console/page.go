@@ -13,12 +13,13 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/costs"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/files"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/health"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/proof"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -30,9 +31,8 @@ var pages embed.FS
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count, "mark": phrase.Mark,
-	"unnamed": func(f document.DiffFile) bool { return unnamed(&f) },
-	"old":     old, "proves": proves, "hidden": hiddenIn, "side": phrase.Side,
-	"generated": generated, "folded": folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
+	"unnamed": files.Unplanned, "old": proof.Old, "proves": proof.Regression, "hidden": visible.Hidden, "side": phrase.Side,
+	"generated": files.Generated, "folded": files.Folded, "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
 	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"monthday": func(t time.Time) string { return t.UTC().Format("2 Jan") },

@@ -46,7 +46,6 @@ func TestOddProofsAreSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		page.look()
-		page.Proof = page.proof()
 		text := html.UnescapeString(shown(t, "change", &page))
 		for _, want := range []string{says, answer} {
 			if !strings.Contains(text, want) {
@@ -57,6 +56,35 @@ func TestOddProofsAreSaid(t *testing.T) {
 			if says != not && strings.Contains(text, not) {
 				t.Errorf("%s: it says %q", says, not)
 			}
+		}
+	}
+}
+
+// TestMergeElsewhereIsSaid: the page names the parent that the commands ran on and the one that the change was merged on, and says when these are two.
+func TestMergeElsewhereIsSaid(t *testing.T) {
+	yes := true
+	for parent, moved := range map[string]bool{"aaaaaaaaaaaaaaaa": false, "bbbbbbbbbbbbbbbb": true} {
+		d := document.Detail{}
+		d.Verified = []document.Verified{
+			{Task: "a-001", Step: forge.StepRebase, Base: "aaaaaaaaaaaaaaaa", Head: "h1", PatchID: "p", Passed: &yes},
+			{Task: "a-001", Step: forge.StepMerge, Base: parent, Head: "cccc", PatchID: "p"},
+		}
+		d.PlanTasks = []document.Task{{ID: "a-001", Product: document.Product{Head: "cccc", PatchID: "p", Commit: "cccc"}}}
+		page := changePage{pending: &pending{Detail: d}}
+		if err := page.choose(""); err != nil {
+			t.Fatal(err)
+		}
+		page.look()
+		text := shown(t, "change", &page)
+		for _, want := range []string{
+			`verified</b></a> on parent <code title="aaaaaaaaaaaaaaaa">`, `merged</b> as <code title="cccc">cccc</code> on parent <code title="` + parent + `">`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not in %s", want, text)
+			}
+		}
+		if says := strings.Contains(text, "It was merged on another parent than it was verified on here"); says != moved {
+			t.Errorf("on %s: that it moved is said: %t", parent, says)
 		}
 	}
 }

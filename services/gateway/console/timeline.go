@@ -1,11 +1,8 @@
 package console
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -14,7 +11,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/download"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/gantt"
 )
 
@@ -104,7 +101,7 @@ func (v *visit) records() error {
 		return err
 	}
 	defer v.hurry()()
-	d := download{v: v, name: fmt.Sprintf("records-%s-%s.jsonl", p, id)}
+	d := &download.File{To: v.w, Name: fmt.Sprintf("records-%s-%s.jsonl", p, id)}
 	for after := 0; ; {
 		var page document.Timeline
 		err := v.ask(v.r.Context(), p, fmt.Sprintf("/intents/%s/timeline?limit=500&after=%d", id, after), &page)
@@ -114,15 +111,15 @@ func (v *visit) records() error {
 			)}
 		}
 		if err != nil {
-			return d.failed(err)
+			return cutOff(v, d, err)
 		}
 		for i := range page.Records {
-			if err := d.line(page.Records[i]); err != nil {
-				return d.failed(err)
+			if err := d.Line(page.Records[i]); err != nil {
+				return cutOff(v, d, err)
 			}
 		}
 		if after = page.Next; after == 0 {
-			return d.end()
+			return d.End()
 		}
 	}
 }
@@ -148,50 +145,9 @@ func (v *visit) hurry() (end func()) {
 	return end
 }
 
-// download is a file of lines of JSON that is sent as it is read.
-type download struct {
-	v *visit
-	// name is made of ids, so that it is safe in a header and in a folder.
-	name string
-	// kind is the media type; empty: lines of JSON.
-	kind  string
-	began bool
-}
-
-// begin sends the headers, once.
-func (d *download) begin() {
-	if d.began {
-		return
-	}
-	d.began = true
-	h := d.v.w.Header()
-	h.Set("Content-Type", cmp.Or(d.kind, "application/x-ndjson; charset=utf-8"))
-	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
-}
-
-// line sends a line. It has nothing but printable ASCII, so that it steers no terminal.
-func (d *download) line(value any) error {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	d.begin()
-	_, err = d.v.w.Write(append(term.ASCII(data), '\n'))
-	return err
-}
-
-// end ends a download, which may have no line.
-func (d *download) end() error {
-	d.begin()
-	return nil
-}
-
-// failed ends a download that is not whole. Where a part was sent the connection is cut off, so that the browser says that it failed: the
-// person would have half of it otherwise, and not know.
-func (d *download) failed(err error) error {
-	if !d.began {
-		return err
-	}
-	d.v.console.cfg.Log.InfoContext(d.v.r.Context(), "a download is cut off", "token", d.v.token.Name, "file", d.name, "error", err)
-	panic(http.ErrAbortHandler)
+// cutOff ends a download that is not whole, and logs it where a part was sent.
+func cutOff(v *visit, d *download.File, err error) error {
+	return d.Failed(err, func() {
+		v.console.cfg.Log.InfoContext(v.r.Context(), "a download is cut off", "token", v.token.Name, "file", d.Name, "error", err)
+	})
 }

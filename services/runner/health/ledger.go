@@ -8,12 +8,16 @@
 // # What counts
 //
 //	a run      when the status of its intent has become one that ends, done or not; a retry is another run
-//	a change   when an implement step reports one with commits and asks nothing; it is made again if its task had one before
+//	a change   when an implement step reports one with commits and asks nothing; it is made again if its task had one before,
+//	           unless it is the second of two that are made for code to choose from
 //	a setback  when a review rejects, verify fails by the change's own fault, or the change conflicts, in its own checkout or in its merge
-//	a step     from the worker's beginning to the result, for attempts that a worker ended
+//	a step     from the worker's beginning to the result, for attempts that a worker ended, those of the project among them: merges
+//	           and, apart from these, trials of the merge queue, looks at pull requests, reflections
 //	a wait     for a worker: from the command to its beginning, also of a worker that was given up then;
 //	           for the merge queue and file locks: from the request to its answer, a withdrawn one not at all;
 //	           for a person, a budget or a pull request: while the summary of the intent says so
+//
+// How long the merge of a project waited for a worker is in no wait of its own: the wait for the merge queue has it.
 //
 // All of these count in the week in which they end: what still goes on is in no figure, so a change that has waited since
 // Monday is not seen here before it is merged, but on the board.
@@ -48,6 +52,15 @@ type Ledger struct {
 
 	weeks map[time.Time]*week
 	known map[forge.Key]*under
+	// project has the attempts of the project's own steps that are under way.
+	project project
+}
+
+// project has the state of the project's own steps.
+type project struct {
+	attempts spans.Attempts
+	// trials are those of its attempts, without a claim, that merge nothing.
+	trials map[forge.Attempt]bool
 }
 
 // week has the figures of one week.
@@ -69,6 +82,11 @@ type under struct {
 	asked map[request]time.Time
 	// made has the tasks of which a change was made; they are forgotten when the intent is done.
 	made map[forge.TaskID]bool
+	// run is that of the last record.
+	run int
+	// afresh has the tasks whose change is made anew from the tip because of a conflict or a person, and second those of which the second
+	// of two is being made.
+	afresh, second map[forge.TaskID]bool
 }
 
 // request is one of a task to the project.
@@ -98,18 +116,23 @@ func (l *Ledger) in(at time.Time) *week {
 	return w
 }
 
-// Add adds the next record of an intent's journal. Those of projects are left out: what became of a merge is told to the intent, and the
-// time of a merge is part of the wait for the merge queue.
+// Add adds the next record of a journal. Of a project's there are only the durations of its steps: what became of a merge is told to the intent.
 func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
-	if key.IsProject() || len(rec.Events) == 0 {
+	if len(rec.Events) == 0 {
 		return
 	}
 	now := rec.Events[len(rec.Events)-1].At.UTC()
+	if key.IsProject() {
+		l.own(rec, now)
+		l.forget(now)
+		return
+	}
 	u := l.under(key)
 	for i := range rec.Events {
 		l.event(u, &rec.Events[i])
 	}
 	u.attempts.Effects(&rec.Effects, now)
+	u.issued(rec)
 	l.in(now).book.Add(key, rec)
 	u.asks(&rec.Effects, now)
 	l.stands(u, &rec.Summary, now)
@@ -117,6 +140,45 @@ func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
 		l.known[key] = u.rest()
 	}
 	l.forget(now)
+}
+
+// own takes a record of the project.
+func (l *Ledger) own(rec *forge.Record, now time.Time) {
+	p := &l.project
+	p.attempts.Ended = func(s *document.Span) {
+		a := forge.Attempt{Task: s.Task, Step: s.Step, Number: s.Attempt}
+		if s.Kind == document.SpanQueue && s.Outcome != spans.Void || s.Outcome == spans.Moved {
+			return
+		}
+		key := string(s.Step)
+		if p.trials[a] {
+			key = figures.TrialKey
+		}
+		delete(p.trials, a)
+		if s.Outcome == spans.Void || s.Step == forge.StepProbe { // how long an origin was away is no step of any work
+			return
+		}
+		w := l.in(s.To)
+		w.steps[key] = append(w.steps[key], s.To.Sub(s.From))
+	}
+	for i := range rec.Events {
+		if r := forge.As[*forge.Result](rec.Events[i].Message); r != nil {
+			p.attempts.Result(r, rec.Events[i].At.UTC(), report.Outcome(r))
+		}
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		a := c.Attempt
+		if a.Claim = 0; !c.Merge().Trial {
+			delete(p.trials, a) // the merge of a change has the number of its trial
+			continue
+		}
+		if p.trials == nil {
+			p.trials = map[forge.Attempt]bool{}
+		}
+		p.trials[a] = true
+	}
+	p.attempts.Effects(&rec.Effects, now)
 }
 
 // under returns that of an intent, an empty one if there is none.
@@ -138,7 +200,7 @@ func (u *under) rest() *under {
 	if u.status == forge.StatusDone {
 		return &under{status: u.status}
 	}
-	return &under{status: u.status, made: u.made}
+	return &under{status: u.status, made: u.made, run: u.run}
 }
 
 // spent takes a span that has ended.
@@ -191,23 +253,55 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 		}
 	case *forge.FilesLocked:
 		l.answered(u, request{document.SpanLocks, m.Task, m.Number}, at)
+		u.anew(m.Task)
 	default:
 	}
 }
 
 // change counts a change of a task, as an implement step reports it. Without commits there is no change, and who asks a question has none yet.
 func (w *week) change(u *under, task forge.TaskID, made *forge.Implementation) {
+	second := u.second[task]
+	delete(u.second, task)
+	delete(u.afresh, task)
 	if made.Commits == 0 || made.Blocked != nil {
 		return
 	}
 	w.Made++
-	if u.made[task] {
+	if u.made[task] && !second {
 		w.MadeAgain++
 	}
 	if u.made == nil {
 		u.made = map[forge.TaskID]bool{}
 	}
 	u.made[task] = true
+}
+
+// anew notes that the next change of a task is made from the tip for another reason than that two are made.
+func (u *under) anew(task forge.TaskID) {
+	if u.afresh == nil {
+		u.afresh = map[forge.TaskID]bool{}
+	}
+	u.afresh[task] = true
+}
+
+// issued notes which commands have the second of two changes made. The rules start a change over from the tip in three cases: a file lock was
+// granted after a conflict, it is another run, or it is the second of two. The first two are seen in the journal.
+func (u *under) issued(rec *forge.Record) {
+	if rec.Summary.Run != u.run {
+		u.run = rec.Summary.Run
+		for t := range u.made {
+			u.anew(t)
+		}
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		if task := c.Attempt.Task; c.Attempt.Step == forge.StepImplement && c.Implement().Fresh && u.made[task] && !u.afresh[task] {
+			if u.second == nil {
+				u.second = map[forge.TaskID]bool{}
+			}
+			u.second[task] = true
+		}
+	}
 }
 
 // faulty reports whether a change did not pass by itself: not where a check is flaky, or the base branch is red.

@@ -218,6 +218,80 @@ func TestRework(t *testing.T) {
 	}
 }
 
+// TestSecondOfTwo: the second of two changes that code chooses from is made, and not made again, also if it takes several attempts; what goes on after the
+// choice, starts over after a conflict, or in another run, is made again.
+func TestSecondOfTwo(t *testing.T) {
+	var l Ledger
+	n := 0
+	makes := func(run int, fresh bool, out forge.Output, before ...forge.Message) string {
+		n++
+		a := forge.Attempt{Task: "a-001", Step: forge.StepImplement, Number: n, Claim: 1}
+		eff := issued(a)
+		eff.Commands[0].Input = &forge.ImplementInput{Fresh: fresh}
+		working := forge.Summary{Status: forge.StatusExecuting, RunSummary: forge.RunSummary{Run: run}}
+		tells(&l, 0, working, eff, before...)
+		tells(&l, time.Second, working, forge.Effects{}, &forge.Result{Attempt: a, Duration: time.Second, Output: out})
+		w := l.Health(figures.HealthRequest{Weeks: 1}, noon).Total
+		return fmt.Sprint(w.Made, " ", w.MadeAgain)
+	}
+	made := &forge.Implementation{Commits: 1}
+	for _, one := range []struct{ about, got, want string }{
+		{"the first", makes(1, false, made), "1 0"},
+		{"the second, which crashes", makes(1, true, &forge.Failure{Reason: forge.FailCrashed}), "1 0"},
+		{"the second", makes(1, true, made), "2 0"},
+		{"the one that was chosen", makes(1, false, made), "3 1"},
+		{"after a conflict", makes(1, true, made, &forge.FilesLocked{Task: "a-001", Number: 1}), "4 2"},
+		{"in another run", makes(2, true, made), "5 3"},
+		{"the second of that", makes(2, true, made), "6 3"},
+	} {
+		if one.got != one.want {
+			t.Errorf("%s: %s made and made again, want %s", one.about, one.got, one.want)
+		}
+	}
+}
+
+// TestStepsOfTheProject: merges, their trials and looks at pull requests count as steps with the time that a worker took, each once; what was given up
+// does not, and neither does the time for which an origin was away.
+func TestStepsOfTheProject(t *testing.T) {
+	var l Ledger
+	key := forge.Key{Project: "shop"}
+	attempt := func(task forge.TaskID, step forge.Step, claim int) forge.Attempt {
+		return forge.Attempt{Task: task, Step: step, Number: 1, Claim: claim}
+	}
+	asks := func(after time.Duration, a forge.Attempt, in forge.Input) {
+		tellsOf(&l, key, after, forge.Summary{}, forge.Effects{Commands: []forge.Command{{Attempt: a, Input: in}}})
+	}
+	ends := func(after, took time.Duration, a forge.Attempt) {
+		for range 2 { // it comes twice
+			tellsOf(&l, key, after, forge.Summary{}, forge.Effects{}, &forge.Result{
+				Attempt: a, StartedAt: noon.Add(after - took), Duration: took, Output: &forge.MergeResult{Outcome: forge.MergeDone},
+			})
+		}
+	}
+	trial, merge := &forge.MergeInput{Change: &forge.QueueMerge{}, Trial: true}, &forge.MergeInput{Change: &forge.QueueMerge{}}
+	asks(0, attempt("a-001", forge.StepMerge, 1), trial)
+	ends(60*time.Second, 50*time.Second, attempt("a-001", forge.StepMerge, 1))
+	asks(60*time.Second, attempt("a-001", forge.StepMerge, 2), merge)
+	ends(70*time.Second, 4*time.Second, attempt("a-001", forge.StepMerge, 2))
+	asks(70*time.Second, attempt("b-001", forge.StepMerge, 1), trial)
+	asks(75*time.Second, attempt("b-001", forge.StepMerge, 2), merge) // its merge comes before the trial has ended
+	ends(76*time.Second, 5*time.Second, attempt("b-001", forge.StepMerge, 1))
+	ends(90*time.Second, 6*time.Second, attempt("b-001", forge.StepMerge, 2))
+	asks(90*time.Second, attempt("c-001", forge.StepMerge, 1), trial)
+	tellsOf(&l, key, 95*time.Second, forge.Summary{}, forge.Effects{Cancels: []forge.Attempt{attempt("c-001", forge.StepMerge, 1)}})
+	asks(95*time.Second, attempt("d-001", forge.StepOpenPull, 1), &forge.PullInput{})
+	ends(98*time.Second, 2*time.Second, attempt("d-001", forge.StepOpenPull, 1))
+	asks(98*time.Second, attempt("", forge.StepProbe, 1), &forge.ProbeInput{})
+	ends(time.Hour, 30*time.Minute, attempt("", forge.StepProbe, 1))
+	h := l.Health(figures.HealthRequest{Weeks: 1}, noon.Add(2*time.Hour))
+	if got := fmt.Sprint(h.Total.Steps, h.Total.Waits); got != "[{merge 2 4 6 6} {merge_trial 1 50 50 50} {open_pull 1 2 2 2}] []" {
+		t.Errorf("the steps and waits are %s", got)
+	}
+	if len(l.project.trials) > 0 {
+		t.Errorf("trials that have ended are kept: %v", l.project.trials)
+	}
+}
+
 // TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change; any other is, before the
 // review as in the merge.
 func TestNoFault(t *testing.T) {

@@ -6,7 +6,9 @@
 package queue
 
 import (
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -110,6 +112,27 @@ func (r *Reader) Tell(s *forge.Summary, l mergequeue.Line, now time.Time) docume
 		}
 	}
 	return q
+}
+
+// Of reduces a queue to the changes of one intent, and tells of the pull requests of its tasks.
+func Of(q *document.Queue, l mergequeue.Line, id forge.IntentID) {
+	q.Changes = slices.DeleteFunc(q.Changes, func(c document.QueuedChange) bool { return c.Intent != id })
+	for task, seen := range l.Seen(id) {
+		q.Pulls = append(q.Pulls, document.QueuedPull{Task: task, Number: seen.Number, State: seen.State, URL: address(seen.URL)})
+	}
+	slices.SortFunc(q.Pulls, func(a, b document.QueuedPull) int { return strings.Compare(string(a.Task), string(b.Task)) })
+}
+
+// maxAddress bounds an address, in bytes.
+const maxAddress = 1000
+
+// address returns an address that a forge has told, if it is one of the web and nothing else: people open it. It is empty otherwise.
+func address(told string) string {
+	u, err := url.Parse(told)
+	if err != nil || len(told) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return ""
+	}
+	return u.String()
 }
 
 // elapsed returns a function that says for how long an attempt has been under way; 0 if that is not known.

@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,5 +111,31 @@ func TestTellBound(t *testing.T) {
 	q.Bound()
 	if c := &q.Changes[0]; len(q.Changes) != document.QueueShown || q.LeftOut != 1000-document.QueueShown || len(c.Words) > 600 || len(c.On) > 50 {
 		t.Errorf("%d changes, %d left out, %d, %d", len(q.Changes), q.LeftOut, len(c.Words), len(c.On))
+	}
+}
+
+// TestPullsOfAnIntent: of one intent its changes are told, and its pull requests with an address only where that is one of the web.
+func TestPullsOfAnIntent(t *testing.T) {
+	state := &mergequeue.State{Tasks: map[forge.IntentID]map[forge.TaskID]*mergequeue.Task{"a": {"a-000": {}}, "b": {}}}
+	want := map[string]string{
+		"https://git.example.com/web/pulls/7": "https://git.example.com/web/pulls/7", "http://127.0.0.1:3000/x": "http://127.0.0.1:3000/x",
+		"javascript:alert(1)": "", "data:text/html,x": "", "//evil.example/x": "", "https://user:secret@evil.example/": "", "": "", "http://": "",
+		"https://x/" + strings.Repeat("x", maxAddress): "", "https://x/\n": "",
+	}
+	addresses := slices.Sorted(maps.Keys(want))
+	for i, address := range addresses {
+		seen := &forge.PullRequest{Number: i + 1, URL: address, State: forge.PullOpen}
+		state.Tasks["a"][forge.TaskID(fmt.Sprintf("a-%03d", i+1))] = &mergequeue.Task{Pull: &mergequeue.Pull{Seen: seen}}
+	}
+	state.Tasks["b"]["b-001"] = &mergequeue.Task{Pull: &mergequeue.Pull{Seen: &forge.PullRequest{Number: 99, URL: "https://other.example/"}}}
+	q := document.Queue{Changes: []document.QueuedChange{{Intent: "b", Task: "b-001"}, {Intent: "a", Task: "a-001"}}}
+	Of(&q, mergequeue.LineOf(state), "a")
+	if len(q.Changes) != 1 || q.Changes[0].Task != "a-001" || len(q.Pulls) != len(want) {
+		t.Fatalf("%+v", q)
+	}
+	for i, p := range q.Pulls {
+		if p.Number != i+1 || p.State != forge.PullOpen || p.URL != want[addresses[i]] {
+			t.Errorf("%q is told as %+v", addresses[i], p)
+		}
 	}
 }

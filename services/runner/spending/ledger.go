@@ -54,6 +54,8 @@ type account struct {
 	// title, requester and kind, the type, may be changed by an edit: attempts of before count under
 	// the newest.
 	title, requester, kind string
+	// agents are those that it names, or that were called for it, each once.
+	agents []string
 	// limitUSD is the budget that the intent has of its own; 0: that of its project.
 	limitUSD float64
 }
@@ -86,12 +88,14 @@ func (l *Ledger) event(a *account, ev *forge.Event, grown *forge.Usage) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		a.limitUSD = cmp.Or(max(m.Intent.BudgetUSD, 0), a.limitUSD)
+		a.called(m.Intent.Agent)
 	case *forge.Retry:
 		a.limitUSD = cmp.Or(max(m.BudgetUSD, 0), a.limitUSD)
 	case *forge.RunReflected:
 		s := &m.Step
 		l.take(grown, attempt{a, s.TaskID, s.Step, s.Agent, s.Model, s.Duration, s.Usage, ev.At})
 	case *forge.Result:
+		a.called(m.Agent)
 		if out := forge.As[*forge.Analysis](m.Output); out != nil && out.Policy != nil {
 			l.limits[a.key.Project] = out.Policy.Budget
 		} else if m.Policy != nil {
@@ -100,6 +104,24 @@ func (l *Ledger) event(a *account, ev *forge.Event, grown *forge.Usage) {
 		l.take(grown, attempt{a, m.Attempt.Task, m.Attempt.Step, m.Agent, m.Model, m.Duration, m.Usage, ev.At})
 	default:
 	}
+}
+
+// called notes an agent of an intent.
+func (a *account) called(agent string) {
+	if agent != "" && !slices.Contains(a.agents, agent) {
+		a.agents = append(a.agents, agent)
+	}
+}
+
+// By returns the intents that name an agent, or for which it was called: in an attempt that has ended, or that has told that it began.
+func (l *Ledger) By(agent string) map[forge.IntentID]bool {
+	found := map[forge.IntentID]bool{}
+	for key, a := range l.intents {
+		if slices.Contains(a.agents, agent) {
+			found[key.Intent] = true
+		}
+	}
+	return found
 }
 
 // take takes an attempt if the rules counted it: then what it used is a part of grown. Recipes cost

@@ -115,7 +115,7 @@ func TestTotals(t *testing.T) {
 	settle(t, b, intents)
 	before := time.Now()
 
-	ask := runner.Costs(b.Journal)
+	ask := runner.NewSpending(b.Journal).Costs
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, by := range document.CostGroups() {

@@ -28,6 +28,12 @@ func oneLine(task forge.TaskID, attempt int) []byte {
 // reviewer, that one rejects whatever the first approves.
 func waits(t *testing.T, second bool, titles ...string) (w *world, path string) {
 	t.Helper()
+	return waitsFor(t, second, oneLine, titles...)
+}
+
+// waitsFor is waits with the changes that a function returns.
+func waitsFor(t *testing.T, second bool, change func(forge.TaskID, int) []byte, titles ...string) (w *world, path string) {
+	t.Helper()
 	w = start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	policy := forge.DefaultPolicy()
 	policy.ProtectedPaths, policy.MaxReviewRetries = []string{"a.go"}, 5
@@ -52,11 +58,11 @@ func waits(t *testing.T, second bool, titles ...string) (w *world, path string) 
 				return nil, nil
 			}
 			o.Head = commit(number + c.Attempt.Number)
-			return o, oneLine(c.Attempt.Task, c.Attempt.Number)
+			return o, change(c.Attempt.Task, c.Attempt.Number)
 		case *forge.Rebase:
 			o.Head, o.Files = commit(number+50+made), []string{map[bool]string{true: "docs.md", false: "a.go"}[docs]}
 			o.Verify = &forge.VerifyReport{Passed: !docs, Runs: []forge.CheckRun{{ID: "v1", Command: "go test ./...", Tree: commit(3), Passed: !docs}}}
-			return o, oneLine(c.Attempt.Task, made)
+			return o, change(c.Attempt.Task, made)
 		case *forge.Review:
 			o.Verdict, o.Issues, o.Claims[0].Met = forge.VerdictApproved, nil, true
 			if by := c.Review().Second; by != nil {
@@ -66,7 +72,7 @@ func waits(t *testing.T, second bool, titles ...string) (w *world, path string) 
 				o.Verdict, o.Issues, o.Claims[0].Met = forge.VerdictRejected, []string{"it has a back door"}, false
 			}
 		case *forge.MergeResult:
-			o.PatchID = patchid.Of(oneLine(c.Attempt.Task, made))
+			o.PatchID = patchid.Of(change(c.Attempt.Task, made))
 		default:
 		}
 		return out, nil
@@ -98,7 +104,7 @@ func TestConsoleApprovesAChange(t *testing.T) {
 	bob := w.signIn("bob")
 	inbox := bob.get("/console/inbox")
 	inbox.wants(t, "the inbox", http.StatusOK, "Look at the change and decide", consolePath(path))
-	if inbox.approves() || strings.Contains(inbox.text, ", plan <code>") {
+	if inbox.approves() || strings.Contains(inbox.text, ", hash <code>") {
 		t.Errorf("the inbox approves what it does not show:\n%s", inbox.text)
 	}
 	for query, why := range map[string]string{
@@ -120,6 +126,9 @@ func TestConsoleApprovesAChange(t *testing.T) {
 	p := bob.get(consolePath(path))
 	p.wants(t, "the page", http.StatusOK, "attempt 2 of "+id+"-002", "changes protected paths", "verified</b>", "1 of 1 requirement met",
 		"it changes what only a person may approve (policy.protected_paths): a.go")
+	hash, _ := w.request("ada", http.MethodGet, path, "").body["plan"].(string)
+	p.wants(t, "the page", http.StatusOK, "An approval is bound to the hash <code>"+hash+"</code>, which is made of this patch",
+		"Approve this change, hash <code>"+hash+"</code></button>")
 	action, approve := p.form(t, path, "approve")
 	if done := bob.do(http.MethodPost, action, approve); done.status != http.StatusSeeOther {
 		t.Fatalf("approved: %d\n%s", done.status, done.text)

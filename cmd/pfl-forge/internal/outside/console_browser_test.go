@@ -162,6 +162,15 @@ func lives(ctx context.Context, t *testing.T, w *world, asked func(string) strin
 	if at := reads(ctx, t, chromedp.Evaluate[string]("document.activeElement.querySelector('h2').textContent")); at != "By keys" {
 		t.Errorf("the keys lead to %s", at)
 	}
+	selected := func() bool {
+		return reads(ctx, t, chromedp.Evaluate[bool]("document.activeElement.matches('article') && document.activeElement.querySelector('.pick input').checked"))
+	}
+	if acts(ctx, t, chromedp.KeyEvent("x")); !selected() {
+		t.Error("x selects nothing")
+	}
+	if acts(ctx, t, chromedp.KeyEvent("x")); selected() {
+		t.Error("x selects what was selected")
+	}
 	acts(ctx, t, chromedp.KeyEvent("a"), chromedp.KeyEvent("\r"), chromedp.WaitVisible(".note.done"))
 	if got := w.request("ada", http.MethodGet, other, "").body["waiting"]; got == "approval" {
 		t.Errorf("it waits for %v", got)

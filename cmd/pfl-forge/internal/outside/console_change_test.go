@@ -34,7 +34,7 @@ func TestConsoleChange(t *testing.T) {
 	for _, text := range []string{
 		"Risky", "asked by <bdi>ada</bdi> via <bdi>gateway</bdi>", // whose it is
 		"verified</b>", "on parent <code title=\"" + commit(2), "go test ./...", "exit 0", // the verdict
-		"approved</b>", "1 of 1 requirement met", "no protected paths", "3 attempts", "patch", commit(103), "merged</b>",
+		"approved</b>", "1 of 1 requirement met", "no protected paths", "3 attempts", "patch", commit(103), "merged</b>", "on parent <code title=\"" + commit(2),
 		"The request", "Do it.", "The plan", plan,
 		"Requirements and evidence", "the parser is as it was", "✓ found", "file <code><bdi>a.go:12</bdi>", "return nil",
 		"The change", "3 files", "+10002", "proven</b> to be the whole change",
@@ -197,9 +197,13 @@ func TestConsoleTranscript(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("logged")
 	to := forge.Key{Project: "shop", Intent: forge.IntentID(path[strings.LastIndexByte(path, '/')+1:])}
-	const lines = 100 // of 16 KB
-	for from := 0; from < lines; from += lines / 4 {
-		w.does(to, forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, from, lines/4, strings.Repeat(" <script>alert(1)</script>\u202e", 400))
+	const lines, size = 700, 12_000 // of these are more than 8 MB
+	pad := strings.Repeat(" <script>alert(1)</script>\u202e", 430)
+	for from := 0; from < lines; from += lines / 28 {
+		w.does(to, forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, from, lines/28, pad)
+	}
+	if len(pad) < size || lines*size < 8<<20 {
+		t.Fatalf("a line has %d bytes", len(pad))
 	}
 	viewer := w.signIn("viewer")
 	p := viewer.get(consolePath(path) + "/transcript?step=analyze&attempt=1")

@@ -85,7 +85,7 @@ func TestConsoleCosts(t *testing.T) {
 	total := fmt.Sprintf("$%.2f", sum.Total.CostUSD)
 	today := time.Now().UTC().Format(time.DateOnly)
 	for by, key := range map[string]string{
-		"": today, "day": today, "step": "review", "agent": "claude", "model": "small", "requester": "ada", "type": "not known",
+		"": today, "day": today, "step": "review", "agent": "claude", "model": "small", "requester": "ada", "type": "not known", "project": "<bdi>shop</bdi>",
 		"intent": `href="/console/projects/shop/intents/` + id + `"`,
 	} {
 		for _, days := range []string{"", "7", "30", "90"} {
@@ -112,7 +112,7 @@ func TestConsoleCosts(t *testing.T) {
 	}
 	for query, says := range map[string]string{
 		"?project=..": "no project", "?project=%0d%0aX:y": "no project", "?project=SHOP": "no project", "?days=0": "Days: ", "?days=8": "Days: ",
-		"?days=-1": "Days: ", "?by=project": "By: ", "?by=%3cscript%3e": "By: ", "?days=7&days=7": "twice", "?since=2026-01-01": "no parameter",
+		"?days=-1": "Days: ", "?by=task": "By: ", "?by=%3cscript%3e": "By: ", "?days=7&days=7": "twice", "?since=2026-01-01": "no parameter",
 	} {
 		for _, page := range []string{"/console/costs", "/console/costs/export"} {
 			vic.get(page+query).wants(t, page+query, http.StatusBadRequest, says)
@@ -148,6 +148,11 @@ func chooses(t *testing.T, w *world) {
 		t.Error("it names a project without a role")
 	}
 	w.signIn("dee").get("/console/costs").wants(t, "the first of two", http.StatusOK, "<title>Costs of bank", "No agent was called")
+	w.signIn("dee").get("/console/costs?project=bank&by=project").wants(t, "by project", http.StatusOK, "<bdi>shop</bdi>",
+		"What is above is of <code>bank</code> alone.")
+	if p := w.signIn("banker").get("/console/costs?by=project"); p.status != http.StatusOK || strings.Contains(p.text, "shop") {
+		t.Errorf("by project, another project's people are told: %d %s", p.status, p.text)
+	}
 	w.signIn("every").get("/console/costs?project=shop").wants(t, "of all projects", http.StatusOK, `<input name="project" value="shop"`)
 	if p := w.signIn("viewer").get("/console/costs?project=shop"); strings.Contains(p.text, "<select") {
 		t.Error("there is a choice of one project")

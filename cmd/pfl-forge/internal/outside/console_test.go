@@ -143,7 +143,8 @@ func TestConsoleDecides(t *testing.T) {
 	id := path[strings.LastIndexByte(path, '/')+1:]
 	bob := w.signIn("bob")
 	inbox := bob.get("/console/inbox")
-	inbox.wants(t, "the inbox", http.StatusOK, "Risky", "Do it.", "needs approval", plan, "shop/"+id, "What it would do", "Approve this plan")
+	inbox.wants(t, "the inbox", http.StatusOK, "Risky", "Do it.", "needs approval", plan, "shop/"+id, "What it would do", "hash <code>"+plan+"</code></span>",
+		"Approve this plan, hash <code>"+plan+"</code></button>")
 	action, approve := inbox.form(t, path, "approve")
 	done := bob.do(http.MethodPost, action, approve)
 	if done.status != http.StatusSeeOther || done.header.Get("Location") != "/console/inbox?intent="+id+"&project=shop" {

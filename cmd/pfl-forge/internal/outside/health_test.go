@@ -50,13 +50,13 @@ func TestHealthIsTold(t *testing.T) {
 			t.Errorf("percentiles are %+v", d)
 		}
 	}
-	if counts["implement"] != 3 || counts["rebase"] != 3 || counts["review"] != 2 || counts["person"] != 1 || counts["merge_queue"] != 1 || counts["queue"] < 9 {
+	if counts["implement"] != 3 || counts["rebase"] != 3 || counts["review"] != 2 || counts["person"] != 1 || counts["merge_queue"] != 1 || counts["merge"] != 1 || counts["queue"] < 9 {
 		t.Errorf("counted are %v", counts)
 	}
 	if len(h.Checks) != 1 || h.Checks[0].Command != "go test ./..." || h.Checks[0].Runs < 3 || h.Checks[0].Failed != 1 {
 		t.Errorf("the commands are %+v", h.Checks)
 	}
-	for _, of := range []string{"queue", "person", "implement", "budget"} {
+	for _, of := range []string{"queue", "person", "implement", "merge", "budget"} {
 		p := vic.get("/console/health?weeks=4&of=" + of)
 		p.wants(t, of, http.StatusOK, "<title>Health of shop", `role="img"`, "2 (67%)", "100%", "go test ./...", h.Weeks[3].Week)
 		if n := strings.Count(p.text, `<svg class="chart`); n != map[bool]int{true: 1, false: 2}[of == "budget"] || strings.Contains(p.text, " style=") {
@@ -119,7 +119,7 @@ func quarter(r figures.HealthRequest) figures.Health {
 	}
 	of := func(n int, slow float64) (waits, steps []figures.Durations) {
 		return []figures.Durations{lasts("merge_queue", n, 40*slow), lasts("person", n/2, 4000*slow), lasts("queue", 4*n, 2*slow)},
-			[]figures.Durations{lasts("analyze", n, 35*slow), lasts("implement", n, 240*slow), lasts("rebase", n, 62*slow), lasts("review", n, 50*slow)}
+			[]figures.Durations{lasts("analyze", n, 35*slow), lasts("implement", n, 240*slow), lasts("merge", n, 2*slow), lasts(figures.TrialKey, n, 58*slow), lasts("rebase", n, 62*slow), lasts("review", n, 50*slow)}
 	}
 	h.Total.Waits, h.Total.Steps = of(320, 1)
 	for i := range max(r.Weeks, 1) {

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -18,8 +19,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// commit returns a commit's name.
-func commit(n int) string { return fmt.Sprintf("%040x", n) }
+// commit returns a commit's name, which looks like one: it is in pictures.
+func commit(n int) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))[:40]
+}
 
 // works has workers carry out an intent whose change fails to verify, then is rejected, then is good.
 func (w *world) works() {

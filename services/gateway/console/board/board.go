@@ -29,11 +29,11 @@ const PerPage = 50
 // many and one are the parameters of the board that can be repeated, and those that cannot.
 var (
 	many = []string{"project", "status", "waiting", "type", "label", "risk"}
-	one  = []string{"requester", "since", "search", "page", "state"}
+	one  = []string{"requester", "agent", "since", "search", "page", "state"}
 )
 
 // handed are those that the API has as well.
-var handed = []string{"status", "waiting", "type", "label", "requester"}
+var handed = []string{"status", "waiting", "type", "label", "requester", "agent"}
 
 // sentence is an error of an address, as a page shows it.
 type sentence string

@@ -58,21 +58,21 @@ func TestBoardFilters(t *testing.T) {
 // TestParse: what the board does not know, what is given twice and what is no day is a sentence, and links keep the rest of the filter.
 func TestParse(t *testing.T) {
 	for query, says := range map[string]string{
-		"of=x": "no filter", "search=a&search=b": "twice", "since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
+		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice", "since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
 	} {
 		q, err := url.ParseQuery(query)
 		if _, wrong := Parse("/b", q); err != nil || wrong == nil || !strings.Contains(wrong.Error(), says) {
 			t.Errorf("%s: %v, %v", query, wrong, err)
 		}
 	}
-	f, err := Parse("/b", url.Values{"label": {"a b"}, "type": {""}, "page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"}})
+	f, err := Parse("/b", url.Values{"label": {"a b"}, "type": {""}, "agent": {"codex"}, "page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"}})
 	if err != nil || f.All("label") != "a b" || len(f.Values["label"]) != 2 || f.Has("type", "") || fmt.Sprint(f.Projects()) != "[x y]" {
 		t.Fatal(f, err)
 	}
-	if got := f.Ask().Encode(); got != "label=a&label=b&since=2026-03-01T00%3A00%3A00Z" {
+	if got := f.Ask().Encode(); got != "agent=codex&label=a&label=b&since=2026-03-01T00%3A00%3A00Z" {
 		t.Error(got)
 	}
-	if got := f.with("state", "done"); got != "/b?label=a&label=b&project=x&project=y&since=2026-03-01&state=done" {
+	if got := f.with("state", "done"); got != "/b?agent=codex&label=a&label=b&project=x&project=y&since=2026-03-01&state=done" {
 		t.Error(got)
 	}
 	for _, page := range []string{"9223372036854775807", "-1", "2", "1000"} {

@@ -33,7 +33,7 @@ var (
 	times  = []int{7, 30, Longest}
 	groups = []document.CostGroup{
 		document.CostsByDay, document.CostsByStep, document.CostsByAgent, document.CostsByModel, document.CostsByRequester,
-		document.CostsByType, document.CostsByIntent,
+		document.CostsByType, document.CostsByIntent, document.CostsByProject,
 	}
 )
 
@@ -66,7 +66,7 @@ func ParseQuery(q url.Values) (Query, error) {
 	}
 	if text := q.Get("by"); text != "" {
 		if !slices.Contains(groups, document.CostGroup(text)) {
-			return found, fmt.Errorf("by: is %.40q; it can be day, step, agent, model, requester, type or intent", text)
+			return found, fmt.Errorf("by: is %.40q; it can be day, step, agent, model, requester, type, intent or project", text)
 		}
 		found.By = document.CostGroup(text)
 	}
@@ -124,7 +124,9 @@ type Page struct {
 	// From and To are the first and the last day.
 	From, To time.Time
 	Chart    Chart
-	Rows     []Row
+	// Spent adds up the days of the chart, which is of one project, also where the table is of several.
+	Spent float64
+	Rows  []Row
 	// Others adds up the rows that there is no room for; nil if there is room for all.
 	Others  *Row
 	Total   Row
@@ -157,12 +159,30 @@ func (r *Row) Minutes() string {
 	return "unknown"
 }
 
+// Projects returns the table of several projects, of the answers by project of each: the most expensive first, with the sum of all.
+func Projects(list []document.Costs) document.Costs {
+	all := document.Costs{By: document.CostsByProject, Rows: []document.CostRow{}, Total: document.CostRow{Key: "total"}}
+	for i := range list {
+		all.Since, all.Until = list[i].Since, list[i].Until
+		all.Rows = append(all.Rows, list[i].Rows...)
+		all.Total.Merge(&list[i].Total)
+	}
+	slices.SortStableFunc(all.Rows, func(a, b document.CostRow) int {
+		return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(a.Key, b.Key))
+	})
+	all.Bound()
+	return all
+}
+
 // Of makes a page. table is the answer by the query's group for its days, days the one by day for the
 // [Longest] time, from which the chart and forecasts are made.
 func Of(q Query, table, days *document.Costs, now time.Time) Page {
 	today := dayOf(now)
 	p := Page{Query: q, From: today.AddDate(0, 0, 1-q.Days), To: today}
 	p.Chart = Days(days.Rows, p.From, p.To)
+	for _, b := range p.Chart.Bars {
+		p.Spent += b.USD
+	}
 	for i := range table.Rows {
 		r := Row{CostRow: table.Rows[i]}
 		if id, err := forge.ParseIntentID(r.Key); err == nil && q.By == document.CostsByIntent {

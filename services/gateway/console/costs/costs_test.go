@@ -31,7 +31,7 @@ func TestParseQuery(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"days=0": "days", "days=-7": "days", "days=8": "days", "days=07": "days", "days=7.0": "days", "days=99999999999999999999": "days", "days=+7": "days",
-		"by=project": "by", "by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since",
+		"by=task": "by", "by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since",
 		"days=7&days=30": "days", "project=a&project=b": "project",
 	} {
 		q, err := url.ParseQuery(text)
@@ -215,5 +215,24 @@ func TestPage(t *testing.T) {
 	}
 	if got := Ask(document.CostsByDay, 7, noon).Encode(); got != "by=day&since=2026-11-25T00%3A00%3A00Z&until=2026-12-02T00%3A00%3A00Z" {
 		t.Error(got)
+	}
+}
+
+// TestProjects: the table of several projects has the most expensive first, and adds up all that they have.
+func TestProjects(t *testing.T) {
+	of := func(key string, usd float64, attempts int) document.Costs {
+		row := document.CostRow{Key: key, CostUSD: usd, Attempts: attempts, Calls: 2, InputTokens: 3, Seconds: 60}
+		return document.Costs{Rows: []document.CostRow{row}, Total: row}
+	}
+	all := Projects([]document.Costs{of("bank", 1, 1), of("shop", 5, 2), of("attic", 1, 4), {}})
+	got := ""
+	for _, r := range all.Rows {
+		got += r.Key + " "
+	}
+	if got != "shop attic bank " || all.By != document.CostsByProject {
+		t.Errorf("%s rows are %s", all.By, got)
+	}
+	if sum := all.Total; sum.CostUSD != 7 || sum.Attempts != 7 || sum.Calls != 6 || sum.InputTokens != 9 || sum.Seconds != 180 {
+		t.Errorf("all is %+v", sum)
 	}
 }

@@ -58,7 +58,7 @@ func ParseQuery(q url.Values) (Query, error) {
 		found.Weeks = n
 	}
 	if text := q.Get("of"); text != "" {
-		if !slices.Contains(waits, document.SpanKind(text)) && !slices.Contains(forge.Steps(), forge.Step(text)) {
+		if text != figures.TrialKey && !slices.Contains(waits, document.SpanKind(text)) && !slices.Contains(forge.Steps(), forge.Step(text)) {
 			return found, fmt.Errorf("of: is %.40q, which is neither a step nor a kind of waits", text)
 		}
 		found.Of = text

@@ -39,6 +39,18 @@ func Mark(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Sentence returns words as a sentence.
+func Sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	s = strings.ToUpper(s[:1]) + s[1:]
+	if strings.ContainsRune(".?!", rune(s[len(s)-1])) {
+		return s
+	}
+	return s + "."
+}
+
 // Count returns a number with its noun.
 func Count(n int, noun string) string {
 	if n == 1 {

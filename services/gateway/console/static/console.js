@@ -8,19 +8,19 @@
   const projects = main.dataset.live.trim().split(" ").filter(Boolean);
 
   // busy reports whether a person is at work in a part: it is not taken from under their hands.
-  const busy = (part) => part.querySelector("details.decision[open]") !== null ||
+  const busy = (part) => part.querySelector("details.decision[open], input:checked") !== null ||
     part.contains(document.activeElement) && document.activeElement.matches("input, textarea, select, button, summary") ||
     [...part.querySelectorAll("input:not([type=hidden]), textarea")].some((field) => field.value !== field.defaultValue);
 
   // plain returns a part without what is another one each time.
-  const plain = (part) => part.innerHTML.replace(/ (name="key" value|id|for)="[^"]*"/g, "").replace(/<time[^]*?<\/time>/g, "");
+  const plain = (part) => part.innerHTML.replace(/ (name="(?:key|pick)" value|id|for)="[^"]*"/g, "").replace(/<time[^]*?<\/time>/g, "");
 
   // block takes the buttons of a part, whose decision is of something else than what there is now. What it shows stays
   // until the person wants to see what there is: nobody decides about what was put under their eyes unseen.
   const block = (part, words, label, look) => {
     if (part.classList.contains("blocked")) return;
     part.classList.add("blocked");
-    for (const button of part.querySelectorAll("form button, form input")) button.disabled = true;
+    for (const button of part.querySelectorAll("form button, form input, input[form]")) button.disabled = true;
     const note = document.createElement("p"), text = document.createElement("span");
     note.className = "changed";
     note.setAttribute("role", "status");
@@ -165,10 +165,10 @@
   addEventListener("pagehide", () => { for (const source of sources) source.close(); });
   seen();
 
-  // j and k go to the next and the former item, enter opens it; a, c, e, t, r and u decide. What ends or starts
+  // j and k go to the next and the former item, enter opens it, x selects it; a, c, e, t, r and u decide. What ends or starts
   // something opens its form, or has the button in focus: enter sends it.
   document.addEventListener("keydown", (press) => {
-    if (press.ctrlKey || press.metaKey || press.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(press.target.tagName)) return;
+    if (press.ctrlKey || press.metaKey || press.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(press.target.tagName) && press.target.type !== "checkbox") return;
     const items = [...main.querySelectorAll("[data-item]")];
     const here = items.findIndex((item) => item.contains(document.activeElement));
     const go = (n) => { const item = items[Math.max(0, Math.min(n, items.length - 1))]; item.focus(); item.scrollIntoView({ block: "nearest" }); };
@@ -179,7 +179,8 @@
     const choice = items[here].querySelector('[data-key="' + CSS.escape(press.key) + '"]');
     if (choice === null) return;
     press.preventDefault();
-    if (choice.tagName === "A") choice.focus();
+    if (choice.tagName === "LABEL") { choice.click(); items[here].focus(); }
+    else if (choice.tagName === "A") choice.focus();
     else if (choice.tagName === "DETAILS") { choice.open = true; choice.querySelector("textarea, input:not([type=hidden])").focus(); } else choice.querySelector("input:not([type=hidden]), button").focus();
   });
 })();

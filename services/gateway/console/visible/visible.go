@@ -81,6 +81,14 @@ func Reveal(value any) (list []Piece) {
 	return list
 }
 
+// Hidden counts the characters of a text that cannot be seen.
+func Hidden(value any) (n int) {
+	for _, p := range Reveal(value) {
+		n += p.Count
+	}
+	return n
+}
+
 // asText returns a value of any string type, or a pointer to one, as a text.
 func asText(value any) string {
 	if s, ok := value.(string); ok {

@@ -12,6 +12,23 @@ type Line struct {
 	Parallel, Batch int
 	// Held says that no merge begins before something outside of the project has changed.
 	Held bool
+
+	// state is that of the queue; nil in a line that was not made of one.
+	state *State
+}
+
+// Seen returns the newest look at the pull request of each task of an intent that has one, also of those that are merged or closed.
+func (l *Line) Seen(id forge.IntentID) map[forge.TaskID]forge.PullRequest {
+	seen := map[forge.TaskID]forge.PullRequest{}
+	if l.state == nil {
+		return seen
+	}
+	for task, t := range l.state.Tasks[id] {
+		if t.Pull != nil && t.Pull.Seen != nil {
+			seen[task] = *t.Pull.Seen
+		}
+	}
+	return seen
 }
 
 // Place is where one change stands.
@@ -36,7 +53,7 @@ type Place struct {
 
 // LineOf returns the changes of a queue. It changes nothing.
 func LineOf(s *State) Line {
-	l := Line{Parallel: s.parallel(), Batch: batches{s}.batch(), Held: s.Red != "" || s.Refused != nil}
+	l := Line{Parallel: s.parallel(), Batch: batches{s}.batch(), Held: s.Red != "" || s.Refused != nil, state: s}
 	if m := s.Current; m != nil {
 		l.Held = l.Held || m.Stopped
 		l.Places = append(l.Places, Place{

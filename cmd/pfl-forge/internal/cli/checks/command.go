@@ -29,7 +29,7 @@ of them: how often they ran and failed, how often they were flaky, and how long 
 
 Flaky is a command that passed and failed on the same files, and failed without the change, too.
 Its rate is the share of the changes that ran the command. RED counts how often it also failed
-on the base branch alone.`
+on the base branch alone. A command is shown up to the first word that may hold a secret.`
 
 // Command returns the command checks.
 func Command(a *kit.App) *cobra.Command {
@@ -75,6 +75,7 @@ func list(ctx context.Context, a *kit.App, since time.Time, format render.Format
 		}
 	}
 	rows := book.Rows()
+	figures.Shown(rows)
 	names := kit.Names(rows, func(r *figures.CheckStat) string { return cmp.Or(r.Name, r.Command) })
 	return a.Print(format, rows, names, func() error {
 		if len(rows) == 0 {

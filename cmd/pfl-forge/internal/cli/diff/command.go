@@ -47,6 +47,7 @@ func Command(a *kit.App) *cobra.Command {
 	set.StringVar(&step, "step", "", "only of this `step`: implement, execute or rebase")
 	set.IntVar(&req.Attempt, "attempt", 0, "the `number` of the attempt; default: the newest that changed something")
 	set.IntVar(&req.Since, "since", 0, "the `number` of a former attempt: show what the two changes do not have in common")
+	set.StringVar(&req.Whitespace, "whitespace", "", "`off` leaves out the lines that the change alters in white space alone, and says how many these are")
 	set.BoolVar(&req.Stat, "stat", false, "files and counts, without the lines")
 	kit.OutputFlag(cmd, &format)
 	return cmd
@@ -91,6 +92,9 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 		fmt.Fprintf(a.Out, ",\nsince attempt %d, patch %.12s, %.10s to %.10s, the same in %s", s.Attempt, s.PatchID, s.Base, s.Head, render.Count(s.Same, "file"))
 	}
 	fmt.Fprintf(a.Out, ": %s, +%d -%d\n", render.Count(d.FileCount, "file"), d.Added, d.Deleted)
+	if d.Hidden > 0 {
+		fmt.Fprintf(a.Out, "%d lines of it are altered in white space alone, and not shown.\n", d.Hidden)
+	}
 	if d.Since != nil && d.Since.Rebased {
 		fmt.Fprintln(a.Out, "The base is another one since: lines beside a change are compared, too, and may be others for that reason alone.\n"+
 			"A line that moved to where these are the same is not shown.")
@@ -115,6 +119,7 @@ func printFile(a *kit.App, f *document.DiffFile) {
 		{f.Binary, "binary"},
 		{f.Status == "mode", f.OldMode + " to " + f.NewMode},
 		{f.Planned != nil && !*f.Planned, "not in the plan"},
+		{f.Hidden > 0, fmt.Sprintf("%d lines in white space alone", f.Hidden)},
 		{f.Since == "dropped", "which is not in the change any more"},
 		{f.Since == "added", "which was not in the former change"},
 		{f.Was != nil, was(f.Was)},

@@ -61,6 +61,7 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 		}
 	}
 	h := ledger.Health(req, time.Now())
+	figures.Shown(h.Checks)
 	names := kit.Names(h.Weeks, func(w *figures.HealthWeek) string { return w.Week })
 	return a.Print(format, h, names, func() error {
 		if err := weeks(a, &h); err != nil {
@@ -78,11 +79,13 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *health.Ledger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	add := func(key forge.Key, _ uint64, rec forge.Record) error {
+		into.Add(key, &rec)
+		return nil
+	}
 	return j.Follow(ctx, project, 0, journal.Follower{
-		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
-			into.Add(key, &rec)
-			return nil
-		},
+		Record:  add,
+		Project: add,
 		CaughtUp: func() error {
 			stop()
 			return nil

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/others"
+)
+
+// tellOthers sets who else may take the decisions of a page, for those alone who may take them, or may not because they asked for it. What cannot be read of the
+// policy is said.
+func tellOthers(v *visit, list ...*pending) {
+	if v.console.cfg.Own != nil {
+		return
+	}
+	approvers := map[forge.ProjectID]*setup.Setting{}
+	for _, p := range list {
+		if len(p.Offers)+len(p.Asked) == 0 && p.Objection == "" {
+			continue
+		}
+		me, _ := v.token.Holder()
+		d := others.Decision{Project: p.Project, Verb: others.Verb(p.Waiting), Without: []string{me}}
+		unread := ""
+		if p.Waiting == forge.WaitingApproval {
+			if a := p.Approvals; a != nil {
+				d.Without = slices.Concat(d.Without, a.Given, a.Barred)
+			}
+			if _, asked := approvers[p.Project]; !asked {
+				approvers[p.Project] = setting(v, p.Project, "policy.approvers")
+			}
+			if s := approvers[p.Project]; s == nil {
+				unread = ", as far as their roles say: policy.approvers cannot be read now"
+			} else if s.Value != "" {
+				d.Approvers = strings.Split(s.Value, "\n")
+			}
+		}
+		p.Others = others.Words(others.Of(v.console.cfg.Tokens.In(p.Project), d, v.console.cfg.Now())) + unread
+	}
+}
+
+// setting reads a setting of a project; nil if that cannot be told now.
+func setting(v *visit, p forge.ProjectID, name string) *setup.Setting {
+	var s setup.InForce
+	if err := v.ask(v.r.Context(), p, "/settings", &s); err != nil {
+		return nil
+	}
+	for i := range s.Settings {
+		if s.Settings[i].Name == name {
+			return &s.Settings[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package proof
+
+import (
+	"testing"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// TestMerged: a merge on the parent that was verified is told as that; one on another parent is told as moved, unless its own run is known; and what the forge
+// merged otherwise than it was verified says so.
+func TestMerged(t *testing.T) {
+	yes := true
+	verified := document.Verified{Task: "a-001", Step: forge.StepRebase, Base: "x", Head: "h1", PatchID: "p", Passed: &yes}
+	merged := func(base string, passed *bool) document.Verified {
+		return document.Verified{Task: "a-001", Step: forge.StepMerge, Base: base, Head: "c", PatchID: "p", Passed: passed}
+	}
+	late := document.Verified{Task: "b-001", Step: forge.StepMerge, Base: "z", Head: "c", PatchID: "p"} // another task's
+	for about, c := range map[string]struct {
+		records  []document.Verified
+		rule     string
+		commit   string
+		on, ran  string
+		moved    bool
+		unproven string
+	}{
+		"not merged":             {records: []document.Verified{verified}, ran: "x"},
+		"on the same parent":     {records: []document.Verified{verified, merged("x", nil), late}, commit: "c", on: "x", ran: "x"},
+		"on another parent":      {records: []document.Verified{verified, merged("y", nil)}, commit: "c", on: "y", ran: "x", moved: true},
+		"and verified there":     {records: []document.Verified{verified, merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
+		"verified in the merge":  {records: []document.Verified{merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
+		"without any command":    {records: []document.Verified{merged("y", nil)}, commit: "c", on: "y"},
+		"merged by another one":  {records: []document.Verified{verified, merged("y", nil)}, rule: "merged-unproven", commit: "c", on: "y", ran: "x", moved: true, unproven: "its parent is y"},
+		"an earlier one of them": {records: []document.Verified{verified}, rule: "merged-unproven", ran: "x"},
+	} {
+		w := document.Work{Verified: c.records}
+		if c.rule != "" {
+			w.Adjustments = []document.Adjustment{{Rule: c.rule, Task: "a-001", Detail: "its parent is y"}}
+		}
+		task := document.Task{ID: "a-001", Product: document.Product{Head: "h1", PatchID: "p", Commit: c.commit}}
+		records := About(&w, task.ID)
+		p := Of(&w, &task, &records)
+		on, ran := "", ""
+		if p.Merged != nil {
+			on = p.Merged.Base
+		}
+		if p.Verified != nil {
+			ran = p.Verified.Base
+		}
+		if on != c.on || ran != c.ran || p.Moved != c.moved || p.Unproven != c.unproven {
+			t.Errorf("%s: merged on %q, verified on %q, moved %t, unproven %q", about, on, ran, p.Moved, p.Unproven)
+		}
+	}
+}
