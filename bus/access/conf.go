@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
@@ -55,7 +56,47 @@ func Conf(users []User, all []Account) string {
 		b.WriteString(callout(users[asks].Issuer, users))
 	}
 	b.WriteString("}\n")
+	b.WriteString(noRequests())
 	return b.String()
+}
+
+// noRequests returns the part of the configuration that has the server take none of its own answers for a request that destroys what
+// lasts. It sends an answer on whatever subject its asker names, also on one of its own calls, where one without a text is a request without
+// one: that to a consumer that has nothing would delete a stream. A server hears calls in its system account, and there
+// these lead nowhere, whoever makes them: an administrator who has to make one takes its line out and reloads the server.
+func noRequests() string {
+	var b strings.Builder
+	b.WriteString("accounts {\n  $SYS: {\n    mappings: {\n")
+	for _, call := range Withheld() {
+		fmt.Fprintf(&b, "      %q: %q\n", call, nowhere)
+	}
+	b.WriteString("    }\n  }\n}\n")
+	return b.String()
+}
+
+// nowhere is a subject of the system account on which nobody listens.
+const nowhere = "forge.withheld"
+
+// Withheld returns the calls of JetStream that nobody can make on a server with a configuration of Conf. Streams that are made anew, and
+// those of objects, of which single ones are purged, can be emptied.
+func Withheld() (calls []string) {
+	for _, cfg := range streams.All(1) {
+		name := cfg.Name
+		renewed := name == streams.Commands || name == streams.Wakes
+		if !renewed {
+			calls = append(calls, api("STREAM.DELETE", name))
+		}
+		if !renewed && !strings.HasPrefix(name, "OBJ_") {
+			calls = append(calls, api("STREAM.PURGE", name))
+		}
+		if name != streams.Projects { // from which a restored backup removes what is later than the intents' journals
+			calls = append(calls, api("STREAM.MSG.DELETE", name))
+		}
+	}
+	for _, name := range []string{streams.Intents, streams.Wakes, streams.Commands} {
+		calls = append(calls, api("CONSUMER.DELETE", name, "*"), api("CONSUMER.RESET", name, "*"))
+	}
+	return calls
 }
 
 // longTokens has the server take the token of an issuer, which is longer than what
