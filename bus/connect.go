@@ -49,8 +49,8 @@ type Config struct {
 	// itself.
 	Person  string
 	Project forge.ProjectID
-	// Singly has stored messages read one by one, as accounts of workers and gateways have to: only those of
-	// runners, and of who makes backups, are sent messages as they are stored.
+	// Singly has stored messages read one by one, as all accounts but a runner's have to: none other is sent
+	// messages as they are stored.
 	Singly bool
 	// Replicas is the number of copies of every stream: 1 on a single server, 3 on a
 	// cluster. 0 leaves existing streams as they are.

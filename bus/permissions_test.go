@@ -100,7 +100,7 @@ func connectAs(ctx context.Context, t *testing.T, s *server.Server, user, passwo
 	t.Helper()
 	cfg := bus.Config{
 		URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user,
-		Singly: !slices.Contains([]string{"runner", "backup", "admin"}, user),
+		Singly: !slices.Contains([]string{"runner", "admin"}, user),
 	}
 	if slices.Contains(people, user) {
 		cfg.Person, cfg.Project = user, "shop"

@@ -77,8 +77,8 @@ func noRequests() string {
 // nowhere is a subject of the system account on which nobody listens.
 const nowhere = "forge.withheld"
 
-// Withheld returns the calls of JetStream that nobody can make on a server with a configuration of Conf. Streams that are made anew, and
-// those of objects, of which single ones are purged, can be emptied.
+// Withheld returns the calls of JetStream that nobody can make on a server with a configuration of Conf. Left are those on streams that are made
+// anew, and the purge of what workers hand on, of which single objects are purged.
 func Withheld() (calls []string) {
 	for _, cfg := range streams.All(1) {
 		name := cfg.Name
@@ -86,7 +86,7 @@ func Withheld() (calls []string) {
 		if !renewed {
 			calls = append(calls, api("STREAM.DELETE", name))
 		}
-		if !renewed && !strings.HasPrefix(name, "OBJ_") {
+		if !renewed && name != streams.BucketObjects.Stream() && name != streams.BucketSnapshots.Stream() {
 			calls = append(calls, api("STREAM.PURGE", name))
 		}
 		if name != streams.Projects { // from which a restored backup removes what is later than the intents' journals

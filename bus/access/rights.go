@@ -273,8 +273,7 @@ func backup() []Right {
 		{Why: "looks whether a server is empty", Publish: looks},
 		{Why: "puts streams into an empty server", Publish: restores},
 		{Why: "reads all journals after that, and leaves out what projects decided later than their intents were copied", Publish: []string{
-			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
-			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects), api("STREAM.MSG.DELETE", streams.Projects),
+			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects), api("STREAM.MSG.DELETE", streams.Projects),
 		}},
 	}
 }
@@ -356,7 +355,7 @@ func api(call, stream string, consumer ...string) string {
 
 // reads returns the calls that read a stream without a consumer, message by message. Direct gets are none of them: their
 // answers are the messages as they are stored, without headers if the asker likes, on whatever subject the asker names. So
-// none but a runner, whose word all of it is, and who makes backups may make any.
+// none but a runner, whose word all of it is, may make any.
 func reads(stream string) []string {
 	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream)}
 }
@@ -380,9 +379,13 @@ func microService(name string) []string {
 	return list
 }
 
-// stores returns the calls of an object store.
+// stores returns the calls of an object store. Where objects make room by themselves, none is purged.
 func stores(b streams.Bucket) []string {
-	return append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*", api("STREAM.PURGE", b.Stream()))
+	list := append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*")
+	if !b.ForgetsOldest() {
+		list = append(list, api("STREAM.PURGE", b.Stream()))
+	}
+	return list
 }
 
 // groupConsumers returns the call that makes the consumers of a step that the
