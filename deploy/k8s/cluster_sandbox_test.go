@@ -108,8 +108,8 @@ func (c *cluster) suitePod(t *testing.T, image, node string) *core.Pod {
 				HostUsers: spec.HostUsers, SecurityContext: spec.SecurityContext.DeepCopy(),
 				Containers: []core.Container{{
 					Name: "suite", Image: image, ImagePullPolicy: core.PullIfNotPresent,
-					Command:         []string{"/suite/suite", "-test.v", "-test.run", suiteTests},
-					WorkingDir:      "/tmp",
+					Command:    []string{"/suite/suite", "-test.v", "-test.run", suiteTests},
+					WorkingDir: "/tmp",
 					Env: []core.EnvVar{
 						{Name: "CI", Value: "true"}, {Name: "HOME", Value: "/tmp"}, {Name: "TMPDIR", Value: "/state"}, {Name: "TEST_IN_POD", Value: "true"},
 					},

@@ -161,6 +161,25 @@ func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 	}
 }
 
+// extend appends the last record of a journal once more, with a field that this
+// version does not know, as a runner stores it.
+func extend(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	m := &nats.Msg{Subject: subject, Data: append(last.Data, 0xf8, 0x3f, 0x01), Header: nats.Header{"Forge-Kind": {"record"}}}
+	if _, err := nc.RequestMsg(m, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Nobody knows the state of an intent when records of its journal are missing, so
 // nothing is decided on it.
 func TestDamagedJournalIsLeftAlone(t *testing.T) {

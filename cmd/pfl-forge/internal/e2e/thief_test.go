@@ -328,17 +328,17 @@ func (th *thief) reads() {
 	th.c.t.Helper()
 	all := []string{"analyzer", "implementer", "reviewer", "reflector"}
 	for what, who := range map[string][]string{
-		"$JS.API.STREAM.MSG.GET.FORGE_JOURNAL":               append(slices.Clone(all), "gateway", "backup"),
-		"$JS.API.STREAM.MSG.GET.FORGE_PROJECTS":              append(slices.Clone(all), "gateway", "backup"),
-		"$JS.API.STREAM.MSG.GET.FORGE_TRANSCRIPTS":           all,
-		"$JS.API.STREAM.MSG.GET.OBJ_FORGE":                   all,
-		"$JS.API.STREAM.MSG.GET.FORGE_COMMANDS":              all,
-		"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                {"gateway"},
-		"$JS.API.STREAM.MSG.GET.FORGE_HOOKS":                 {"gateway"},
-		"$JS.API.STREAM.MSG.GET.FORGE_INTENTS":               nil,
-		"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                  nil,
-		"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL":              {"backup"},
-		"forge.api." + project + ".by.operator.read":         {"operator"},
+		"$JS.API.STREAM.MSG.GET.FORGE_JOURNAL":                 append(slices.Clone(all), "gateway", "backup"),
+		"$JS.API.STREAM.MSG.GET.FORGE_PROJECTS":                append(slices.Clone(all), "gateway", "backup"),
+		"$JS.API.STREAM.MSG.GET.FORGE_TRANSCRIPTS":             all,
+		"$JS.API.STREAM.MSG.GET.OBJ_FORGE":                     all,
+		"$JS.API.STREAM.MSG.GET.FORGE_COMMANDS":                all,
+		"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                  {"gateway"},
+		"$JS.API.STREAM.MSG.GET.FORGE_HOOKS":                   {"gateway"},
+		"$JS.API.STREAM.MSG.GET.FORGE_INTENTS":                 nil,
+		"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                    nil,
+		"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL":                {"backup"},
+		"forge.api." + project + ".by.operator.read":           {"operator"},
 		"forge.api." + project + ".by." + th.account + ".read": {"operator", "ada"},
 	} {
 		if refused := th.isRefused(what); refused == slices.Contains(who, th.account) {
