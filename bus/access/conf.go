@@ -74,10 +74,10 @@ func noRequests() string {
 	return b.String()
 }
 
-// nowhere is a subject of the system account on which nobody listens.
+// nowhere is a subject of the system account that has no listener.
 const nowhere = "forge.withheld"
 
-// Withheld returns the calls of JetStream that nobody can make on a server with a configuration of Conf. Left are those on streams that are made
+// Withheld returns the calls of JetStream that have no effect on a server with a configuration of Conf, whoever makes them. Left are those on streams that are made
 // anew, and the purge of what workers hand on, of which single objects are purged.
 func Withheld() (calls []string) {
 	for _, cfg := range streams.All(1) {

@@ -292,7 +292,7 @@ func described(at streams.Bucket, m *conn.Stored) (info jetstream.ObjectInfo, ou
 
 // purge removes the messages of a subject.
 //
-// Where the server makes room by itself, a message takes the place of all before it on its subject, and goes by itself. So nobody needs a right to
+// Where the server makes room by itself, a message takes the place of all before it on its subject, and goes by itself. So no account needs a right to
 // purge what transcripts and changes are in, a call that by the slightest mistake, or without a text, takes everything. A bucket
 // that refuses more when it is full would refuse that message, too.
 func (o *Store) purge(ctx context.Context, at streams.Bucket, subject string) error {

@@ -394,7 +394,7 @@ func (q *Query) MarshalJSON() ([]byte, error) {
 // before an error. Who reads singly is answered by the leader, others by any replica.
 func (c *Conn) Get(ctx context.Context, stream string, q *Query, do func(Stored) error) (a Answer, err error) {
 	if c.Singly {
-		return c.singly(ctx, stream, q, do)
+		return singly(ctx, c, stream, q, do)
 	}
 	data, err := json.Marshal(q)
 	if err != nil {

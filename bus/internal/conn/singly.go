@@ -21,9 +21,9 @@ const (
 )
 
 // singly is Get by one request for each message.
-func (c *Conn) singly(ctx context.Context, stream string, q *Query, do func(Stored) error) (a Answer, err error) {
+func singly(ctx context.Context, c *Conn, stream string, q *Query, do func(Stored) error) (a Answer, err error) {
 	if len(q.Lasts) > 0 {
-		return c.lastsSingly(ctx, stream, q.Lasts, do)
+		return lastsSingly(ctx, c, stream, q.Lasts, do)
 	}
 	one := Query{Seq: q.Seq, Since: q.Since, Next: q.Next}
 	size := 0
@@ -49,7 +49,7 @@ func (c *Conn) singly(ctx context.Context, stream string, q *Query, do func(Stor
 }
 
 // lastsSingly calls do with the last message of each subject that has one, in the order of the subjects.
-func (c *Conn) lastsSingly(ctx context.Context, stream string, subjects []string, do func(Stored) error) (Answer, error) {
+func lastsSingly(ctx context.Context, c *Conn, stream string, subjects []string, do func(Stored) error) (Answer, error) {
 	found := make([]Stored, len(subjects))
 	asking, ctx := errgroup.WithContext(ctx)
 	asking.SetLimit(singleLasts)
