@@ -168,26 +168,10 @@ func TestThieves(t *testing.T) {
 			t.Fatalf("create: %+v", got)
 		}
 	}
-	var plan string
 	wait.Until(t, "one waits for two people, and one was rejected", func() bool {
-		var list struct {
-			Intents []struct{ Intent, Waiting, Plan string }
-		}
-		got := c.forge("status", "-o", "json")
-		if got.code != 0 || json.Unmarshal([]byte(got.stdout), &list) != nil {
-			return false
-		}
-		waiting := map[string]string{}
-		for _, in := range list.Intents {
-			waiting[in.Intent] = in.Waiting
-		}
-		return waiting["high"] == "approval" && waiting["bad"] == "failed"
+		return c.shown("high").Waiting == "approval" && c.shown("bad").Waiting == "failed"
 	})
-	var shown struct{ Plan string }
-	if got := c.forge("show", "high", "-o", "json"); json.Unmarshal([]byte(got.stdout), &shown) != nil || shown.Plan == "" {
-		t.Fatalf("show: %+v", got)
-	}
-	plan = shown.Plan
+	plan := c.shown("high").Plan
 	main := c.mainBranch()
 
 	for _, account := range []string{
@@ -213,8 +197,8 @@ func TestThieves(t *testing.T) {
 			t.Fatalf("with the credential of %s main is moved from %s to %s", account, main, now)
 		}
 		for intent, want := range map[string]string{"high": "approval", "bad": "failed"} {
-			if got := c.forge("show", intent, "-o", "json"); !strings.Contains(got.stdout, `"waiting": "`+want+`"`) {
-				t.Errorf("with the credential of %s, %s does not wait for %s any more:\n%s", account, intent, want, got.stdout)
+			if got := c.shown(intent).Waiting; got != want {
+				t.Errorf("with the credential of %s, %s waits for %q and not for %s any more", account, intent, got, want)
 			}
 		}
 		// Others go on.
@@ -243,6 +227,22 @@ func TestThieves(t *testing.T) {
 		t.Errorf("main has\n%s", log)
 	}
 	c.proven(12)
+}
+
+// standing is how an intent stands.
+type standing struct{ Status, Waiting, Plan string }
+
+// shown returns how an intent stands.
+func (c *cluster) shown(intent string) (s standing) {
+	c.t.Helper()
+	got := c.forge("show", intent, "-o", "json")
+	if got.code != 0 {
+		return s
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil {
+		c.t.Fatalf("%v: %s", err, got.stdout)
+	}
+	return s
 }
 
 // mainBranch returns the newest commit of the origin's main.
