@@ -114,7 +114,7 @@ func (st *strict) connect(user, key string) *bus.Bus {
 	st.t.Helper()
 	cfg := bus.Config{
 		URL:      strings.Replace(st.s.ClientURL(), "://", "://"+user+":"+strings.ToUpper(user)+"@", 1),
-		Replicas: 1, InboxPrefix: "_INBOX_" + user,
+		Replicas: 1, InboxPrefix: "_INBOX_" + user, Singly: !slices.Contains([]string{"runner", "admin"}, user),
 	}
 	if key != "" {
 		cfg.Key = func() (*proof.Key, error) { return keyOf(st.t, key), nil }

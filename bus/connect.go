@@ -49,6 +49,9 @@ type Config struct {
 	// itself.
 	Person  string
 	Project forge.ProjectID
+	// Singly has stored messages read one by one, as all accounts but a runner's have to: none other is sent
+	// messages as they are stored.
+	Singly bool
 	// Replicas is the number of copies of every stream: 1 on a single server, 3 on a
 	// cluster. 0 leaves existing streams as they are.
 	Replicas int
@@ -64,7 +67,7 @@ type Config struct {
 // dial connects to the server, and tries for as long as Connect says.
 func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 	c := conn.New(cfg.Logger, cfg.Replicas)
-	c.Alive, c.Signer.Key = cfg.Alive, cfg.Key
+	c.Alive, c.Signer.Key, c.Singly = cfg.Alive, cfg.Key, cfg.Singly
 	if cfg.Person != "" {
 		if err := c.AsPerson(cfg.Person, cfg.Project); err != nil {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)

@@ -16,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -208,7 +209,16 @@ func TestNewerJournal(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	put(t, raw(t, s), "forge.journal.shop.fix-login", []byte("\xf8\x3f\x01")) // field 1023
+	newer := nats.NewMsg("forge.journal.shop.fix-login")
+	newer.Data = []byte("\xf8\x3f\x01") // field 1023
+	put(t, raw(t, s), newer.Subject, newer.Data)
+	if recs, _, err := b.Journal.Load(ctx, key); err != nil || len(recs) > 0 {
+		t.Errorf("what no runner stored as a record is not garbage: %d, %v", len(recs), err)
+	}
+	newer.Header.Set(wire.HeaderKind, wire.KindRecord)
+	if _, err := jetStream(t, raw(t, s)).PublishMsg(ctx, newer); err != nil {
+		t.Fatal(err)
+	}
 	var unknown *bus.UnknownError
 	if _, _, err := b.Journal.Load(ctx, key); !errors.As(err, &unknown) {
 		t.Errorf("got %v, want an UnknownError", err)

@@ -98,7 +98,10 @@ var people = []string{"ada", "bob", "eve"}
 // connectAs is a bus of a user.
 func connectAs(ctx context.Context, t *testing.T, s *server.Server, user, password string) *bus.Bus {
 	t.Helper()
-	cfg := bus.Config{URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user}
+	cfg := bus.Config{
+		URL: strings.Replace(s.ClientURL(), "://", "://"+user+":"+password+"@", 1), Replicas: 1, InboxPrefix: "_INBOX_" + user,
+		Singly: !slices.Contains([]string{"runner", "admin"}, user),
+	}
 	if slices.Contains(people, user) {
 		cfg.Person, cfg.Project = user, "shop"
 	}

@@ -126,6 +126,7 @@ func merged(have, cfg jetstream.StreamConfig) jetstream.StreamConfig {
 	want.Description, want.Subjects, want.MaxAge = cfg.Description, cfg.Subjects, cfg.MaxAge
 	want.AllowDirect, want.DenyDelete, want.DenyPurge = cfg.AllowDirect, cfg.DenyDelete, cfg.DenyPurge
 	want.AllowMsgSchedules = cfg.AllowMsgSchedules
+	want.AllowMsgTTL = have.AllowMsgTTL || cfg.AllowMsgTTL // it cannot be taken back
 	if cfg.Duplicates != 0 {
 		want.Duplicates = cfg.Duplicates
 	}

@@ -47,7 +47,7 @@ var mayPublish = map[string]string{
 	"forge.intent.shop.by.ada.via.gateway.teach":        nobody,
 	"forge.intent.shop.from.scanner.via.gateway.submit": "gateway",
 	"forge.intent.shop.by.gateway.approve":              nobody, "forge.intent.shop.from.gateway.submit": nobody,
-	"forge.hook.github.x": "gateway", "$JS.API.DIRECT.GET.FORGE_HOOKS": "gateway", "$JS.API.CONSUMER.CREATE.FORGE_HOOKS.x.forge.hook.>": nobody,
+	"forge.hook.github.x": "gateway", "$JS.API.STREAM.MSG.GET.FORGE_HOOKS": "gateway", "$JS.API.CONSUMER.CREATE.FORGE_HOOKS.x.forge.hook.>": nobody,
 	"forge.api.shop.from.gateway.list": "gateway", "forge.api.shop.from.gateway.submit": nobody, "forge.api.shop.by.gateway.read": nobody,
 	"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                  "runner gateway",
 	"$JS.API.CONSUMER.CREATE.FORGE_EVENTS.x.forge.event.>": "runner",
@@ -76,27 +76,35 @@ var mayPublish = map[string]string{
 	"$JS.API.CONSUMER.DELETE.FORGE_COMMANDS.review":                                nobody,
 	"$JS.API.CONSUMER.PAUSE.FORGE_INTENTS.runner":                                  nobody,
 	"$JS.API.CONSUMER.LEADER.STEPDOWN.FORGE_INTENTS.runner":                        nobody,
-	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                                             "runner analyzer implementer backup",
-	"$JS.API.DIRECT.GET.FORGE_INTENTS":                                             nobody,
-	"$JS.API.DIRECT.GET.FORGE_COMMANDS":                                            nobody,
-	"$JS.API.DIRECT.GET.FORGE_DEAD":                                                "runner",
-	"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                                            nobody,
-	"$JS.API.CONSUMER.LIST.FORGE_COMMANDS":                                         "runner",
-	"$JS.API.CONSUMER.LIST.FORGE_JOURNAL":                                          nobody,
-	"$JS.API.DIRECT.GET.OBJ_FORGE":                                                 everyWorker,
-	"$JS.API.STREAM.MSG.GET.OBJ_FORGE":                                             everyWorker,
-	"$O.FORGE.C.x":                                                                 everyWorker,
-	"$O.FORGE_SNAPSHOTS.C.x":                                                       "runner",
-	"$JS.API.STREAM.MSG.GET.OBJ_FORGE_SNAPSHOTS":                                   "runner",
-	"$JS.API.STREAM.PURGE.OBJ_FORGE_SNAPSHOTS":                                     "runner",
-	"$JS.API.STREAM.DELETE.OBJ_FORGE_SNAPSHOTS":                                    nobody,
+	// Who is sent messages as they are stored can have them sent elsewhere, as what they are not.
+	"$JS.API.DIRECT.GET.FORGE_JOURNAL":                            "runner",
+	"$JS.API.DIRECT.GET.FORGE_PROJECTS":                           "runner",
+	"$JS.API.DIRECT.GET.FORGE_LEASES":                             nobody,
+	"$JS.API.DIRECT.GET.FORGE_HOOKS":                              nobody,
+	"$JS.API.DIRECT.GET.FORGE_EVENTS":                             nobody,
+	"$JS.API.DIRECT.GET.FORGE_TRANSCRIPTS":                        "runner",
+	"$JS.API.DIRECT.GET.OBJ_FORGE_TRANSCRIPTS":                    "runner",
+	"$JS.API.DIRECT.GET.FORGE_LEASES.forge.lease.review.shop.a.-": nobody,
+	"$JS.API.DIRECT.GET.FORGE_INTENTS":                            nobody,
+	"$JS.API.DIRECT.GET.FORGE_COMMANDS":                           nobody,
+	"$JS.API.DIRECT.GET.FORGE_DEAD":                               "runner",
+	"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                           nobody,
+	"$JS.API.CONSUMER.LIST.FORGE_COMMANDS":                        "runner",
+	"$JS.API.CONSUMER.LIST.FORGE_JOURNAL":                         nobody,
+	"$JS.API.DIRECT.GET.OBJ_FORGE":                                nobody,
+	"$JS.API.STREAM.MSG.GET.OBJ_FORGE":                            everyWorker,
+	"$O.FORGE.C.x":                                                everyWorker,
+	"$O.FORGE_SNAPSHOTS.C.x":                                      "runner",
+	"$JS.API.STREAM.MSG.GET.OBJ_FORGE_SNAPSHOTS":                  "runner",
+	"$JS.API.STREAM.PURGE.OBJ_FORGE_SNAPSHOTS":                    "runner",
+	"$JS.API.STREAM.DELETE.OBJ_FORGE_SNAPSHOTS":                   nobody,
 	// Nobody takes anything away.
 	"$JS.API.STREAM.DELETE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.DELETE.FORGE_PROJECTS": nobody, "$JS.API.STREAM.DELETE.FORGE_INTENTS": nobody,
 	"$JS.API.STREAM.DELETE.FORGE_LEASES": nobody, "$JS.API.STREAM.DELETE.FORGE_DEAD": nobody, "$JS.API.STREAM.DELETE.FORGE_EVENTS": nobody,
 	"$JS.API.STREAM.DELETE.FORGE_REFUSALS": nobody, "$JS.API.STREAM.DELETE.FORGE_TRANSCRIPTS": nobody, "$JS.API.STREAM.DELETE.OBJ_FORGE": nobody,
 	"$JS.API.STREAM.DELETE.OBJ_FORGE_TRANSCRIPTS": nobody, "$JS.API.STREAM.DELETE.FORGE_COMMANDS": "runner", "$JS.API.STREAM.DELETE.FORGE_WAKES": "runner",
 	"$JS.API.STREAM.PURGE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.PURGE.FORGE_PROJECTS": nobody, "$JS.API.STREAM.PURGE.FORGE_INTENTS": nobody,
-	"$JS.API.STREAM.PURGE.FORGE_TRANSCRIPTS": nobody, "$JS.API.STREAM.PURGE.FORGE_COMMANDS": "runner", "$JS.API.STREAM.PURGE.OBJ_FORGE": everyWorker,
+	"$JS.API.STREAM.PURGE.FORGE_TRANSCRIPTS": nobody, "$JS.API.STREAM.PURGE.FORGE_COMMANDS": "runner", "$JS.API.STREAM.PURGE.OBJ_FORGE": everyWorker, "$JS.API.STREAM.PURGE.OBJ_FORGE_TRANSCRIPTS": nobody,
 	"$JS.API.STREAM.MSG.DELETE.FORGE_JOURNAL": nobody, "$JS.API.STREAM.MSG.DELETE.FORGE_INTENTS": nobody, "$JS.API.STREAM.MSG.DELETE.OBJ_FORGE": nobody,
 	"$JS.API.STREAM.UPDATE.FORGE_JOURNAL": "runner", "$JS.API.STREAM.CREATE.FORGE_JOURNAL": "runner", "$JS.API.STREAM.CREATE.MIRROR": nobody,
 	"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL": "backup", "$JS.API.STREAM.RESTORE.FORGE_JOURNAL": "backup", "$JS.API.STREAM.SNAPSHOT.FORGE_LEASES": nobody,
@@ -182,8 +190,9 @@ func firstRefusal(t *testing.T, nc *nats.Conn, refused chan error, do func() err
 	return first
 }
 
-// TestRelayedMessages checks that an account cannot have the server deliver, as the answer to
-// a direct get, a result or a request that it may not send itself. The dead letters tell of it.
+// TestRelayedMessages checks that nobody takes what the server delivered as the answer to
+// a direct get for a result, a request, an event or a command. No account of a worker may make a direct get any more (TestWhoMayWhat):
+// an administrator makes it here. The dead letters tell of it.
 func TestRelayedMessages(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)
@@ -214,6 +223,7 @@ func TestRelayedMessages(t *testing.T) {
 		return nil
 	})
 	worker, _ := as(t, s, "implementer")
+	relay, _ := as(t, s, "admin")
 	for _, attack := range []struct{ stored, target string }{
 		{string(wake), "forge.wake.shop.fix-login"},
 		{string(ordered), orders},
@@ -225,7 +235,7 @@ func TestRelayedMessages(t *testing.T) {
 		if _, err := worker.RequestWithContext(ctx, place, []byte(attack.stored)); err != nil {
 			t.Fatal(err)
 		}
-		err := worker.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", attack.target, []byte(`{"last_by_subj": "`+place+`"}`))
+		err := relay.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", attack.target, []byte(`{"last_by_subj": "`+place+`"}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +278,8 @@ func TestRelayedRecords(t *testing.T) {
 	if _, err := worker.RequestWithContext(ctx, place, data); err != nil {
 		t.Fatal(err)
 	}
-	err = worker.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", "forge.journal.shop.ghost", []byte(`{"last_by_subj": "`+place+`"}`))
+	relay, _ := as(t, s, "admin") // as no worker may any more
+	err = relay.PublishRequest("$JS.API.DIRECT.GET.FORGE_LEASES", "forge.journal.shop.ghost", []byte(`{"last_by_subj": "`+place+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

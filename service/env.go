@@ -133,7 +133,7 @@ func (e *Env) open(ctx context.Context) error {
 	e.Health.Add("nats", link.check)
 	cfg := bus.Config{
 		URL: e.Config.Server, Creds: e.Config.Creds, NKey: e.Config.NKey, TLS: e.Config.TLS, Replicas: e.Config.Replicas, Groups: e.Config.Groups(),
-		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive, Key: e.SigningKey(),
+		Name: e.Name + "/" + string(e.Config.Replica), Logger: e.Log, Alive: &e.Health.Alive, Key: e.SigningKey(), Singly: e.Name != string(access.Runner),
 	}
 	if cfg.NKey != "" { // a role's permissions name its inbox
 		cfg.InboxPrefix = access.Inbox(e.Name)

@@ -275,15 +275,21 @@ func TestProbes(t *testing.T) {
 		t.Fatalf("the control: %v\n%s", err, out)
 	}
 	got, proven := lines(string(out), "reached"), 0
+	pod := os.Getenv("TEST_IN_POD") != "" // which keeps the control from much of it by itself
 	for _, p := range allProbes() {
 		switch name := p.family + ": " + p.name; {
 		case slices.Contains(got, name):
 			proven++
+		case pod:
+			t.Logf("reaches nothing in this pod, also without a sandbox: %s: %s", name, lines(string(out), "failed "+name+":"))
 		case p.blind == "" && p.harm == "" && privileged(p.needs):
 			t.Errorf("reaches nothing without a sandbox: %s: %s", name, lines(string(out), "failed "+name+":"))
 		}
 	}
 	t.Logf("%d probes, of which %d reach something without a sandbox", len(allProbes()), proven)
+	if proven < 20 {
+		t.Errorf("%d probes reach something without a sandbox", proven)
+	}
 	if n := len(allProbes()); n < 200 {
 		t.Errorf("there are %d probes, and the guide promises two hundred", n)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
@@ -55,7 +56,47 @@ func Conf(users []User, all []Account) string {
 		b.WriteString(callout(users[asks].Issuer, users))
 	}
 	b.WriteString("}\n")
+	b.WriteString(noRequests())
 	return b.String()
+}
+
+// noRequests returns the part of the configuration that has the server take none of its own answers for a request that destroys what
+// lasts. It sends an answer on whatever subject its asker names, also on one of its own calls, where one without a text is a request without
+// one: that to a consumer that has nothing would delete a stream. A server hears calls in its system account, and there
+// these lead nowhere, whoever makes them: an administrator who has to make one takes its line out and reloads the server.
+func noRequests() string {
+	var b strings.Builder
+	b.WriteString("accounts {\n  $SYS: {\n    mappings: {\n")
+	for _, call := range Withheld() {
+		fmt.Fprintf(&b, "      %q: %q\n", call, nowhere)
+	}
+	b.WriteString("    }\n  }\n}\n")
+	return b.String()
+}
+
+// nowhere is a subject of the system account that has no listener.
+const nowhere = "forge.withheld"
+
+// Withheld returns the calls of JetStream that have no effect on a server with a configuration of Conf, whoever makes them. Left are those on streams that are made
+// anew, and the purge of what workers hand on, of which single objects are purged.
+func Withheld() (calls []string) {
+	for _, cfg := range streams.All(1) {
+		name := cfg.Name
+		renewed := name == streams.Commands || name == streams.Wakes
+		if !renewed {
+			calls = append(calls, api("STREAM.DELETE", name))
+		}
+		if !renewed && name != streams.BucketObjects.Stream() && name != streams.BucketSnapshots.Stream() {
+			calls = append(calls, api("STREAM.PURGE", name))
+		}
+		if name != streams.Projects { // from which a restored backup removes what is later than the intents' journals
+			calls = append(calls, api("STREAM.MSG.DELETE", name))
+		}
+	}
+	for _, name := range []string{streams.Intents, streams.Wakes, streams.Commands} {
+		calls = append(calls, api("CONSUMER.DELETE", name, "*"), api("CONSUMER.RESET", name, "*"))
+	}
+	return calls
 }
 
 // longTokens has the server take the token of an issuer, which is longer than what

@@ -83,7 +83,9 @@ func runner(all []Account) []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
 			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects),
 		}},
-		{Why: "keeps the states of projects, and begins with them", Publish: stores(streams.BucketSnapshots)},
+		{Why: "keeps the states of projects, and begins with them", Publish: append(
+			stores(streams.BucketSnapshots), api("DIRECT.GET", streams.BucketSnapshots.Stream()),
+		)},
 		{Why: "issues commands, timers and events between machines, and takes them back", Publish: []string{
 			"forge.command.>", "forge.wake.>", "forge.timer.*.*.*", "forge.control.*.*",
 			api("STREAM.PURGE", streams.Commands), api("STREAM.PURGE", streams.Wakes),
@@ -109,6 +111,7 @@ func runner(all []Account) []Right {
 		{
 			Why: "reads for people what is of their projects, and hears when there is more",
 			Publish: slices.Concat(reads(streams.Transcripts), reads(streams.BucketTranscripts.Stream()), []string{
+				api("DIRECT.GET", streams.Transcripts), api("DIRECT.GET", streams.BucketTranscripts.Stream()),
 				api("STREAM.MSG.GET", streams.Intents), // the wakes' is above
 			}),
 			Subscribe: append([]string{
@@ -158,7 +161,7 @@ func worker(role Role) []Right {
 		{
 			Why: "reads transcripts, and stores them as a whole, as well as changes and the sessions of agents",
 			Publish: slices.Concat(
-				[]string{api("STREAM.MSG.GET", streams.Transcripts), api("DIRECT.GET", streams.Transcripts)},
+				[]string{api("STREAM.MSG.GET", streams.Transcripts)},
 				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
 			),
 		},
@@ -173,8 +176,7 @@ func worker(role Role) []Right {
 
 // listsJournals is needed by workers that look at all intents of a project.
 var listsJournals = Right{Why: "lists the intents of a project", Publish: []string{
-	api("STREAM.INFO", streams.Journal), api("DIRECT.GET", streams.Journal), api("DIRECT.GET", streams.Projects),
-	"forge.dead.journal.*", "forge.dead.projects.*",
+	api("STREAM.INFO", streams.Journal), "forge.dead.journal.*", "forge.dead.projects.*",
 }}
 
 // cleans returns the right of an implementer to clean for people.
@@ -249,7 +251,7 @@ func gateway() []Right {
 		{Why: "reads changes, and hears when there are more", Publish: []string{
 			api("STREAM.MSG.GET", streams.Events), api("STREAM.INFO", streams.Events),
 		}, Subscribe: []string{"forge.event.*.*.*"}},
-		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("DIRECT.GET", streams.Hooks)}, Subscribe: []string{
+		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("STREAM.MSG.GET", streams.Hooks)}, Subscribe: []string{
 			subjects.EveryDelivery,
 		}},
 		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
@@ -271,8 +273,7 @@ func backup() []Right {
 		{Why: "looks whether a server is empty", Publish: looks},
 		{Why: "puts streams into an empty server", Publish: restores},
 		{Why: "reads all journals after that, and leaves out what projects decided later than their intents were copied", Publish: []string{
-			api("STREAM.MSG.GET", streams.Journal), api("DIRECT.GET", streams.Journal),
-			api("STREAM.MSG.GET", streams.Projects), api("DIRECT.GET", streams.Projects), api("STREAM.MSG.DELETE", streams.Projects),
+			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects), api("STREAM.MSG.DELETE", streams.Projects),
 		}},
 	}
 }
@@ -352,9 +353,11 @@ func api(call, stream string, consumer ...string) string {
 	return "$JS.API." + strings.Join(append([]string{call, stream}, consumer...), ".")
 }
 
-// reads returns the calls that read a stream without a consumer.
+// reads returns the calls that read a stream without a consumer, message by message. Direct gets are none of them: their
+// answers are the messages as they are stored, without headers if the asker likes, on whatever subject the asker names. So
+// none but a runner, whose word all of it is, may make any.
 func reads(stream string) []string {
-	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream), api("DIRECT.GET", stream)}
+	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream)}
 }
 
 // consumes returns the calls that take messages from a consumer that is there.
@@ -376,9 +379,13 @@ func microService(name string) []string {
 	return list
 }
 
-// stores returns the calls of an object store.
+// stores returns the calls of an object store. Where objects make room by themselves, none is purged.
 func stores(b streams.Bucket) []string {
-	return append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*", api("STREAM.PURGE", b.Stream()))
+	list := append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*")
+	if !b.ForgetsOldest() {
+		list = append(list, api("STREAM.PURGE", b.Stream()))
+	}
+	return list
 }
 
 // groupConsumers returns the call that makes the consumers of a step that the

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -136,7 +137,7 @@ func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Re
 		}
 		data := bytes.ReplaceAll(last.Data, all[len(all)-1], []byte(chain.Of(subject, last.Data).String()))
 		data = append(data, 0xf8, 0x3f, 0x01)
-		ack, err := js.Publish(ctx, subject, data)
+		ack, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject, Data: data, Header: nats.Header{wire.HeaderKind: {wire.KindRecord}}})
 		if err == nil {
 			ref = chain.Ref{Subject: subject, Seq: ack.Sequence, Hash: chain.Of(subject, data)}
 		}

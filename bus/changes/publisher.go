@@ -161,14 +161,13 @@ func (p *publisher) wait(ctx context.Context) error {
 // end of the journals.
 func (r *publishing) read(ctx context.Context) error {
 	for {
-		request := map[string]any{"batch": conn.BatchSize, "next_by_subj": subjects.EveryJournal}
-		if r.next > 0 {
-			request["seq"] = r.next
-		} else {
-			request["start_time"] = time.Now().Add(-streams.KeepEvents)
+		q := &conn.Query{Batch: conn.BatchSize, Next: subjects.EveryJournal, Seq: r.next}
+		if r.next == 0 {
+			since := time.Now().Add(-streams.KeepEvents)
+			q.Since = &since
 		}
 		reading, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
-		a, err := r.changes.conn.Get(reading, streams.Journal, request, func(m conn.Stored) error { return r.take(ctx, m) })
+		a, err := r.changes.conn.Get(reading, streams.Journal, q, func(m conn.Stored) error { return r.take(ctx, m) })
 		cancel()
 		if a.Last > 0 {
 			r.next = a.Last + 1
@@ -337,7 +336,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 			return k, nil, nil
 		}
 	}
-	first, err := r.one(ctx, map[string]any{"seq": 1, "batch": 1, "next_by_subj": m.Subject})
+	first, err := r.one(ctx, &conn.Query{Seq: 1, Batch: 1, Next: m.Subject})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -345,7 +344,7 @@ func (r *publishing) recall(ctx context.Context, key forge.Key, m conn.Stored, n
 	if first.Seq == m.Seq {
 		return k, nil, nil
 	}
-	last, err := r.one(ctx, map[string]any{"multi_last": []string{m.Subject}, "up_to_seq": m.Seq - 1, "batch": 1})
+	last, err := r.one(ctx, &conn.Query{Lasts: []string{m.Subject}, UpTo: m.Seq - 1, Batch: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -372,9 +371,9 @@ func firstRecord(m conn.Stored) (*knownIntent, bool) {
 
 // one returns the message of the journal that a request finds. Error:
 // ErrNotFound.
-func (r *publishing) one(ctx context.Context, request map[string]any) (m conn.Stored, err error) {
+func (r *publishing) one(ctx context.Context, q *conn.Query) (m conn.Stored, err error) {
 	err = conn.Patiently(ctx, func(ctx context.Context) error {
-		_, err := r.changes.conn.Get(ctx, streams.Journal, request, func(found conn.Stored) error {
+		_, err := r.changes.conn.Get(ctx, streams.Journal, q, func(found conn.Stored) error {
 			m = found
 			return nil
 		})

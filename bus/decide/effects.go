@@ -137,6 +137,7 @@ func (ef *Effects) timerMessage(t *forge.Timer) (*nats.Msg, error) {
 	if err == nil {
 		m.Header.Set(jetstream.ScheduleHeader, "@at "+at)
 		m.Header.Set(jetstream.ScheduleTargetHeader, target)
+		m.Header.Set(wire.HeaderKind, wire.KindWake) // the server leaves it on what it puts there
 	}
 	return m, err
 }
@@ -151,7 +152,11 @@ func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ef.conn.Message(subject, data)
+	m, err := ef.conn.Message(subject, data)
+	if err == nil {
+		m.Header.Set(wire.HeaderKind, wire.KindWake)
+	}
+	return m, err
 }
 
 // storeAll publishes all messages at once and waits for all to be stored. One
@@ -185,7 +190,7 @@ func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
 }
 
 // taken looks at the message that is on a command's subject already. That is
-// the command itself; garbage, which no worker can take, makes way for it.
+// the command itself; garbage and copies, which no worker takes, make way for it.
 func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
 	there, err := ef.conn.Last(ctx, streams.Commands, m.Subject)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -195,7 +200,7 @@ func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
 		return err
 	}
 	_, err = wire.ParseCommand(there.Subject, there.Data)
-	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
+	if _, garbage := errors.AsType[*wire.GarbageError](err); !garbage && !there.Relayed {
 		return nil
 	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(there.Seq))

@@ -106,7 +106,7 @@ func readWake(m jetstream.Msg) (forge.Event, error) {
 	}
 	ev, err := wire.Events.Unmarshal(m.Data())
 	if err != nil {
-		return ev, err
+		return ev, wire.OfKind(err, m.Headers(), wire.KindWake)
 	}
 	if want, err := subjects.Wake(ev.To); err != nil || want != m.Subject() {
 		return ev, wire.Garbage("Event", "it was sent to %s, but is for %q", m.Subject(), ev.To)

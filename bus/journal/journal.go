@@ -212,6 +212,7 @@ func (j *Journal) Append(ctx context.Context, key forge.Key, after chain.Head, r
 		return chain.Head{}, fmt.Errorf("append to journal of %s: %w", key, err)
 	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(after.Seq))
+	m.Header.Set(wire.HeaderKind, wire.KindRecord)
 	ack, err := j.conn.Publish(ctx, m)
 	if refused, _ := conn.WrongSequence(err); refused {
 		return chain.Head{}, conn.ErrConflict

@@ -28,6 +28,8 @@ const (
 	objectTimeout = time.Minute
 	// storeFull is the server's code for a stream that takes no more.
 	storeFull = 10077
+	// emptied is how long the server keeps the message that took the place of others; the least that it knows.
+	emptied = "1s"
 )
 
 // ErrTooLarge says that an object has more than MaxSize bytes.
@@ -289,7 +291,15 @@ func described(at streams.Bucket, m *conn.Stored) (info jetstream.ObjectInfo, ou
 }
 
 // purge removes the messages of a subject.
+//
+// Where the server makes room by itself, a message takes the place of all before it on its subject, and goes by itself. So no account needs a right to
+// purge what transcripts and changes are in, a call that by the slightest mistake, or without a text, takes everything. A bucket
+// that refuses more when it is full would refuse that message, too.
 func (o *Store) purge(ctx context.Context, at streams.Bucket, subject string) error {
+	if at.ForgetsOldest() {
+		m := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}, jetstream.MsgTTLHeader: {emptied}}}
+		return o.publish(ctx, at, m)
+	}
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	return o.conn.API(ctx, "STREAM.PURGE."+at.Stream(), map[string]string{"filter": subject}, &struct{}{})

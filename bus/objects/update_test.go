@@ -62,9 +62,10 @@ func TestObjectsUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := js.StreamInfo("OBJ_FORGE_TRANSCRIPTS"); err != nil || info.State.Msgs != 2 {
-		t.Errorf("what was there before stays: %+v, %v", info.State, err)
-	}
+	wait.Until(t, "what was there before is gone, and so is what took its place", func() bool {
+		info, err := js.StreamInfo("OBJ_FORGE_TRANSCRIPTS")
+		return err == nil && info.State.Msgs == 2
+	})
 	store, err := js.ObjectStore("FORGE_TRANSCRIPTS") // as the nats command line does
 	if err != nil {
 		t.Fatal(err)

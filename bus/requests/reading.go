@@ -258,13 +258,13 @@ func (rd *reads) next(ctx, serving context.Context, q *reading) (more bool, err 
 
 // batch passes on the messages that there are, as many as an answer may have.
 func (rd *reads) batch(ctx context.Context, q *reading, filter string) (more bool, err error) {
-	request := map[string]any{"batch": readMessages, "max_bytes": readBytes, "next_by_subj": filter}
+	query := &conn.Query{Batch: readMessages, MaxBytes: readBytes, Next: filter}
 	if q.After == 0 && !q.Since.IsZero() {
-		request["start_time"] = q.Since
+		query.Since = &q.Since
 	} else {
-		request["seq"] = q.After + 1
+		query.Seq = q.After + 1
 	}
-	a, err := rd.conn.Get(ctx, q.stream, request, func(m conn.Stored) error { return rd.pass(ctx, q, m) })
+	a, err := rd.conn.Get(ctx, q.stream, query, func(m conn.Stored) error { return rd.pass(ctx, q, m) })
 	return a.More, err
 }
 

@@ -37,8 +37,8 @@ func (ts *Stream) ReadFrom(ctx context.Context, to forge.Key, a forge.Attempt, f
 	for attempt := 0; from <= newest.Seq; attempt++ {
 		var got conn.Answer
 		err := conn.Patiently(ctx, func(ctx context.Context) (err error) {
-			request := map[string]any{"seq": max(from, 1), "batch": conn.BatchSize, "max_bytes": readBytes, "next_by_subj": filter}
-			got, err = ts.conn.Get(ctx, streams.Transcripts, request, func(m conn.Stored) error {
+			q := &conn.Query{Seq: max(from, 1), Batch: conn.BatchSize, MaxBytes: readBytes, Next: filter}
+			got, err = ts.conn.Get(ctx, streams.Transcripts, q, func(m conn.Stored) error {
 				at, err := m.At()
 				if err == nil && !do(Batch{batchID(m.Header.Get(jetstream.MsgIDHeader)), m.Seq, at, m.Data}) {
 					err = errEnough

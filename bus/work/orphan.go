@@ -46,7 +46,7 @@ func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.Re
 		if err != nil {
 			return nil, err
 		}
-		if c, err = wire.ParseCommand(s, m.Data); err == nil { // what cannot be read is for the replica to tell
+		if c, err = wire.ParseCommand(s, m.Data); err == nil && !m.Relayed { // what cannot be read is for the replica to tell
 			list = append(list, &Job{Command: c, Attempt: 1, commands: cs, free: func() {}})
 		}
 	}

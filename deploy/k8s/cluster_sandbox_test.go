@@ -20,10 +20,16 @@ import (
 // suiteImage holds the tests of package process, as a volume of pods that have a shell.
 const suiteImage = "pfl-forge/suite:test"
 
-// suitePasses is what the suite says where a sandbox can be made.
-const suitePasses = "--- PASS: TestNamespaces/"
+// suiteTests are those that run in the pod: the suite of executors, the probes that try from within a sandbox to reach what is
+// outside, the system calls that lead around it, and what it inherits.
+const suiteTests = "^(TestNamespaces|TestProbes|TestSystemCalls|TestNoDescriptorIsInherited)$"
 
-// TestClusterInnerSandbox runs the suite of executors in sandboxes that a worker of
+// suitePasses is what the suite says where a sandbox can be made: that each of these ran, and the probes in one.
+var suitePasses = []string{
+	"--- PASS: TestNamespaces/", "--- PASS: TestProbes", "probes, of which", "--- PASS: TestSystemCalls", "--- PASS: TestNoDescriptorIsInherited",
+}
+
+// TestClusterInnerSandbox runs the suite of executors and the probes in sandboxes that a worker of
 // components/inner-sandbox makes in its own pod, and takes away from that pod, one by one,
 // what the component gives it: then no sandbox can be made, and the worker says so.
 func TestClusterInnerSandbox(t *testing.T) {
@@ -45,11 +51,11 @@ func TestClusterInnerSandbox(t *testing.T) {
 	masked, yes := core.DefaultProcMount, true
 	for name, tt := range map[string]struct {
 		change  func(*core.PodSpec, *core.SecurityContext)
-		says    string // with what the suite fails, or that it passes
+		fails   string // with what the suite fails; empty: it passes
 		refused string // why restricted refuses the pod; empty: it does not
 	}{
 		"as installed": {
-			func(*core.PodSpec, *core.SecurityContext) {}, suitePasses,
+			func(*core.PodSpec, *core.SecurityContext) {}, "",
 			`procMount (container "suite" must not set securityContext.procMount to "Unmasked")`,
 		},
 		"the runtime's profile": {
@@ -69,8 +75,17 @@ func TestClusterInnerSandbox(t *testing.T) {
 				t.Errorf("restricted says %v", err)
 			}
 			phase, log := c.runToEnd(t, baseline, pod)
-			if passed := phase == core.PodSucceeded; passed != (tt.says == suitePasses) || !strings.Contains(log, tt.says) {
-				t.Errorf("%s, want %q; it says\n%s", phase, tt.says, log)
+			want := []string{tt.fails}
+			if tt.fails == "" {
+				want = suitePasses
+			}
+			for _, text := range want {
+				if !strings.Contains(log, text) {
+					t.Errorf("the suite does not say %q", text)
+				}
+			}
+			if passed := phase == core.PodSucceeded; passed != (tt.fails == "") || t.Failed() {
+				t.Errorf("the pod has %s; it says\n%s", phase, log)
 			}
 		})
 	}
@@ -93,9 +108,11 @@ func (c *cluster) suitePod(t *testing.T, image, node string) *core.Pod {
 				HostUsers: spec.HostUsers, SecurityContext: spec.SecurityContext.DeepCopy(),
 				Containers: []core.Container{{
 					Name: "suite", Image: image, ImagePullPolicy: core.PullIfNotPresent,
-					Command:         []string{"/suite/suite", "-test.v", "-test.run", "^TestNamespaces$"},
-					WorkingDir:      "/tmp",
-					Env:             []core.EnvVar{{Name: "CI", Value: "true"}, {Name: "HOME", Value: "/tmp"}, {Name: "TMPDIR", Value: "/state"}},
+					Command:    []string{"/suite/suite", "-test.v", "-test.run", suiteTests},
+					WorkingDir: "/tmp",
+					Env: []core.EnvVar{
+						{Name: "CI", Value: "true"}, {Name: "HOME", Value: "/tmp"}, {Name: "TMPDIR", Value: "/state"}, {Name: "TEST_IN_POD", Value: "true"},
+					},
 					SecurityContext: spec.Containers[0].SecurityContext.DeepCopy(),
 					VolumeMounts:    []core.VolumeMount{{Name: "suite", MountPath: "/suite"}, {Name: "tmp", MountPath: "/tmp"}, {Name: "state", MountPath: "/state"}},
 				}},

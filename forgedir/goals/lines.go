@@ -149,7 +149,9 @@ func parseLine(text []byte) knownLine {
 		ID        string    `json:"id"`
 		CreatedAt time.Time `json:"created_at"`
 	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	rest := bytes.TrimPrefix(text, []byte("\ufeff"))
+	cut := len(text) - len(rest)
+	text = rest
 	switch err := json.Unmarshal(text, &l); {
 	case err != nil:
 		return knownLine{}
@@ -160,7 +162,7 @@ func parseLine(text []byte) knownLine {
 	}
 	known := knownLine{key: fmt.Sprintf("%s %d", l.ID, l.CreatedAt.UnixNano()), id: l.ID}
 	if at := countOf.FindStringSubmatchIndex(string(text)); at != nil {
-		known.count = [2]int{at[2], at[3]}
+		known.count = [2]int{cut + at[2], cut + at[3]}
 	}
 	return known
 }

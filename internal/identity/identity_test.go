@@ -263,3 +263,38 @@ func FuzzRules(f *testing.F) {
 		}
 	})
 }
+
+// FuzzTokens: of all texts those that the issuer has signed are tokens, for whom it has signed them.
+func FuzzTokens(f *testing.F) {
+	i := issuertest.Start(f)
+	signed := map[string]string{}
+	sign := func(token, account string) string {
+		signed[token[:strings.LastIndexByte(token, '.')]] = account
+		return token
+	}
+	ada := sign(i.Sign(nil), "ada")
+	bound := sign(i.Sign(map[string]any{"nonce": identity.Nonce("UKEY")}), "ada")
+	f.Add(ada, "")
+	f.Add(bound, "UKEY")
+	f.Add(sign(i.Sign(map[string]any{"sub": "eve@example.com"}), "eve"), "")
+	f.Add(i.Sign(map[string]any{"sub": "mallory@example.com"}), "")
+	f.Add(i.Forge(map[string]any{"alg": "none"}, nil), "")
+	f.Add("e30.bnVsbA.eA", "")
+	path := filepath.Join(f.TempDir(), "identities.yaml")
+	if err := os.WriteFile(path, []byte(fmt.Sprintf(rules, i.URL)), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	book, err := identity.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, token, key string) {
+		known, err := book.Verify(t.Context(), token, key)
+		if err != nil {
+			return
+		}
+		if account := signed[token[:strings.LastIndexByte(token, '.')]]; account == "" || known.Account.Name != account {
+			t.Errorf("%q counts as %s", token, known.Account.Name)
+		}
+	})
+}

@@ -87,6 +87,11 @@ func Read(ctx context.Context, o *objects.Store, to forge.Key, a forge.Attempt, 
 	if err != nil {
 		return nil, err
 	}
+	return unpack(stored, want)
+}
+
+// unpack is Read for what is stored, which any worker may have written.
+func unpack(stored *objects.Object, want About) (*Patch, error) {
 	p := &Patch{}
 	if err := json.Unmarshal([]byte(stored.About[aboutKey]), &p.About); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)

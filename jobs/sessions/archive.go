@@ -17,9 +17,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/ledger"
 )
 
-// maxSession bounds the files of a session, in bytes before compression. A larger
-// session is not stored: another replica then starts with a recap.
-const maxSession = 64 << 20
+const (
+	// maxSession bounds the files of a session, in bytes before compression. A larger
+	// session is not stored: another replica then starts with a recap.
+	maxSession = 64 << 20
+	// maxFiles bounds their number: empty ones take no bytes of an archive, and still a place on the disk.
+	maxFiles = 10_000
+	// maxHead bounds the head of a stored session, in bytes.
+	maxHead = 16 << 20
+)
 
 // saved is the first entry of a stored session, before its files.
 type saved struct {
@@ -122,7 +128,7 @@ func unpack(r io.Reader, dir string, accept func(saved) error) error {
 		return fmt.Errorf("the session has no head: %w", err)
 	}
 	var head saved
-	if err := json.NewDecoder(io.LimitReader(files, 16<<20)).Decode(&head); err != nil {
+	if err := json.NewDecoder(io.LimitReader(files, maxHead)).Decode(&head); err != nil {
 		return err
 	}
 	if err := accept(head); err != nil {
@@ -137,7 +143,7 @@ func unpack(r io.Reader, dir string, accept func(saved) error) error {
 	}
 	defer func() { _ = root.Close() }()
 	left := int64(maxSession)
-	for {
+	for range maxFiles {
 		h, err := files.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -152,6 +158,7 @@ func unpack(r io.Reader, dir string, accept func(saved) error) error {
 			return err
 		}
 	}
+	return fmt.Errorf("the session has more than %d files", maxFiles)
 }
 
 // unpackFile writes one entry; a name that leads out of the directory is an error.

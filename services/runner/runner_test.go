@@ -139,7 +139,7 @@ func TestNewerJournalHoldsNobodyUp(t *testing.T) {
 	awaitOpen(t, first, "two")
 	stop()
 	<-ended
-	extend(t, s, "forge.project.old")
+	s.AppendNewer(t, "FORGE_PROJECTS", "forge.project.old")
 
 	s.Restart(t) // the commands are gone
 	b := s.Connect(t)
@@ -162,7 +162,7 @@ func awaitOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 }
 
 // extend appends the last record of a journal once more, with a field that this
-// version does not know.
+// version does not know, as a runner stores it.
 func extend(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
 	last, err := streamOf(t, s, subject).GetLastMsgForSubject(t.Context(), subject)
@@ -174,7 +174,8 @@ func extend(t *testing.T, s *bustest.Server, subject string) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.Request(subject, append(last.Data, 0xf8, 0x3f, 0x01), 5*time.Second); err != nil {
+	m := &nats.Msg{Subject: subject, Data: append(last.Data, 0xf8, 0x3f, 0x01), Header: nats.Header{"Forge-Kind": {"record"}}}
+	if _, err := nc.RequestMsg(m, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 }

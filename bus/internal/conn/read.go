@@ -51,7 +51,7 @@ func (m Stored) Record() (forge.Record, error) {
 		what := fmt.Sprintf("rules: version %d, and this program has those up to %d", newer, rules.Newest)
 		return forge.Record{}, &wire.UnknownError{Message: "Record", What: what}
 	}
-	return rec, err
+	return rec, wire.OfKind(err, m.Header, wire.KindRecord)
 }
 
 // Summary returns the summary of a message that is a record of a journal, with errors as Record.
@@ -60,7 +60,8 @@ func (m Stored) Summary() (forge.Summary, error) {
 		_, err := m.Record()
 		return forge.Summary{}, err
 	}
-	return wire.ReadSummary(m.Data)
+	s, err := wire.ReadSummary(m.Data)
+	return s, wire.OfKind(err, m.Header, wire.KindRecord)
 }
 
 // Patiently calls f, which can be repeated, until it is answered or ctx ends,
@@ -127,7 +128,7 @@ func (c *Conn) Last(ctx context.Context, stream, subject string) (Stored, error)
 	if c.person != nil {
 		return c.person.one(ctx, c, Read{What: ReadLast, Subject: subject})
 	}
-	return c.getOne(ctx, stream, subject, map[string]any{"last_by_subj": subject})
+	return c.getOne(ctx, stream, subject, &Query{last: subject})
 }
 
 // First returns the first message on a subject, or ErrNotFound. It asks the stream's leader.
@@ -135,16 +136,16 @@ func (c *Conn) First(ctx context.Context, stream, subject string) (Stored, error
 	if c.person != nil {
 		return c.person.one(ctx, c, Read{What: ReadFirst, Subject: subject})
 	}
-	return c.getOne(ctx, stream, subject, map[string]any{"seq": 1, "next_by_subj": subject})
+	return c.getOne(ctx, stream, subject, &Query{Seq: 1, Next: subject})
 }
 
 // Next returns the first message on a subject after a sequence, or ErrNotFound. It asks the stream's leader.
 func Next(ctx context.Context, c *Conn, stream, subject string, after uint64) (Stored, error) {
-	return c.getOne(ctx, stream, subject, map[string]any{"seq": after + 1, "next_by_subj": subject})
+	return c.getOne(ctx, stream, subject, &Query{Seq: after + 1, Next: subject})
 }
 
 // getOne asks the leader of a stream for one message.
-func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[string]any) (Stored, error) {
+func (c *Conn) getOne(ctx context.Context, stream, subject string, q *Query) (Stored, error) {
 	var reply struct {
 		Message struct {
 			Stored
@@ -153,7 +154,7 @@ func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[s
 			Time   time.Time `json:"time"`
 		} `json:"message"`
 	}
-	err := c.API(ctx, "STREAM.MSG.GET."+stream, request, &reply)
+	err := c.API(ctx, "STREAM.MSG.GET."+stream, q, &reply)
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeMessageNotFound {
 		return Stored{}, fmt.Errorf("read %s: %w", subject, ErrNotFound)
@@ -164,8 +165,8 @@ func (c *Conn) getOne(ctx context.Context, stream, subject string, request map[s
 	m := reply.Message.Stored
 	m.Relayed = bytes.Contains(reply.Message.Header, []byte("\r\n"+relayedBy+":"))
 	if len(reply.Message.Header) > 0 {
-		if m.Header, err = nats.DecodeHeadersMsg(reply.Message.Header); err != nil {
-			return m, fmt.Errorf("read %s: %w", subject, err)
+		if m.Header, err = nats.DecodeHeadersMsg(reply.Message.Header); err != nil { // then nothing in them says whose it is
+			m.Header, m.Relayed = nil, true
 		}
 	}
 	return m.stamped(stream, reply.Message.Time), nil
@@ -212,7 +213,7 @@ func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject strin
 	for {
 		var a Answer
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
-			a, err = c.Get(ctx, stream, map[string]any{"seq": last + 1, "batch": BatchSize, "next_by_subj": subject}, do)
+			a, err = c.Get(ctx, stream, &Query{Seq: last + 1, Batch: BatchSize, Next: subject}, do)
 			last = max(last, a.Last)
 			return err
 		})
@@ -326,7 +327,7 @@ func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upT
 		var a Answer
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
 			part = nil
-			a, err = c.Get(ctx, stream, map[string]any{"multi_last": subjects, "batch": BatchSize}, func(m Stored) error {
+			a, err = c.Get(ctx, stream, &Query{Lasts: subjects, Batch: BatchSize}, func(m Stored) error {
 				part = append(part, m)
 				return nil
 			})
@@ -362,10 +363,40 @@ type Answer struct {
 	upTo uint64
 }
 
-// Get makes one request for several messages, and calls do with each. Its
-// answer also counts the messages that it passed on before an error.
-func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, do func(Stored) error) (a Answer, err error) {
-	data, err := json.Marshal(request)
+// Query asks for stored messages: for those on a subject or filter from a place on, in their order, or for the last ones of some subjects.
+type Query struct {
+	// Seq is the sequence to begin at; or Since the time.
+	Seq   uint64     `json:"seq,omitempty"`
+	Since *time.Time `json:"start_time,omitempty"`
+	// Next is the subject or filter.
+	Next string `json:"next_by_subj,omitempty"`
+	// Lasts, in place of Next, lists the subjects whose last messages are asked for: those up to the sequence UpTo; 0: all.
+	Lasts []string `json:"multi_last,omitempty"`
+	UpTo  uint64   `json:"up_to_seq,omitempty"`
+	// Batch bounds the messages of one answer, and MaxBytes their bytes, about.
+	Batch    int `json:"batch,omitempty"`
+	MaxBytes int `json:"max_bytes,omitempty"`
+
+	// last, in place of all of that, is the subject whose last message is asked for.
+	last string
+}
+
+// MarshalJSON returns the query as the server reads it.
+func (q *Query) MarshalJSON() ([]byte, error) {
+	if q.last != "" {
+		return json.Marshal(map[string]string{"last_by_subj": q.last})
+	}
+	type plain Query
+	return json.Marshal((*plain)(q))
+}
+
+// Get asks for several messages at once, and calls do with each. Its answer also counts the messages that it passed on
+// before an error. Who reads singly is answered by the leader, others by any replica.
+func (c *Conn) Get(ctx context.Context, stream string, q *Query, do func(Stored) error) (a Answer, err error) {
+	if c.Singly {
+		return singly(ctx, c, stream, q, do)
+	}
+	data, err := json.Marshal(q)
 	if err != nil {
 		return a, err
 	}
@@ -383,6 +414,9 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 		if err != nil {
 			return a, err
 		}
+		if m.Header == nil {
+			continue // who stored it wrote headers that cannot be read, and it cannot be told which message it is
+		}
 		seq := Number(m, "Nats-Sequence")
 		status := m.Header.Get("Status")
 		if seq > 0 { // a stored message, whatever its publisher wrote
@@ -393,6 +427,7 @@ func (c *Conn) Get(ctx context.Context, stream string, request map[string]any, d
 		case "204": // the end
 			left := Number(m, "Nats-Num-Pending")
 			a.More, a.upTo = left > 0, Number(m, "Nats-UpTo-Sequence")
+			a.Last = max(a.Last, Number(m, "Nats-Last-Sequence")) // also of those that could not be read
 			return a, nil
 		case "404":
 			return a, nil

@@ -83,6 +83,6 @@ func snapshots() jetstream.StreamConfig {
 // part is gone counts as gone.
 func storedTranscripts() jetstream.StreamConfig {
 	cfg := BucketTranscripts.declare("whole transcripts of attempts that have ended")
-	cfg.MaxAge, cfg.MaxBytes = keepStoredTranscripts, maxStoredTranscripts
+	cfg.MaxAge, cfg.MaxBytes, cfg.AllowMsgTTL = keepStoredTranscripts, maxStoredTranscripts, true
 	return cfg
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -80,6 +81,26 @@ const HeaderTogether = "Forge-Signed-Together"
 // HeaderSettings is in the answers of a runner as long as all runners can read a policy with its settings. A worker that
 // has not heard so leaves them out, for the same reason.
 const HeaderSettings = "Forge-Settings-Told"
+
+// HeaderKind says of a message that a runner stores which kind it is: KindRecord or KindWake.
+const HeaderKind = "Forge-Kind"
+
+// The kinds of messages that wait for a newer version if it takes one to understand them.
+const (
+	KindRecord = "record"
+	KindWake   = "wake"
+)
+
+// OfKind returns an error of Unmarshal as it counts for a message with these headers. What a newer version wrote is left
+// for that, and stops what comes behind it; so only what a runner stored as this kind is taken for it. Anything else that
+// cannot be understood, such as a command that its worker had the server deliver elsewhere, is garbage.
+func OfKind(err error, header nats.Header, kind string) error {
+	unknown, ok := errors.AsType[*UnknownError](err)
+	if !ok || header.Get(HeaderKind) == kind {
+		return err
+	}
+	return Garbage(unknown.Message, "%v, and no runner stored it as a %s", err, kind)
+}
 
 // Content types of submissions. Without one, JSON is told from protobuf by how it
 // begins.

@@ -63,3 +63,17 @@ func TestNoDelivery(t *testing.T) {
 		t.Error("a forge may have any name")
 	}
 }
+
+// FuzzDelivery: whatever a webhook sends is a trigger of an issue with a number, or an error with a reason.
+func FuzzDelivery(f *testing.F) {
+	f.Add("work", []byte("{"+anIssue+", "+where+"}"))
+	f.Add("work", []byte("{"+anIssue+", "+aComment+", "+where+"}"))
+	f.Add("..", []byte(`{"object_kind": "issue"}`))
+	f.Add("work", []byte(`{"issue": {"number": -1}, "repository": {"id": 1}}`))
+	f.Fuzz(func(t *testing.T, name string, data []byte) {
+		got, err := intake.ReadDelivery(name, data, intake.Unsaid{})
+		if err == nil && got.Number <= 0 || err != nil && err.Error() == "" {
+			t.Errorf("%q is %+v, %v", data, got, err)
+		}
+	})
+}

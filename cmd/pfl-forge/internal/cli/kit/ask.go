@@ -16,8 +16,8 @@ func (a *App) Terminal() (*console.Console, bool) {
 	return console.Open(a.In, a.Out)
 }
 
-// Confirm asks a question that is answered with the key y or n, and waits until one of
-// them is pressed. Escape and Enter are n; Ctrl-C is ExitInterrupted.
+// Confirm asks a question that is answered with one key: y is yes, and every other character,
+// Escape and Enter are no. Keys that type nothing are passed over; Ctrl-C is ExitInterrupted.
 func (a *App) Confirm(ctx context.Context, c *console.Console, question string) (bool, error) {
 	fmt.Fprintf(a.Out, "%s [y/N] ", question)
 	for {
@@ -29,7 +29,7 @@ func (a *App) Confirm(ctx context.Context, c *console.Console, question string) 
 		case k.Is('y'), k.Is('Y'):
 			fmt.Fprintln(a.Out, "yes")
 			return true, nil
-		case k.Is('n'), k.Is('N'), k.Name == console.Escape, k.Name == console.Enter:
+		case k.Name == console.Rune, k.Name == console.Escape, k.Name == console.Enter: // so that a "why?" is no yes by its last letter
 			fmt.Fprintln(a.Out, "no")
 			return false, nil
 		}

@@ -194,7 +194,7 @@ func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
 		return nil, err
 	}
 	if cfg.NKey != "" && a.Person == string(access.Operator) { // nobody was named
-		cfg.InboxPrefix = access.Inbox(string(access.Backup))
+		cfg.InboxPrefix, cfg.Singly = access.Inbox(string(access.Backup)), true
 	}
 	cfg.Name, cfg.Logger = "pfl-forge/administrator", a.Log()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
