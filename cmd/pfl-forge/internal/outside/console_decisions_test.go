@@ -31,6 +31,8 @@ func TestConsoleStale(t *testing.T) {
 		p := bob.do(http.MethodPost, action, form)
 		p.wants(t, name, http.StatusConflict, "Not done: it has changed since you saw it", plan, now, "<strong><bdi>ada</bdi></strong>", "edit")
 	}
+	bob.get(consolePath(path)).wants(t, "its page", http.StatusOK,
+		"<bdi>ada</bdi> edited <code>body</code> after it was asked for", "edit: <code>body</code>", "not begun", "Nothing has been changed yet.")
 	forged := url.Values{"seen": {strings.Replace(approve.Get("seen"), plan, now, 1)}, "decision": {"approve"}, "key": {"k"}}
 	bob.do(http.MethodPost, action, forged).wants(t, "their own word that they saw it", http.StatusSeeOther)
 }
