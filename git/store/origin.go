@@ -145,7 +145,7 @@ func (s *Store) Fetch(ctx context.Context) error {
 	}
 	return s.Locked(ctx, func(hold []*os.File) error {
 		err := s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads)
-		s.tidyNow(ctx, hold)
+		tidy(ctx, s, hold)
 		return err
 	})
 }

@@ -20,14 +20,15 @@ const (
 	fanOut = 256
 )
 
-// tidyNow packs what fetches and pushes leave behind in a clone: with its checks of every object git makes a pack of each fetch, and a file of
-// each ref, and every later process of git looks through all of them. It removes no object, so whoever reads meanwhile finds each, and it is no
-// reason for a fetch to fail: an Observer is told. The caller holds the lock of the clone; git inherits it.
-func (s *Store) tidyNow(ctx context.Context, hold []*os.File) {
+// tidy packs the packs and refs that fetches and pushes leave behind in a clone, at every so many fetches: with its checks of every object git
+// makes a pack of each fetch, and a file of each ref, and every later process of git looks through all of them. It removes no object, so a
+// reader meanwhile finds each, and it is no reason for a fetch to fail: an Observer is told. The caller holds the lock of the clone; git
+// inherits it.
+func tidy(ctx context.Context, s *Store, hold []*os.File) {
 	if s.fetches++; s.fetches%fetchesBetween != 1 || s.hasRefTable() {
 		return
 	}
-	refs, objects := s.isUntidy()
+	refs, objects := untidy(s)
 	if !refs && !objects {
 		return
 	}
@@ -46,8 +47,8 @@ func (s *Store) tidyNow(ctx context.Context, hold []*os.File) {
 	end(errors.Join(errs...))
 }
 
-// isUntidy reports whether there are too many files of refs, and too many packs or loose objects.
-func (s *Store) isUntidy() (refs, objects bool) {
+// untidy reports whether there are too many files of refs, and too many packs or loose objects.
+func untidy(s *Store) (refs, objects bool) {
 	packs := 0
 	for _, e := range entries(filepath.Join(s.ObjectDir(), "pack")) {
 		if strings.HasSuffix(e.Name(), ".pack") {
@@ -60,12 +61,12 @@ func (s *Store) isUntidy() (refs, objects bool) {
 		if err == nil && !e.IsDir() {
 			files++
 		}
-		return nil // what is deleted meanwhile needs no place
+		return nil // a file that is deleted meanwhile does not count
 	})
 	return files > manyRefs, packs > manyPacks || loose > manyLoose
 }
 
-// entries returns what is in a folder; nothing if it cannot be read.
+// entries returns the entries of a folder; none if it cannot be read.
 func entries(dir string) []os.DirEntry {
 	list, err := os.ReadDir(dir)
 	if err != nil {

@@ -331,7 +331,7 @@ var restrictions = []restriction{
 	},
 	{
 		imports:  []string{"github.com/chromedp/..."},
-		packages: []string{"./cmd/pfl-forge/internal/outside"},
+		packages: []string{"./cmd/pfl-forge/internal/outside", "./deploy/k8s"},
 		tests:    true,
 		reason:   "a browser is driven where the pages meet the real services, and by no program",
 	},

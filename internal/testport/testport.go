@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The ports that are given out, from first to before last: above those of well-known services, and below those that systems give to connections and to who
-// listens on port 0, which begin at 32768 on Linux and at 49152 elsewhere. A port of those may be taken before its server starts, even by a client that tries to
-// reach that very port and is given it as its own.
+// The ports that are given out, from first to before last: above those of well-known services, and below those that systems give to
+// connections and to who listens on port 0, which begin at 32768 on Linux and at 49152 elsewhere. A port of those may be taken before its
+// server starts, even by a client that tries to reach that very port and is given it as its own.
 const (
 	first = 12_000
 	last  = 32_000
@@ -24,11 +24,11 @@ var given sync.Map
 func Free(t testing.TB) int {
 	t.Helper()
 	for {
-		port := first + rand.IntN(last-first) //nolint:gosec // it is no secret
+		port := first + rand.IntN(last-first)
 		if _, taken := given.LoadOrStore(port, true); taken {
 			continue
 		}
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprint("127.0.0.1:", port))
 		if err != nil {
 			continue
 		}
