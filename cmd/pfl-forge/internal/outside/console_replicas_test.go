@@ -107,13 +107,13 @@ func TestConsoleTwoGateways(t *testing.T) {
 		switch about {
 		case "one rejects":
 			decisions[1] = "reject"
-			path, _ = at[0].proposed(fmt.Sprint("two gateways", n))
+			path, _ = at[0].proposed(fmt.Sprint("two-gateways-", n))
 		case "both answer":
 			decisions = [2]string{"answer", "answer"}
 			path = at[0].request("ada", http.MethodPost, intents, `{"title": "Ask", "body": "ask"}`).header.Get("Location")
 			wait.Until(t, "it asks", func() bool { return at[0].request("ada", http.MethodGet, path, "").body["waiting"] == "clarification" })
 		default:
-			path, _ = at[0].proposed(fmt.Sprint("two gateways", n))
+			path, _ = at[0].proposed(fmt.Sprint("two-gateways-", n))
 		}
 		var actions [2]string
 		var forms [2]url.Values
