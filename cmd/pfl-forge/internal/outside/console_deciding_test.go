@@ -55,11 +55,11 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 		{"reject", `"body": "plan"`, "approval", "details.reject > summary", "details.reject textarea", "Not now.", "details.reject form button", "reject <nil> Not now. <nil>"},
 		{"retry", `"body": "fails"`, "failed", "details.retry > summary", "details.retry textarea", "Use gcc.", "details.retry form button", "retry <nil> Use gcc. <nil>"},
 		{
-			"budget", `"body": "waits", "budget_usd": 0.01`, "budget", "details.budget > summary", "details.budget form input[name=text]", "40",
+			"budget", `"body": "dear", "budget_usd": 0.5`, "budget", "details.budget > summary", "details.budget form input[name=text]", "40",
 			"details.budget form button", "retry <nil> <nil> 40",
 		},
 		{
-			"cancel", `"body": "waits", "budget_usd": 0.01`, "budget", "details.cancel > summary", "details.cancel textarea", "Too dear.",
+			"cancel", `"body": "dear", "budget_usd": 0.5`, "budget", "details.cancel > summary", "details.cancel textarea", "Too dear.",
 			"details.cancel form button", "cancel <nil> Too dear. <nil>",
 		},
 		{"resume", `"body": "waits"`, "paused", "", "", "", "form.resume button", "resume <nil> <nil> <nil>"},
