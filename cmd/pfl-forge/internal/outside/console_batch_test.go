@@ -86,7 +86,8 @@ func TestConsoleApprovesSeveral(t *testing.T) {
 	}
 	for range 2 {
 		p := bob.do(http.MethodPost, address, all)
-		p.wants(t, "approve", http.StatusOK, "Your approval counts.", "Not approved.", "What there is to approve was &#34;"+plan+"&#34;, and is &#34;"+now+"&#34; now.")
+		p.wants(t, "approve", http.StatusOK, "Your approval counts.", "Not approved.",
+			"What there is to approve was &#34;"+plan+"&#34;, and is &#34;"+now+"&#34; now.")
 		if n := strings.Count(p.text, "Your approval counts."); n != 2 {
 			t.Errorf("%d approvals count:\n%s", n, p.text)
 		}

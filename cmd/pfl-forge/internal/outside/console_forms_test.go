@@ -61,7 +61,8 @@ func TestConsoleForms(t *testing.T) {
 	}
 	failed := w.halts(`{"title": "Fails", "body": "fails"}`, "failed")
 	p := ada.get(consolePath(failed))
-	p.wants(t, "what failed", http.StatusOK, "there is no compiler &lt;script&gt;", "Instructions, if any", "What failed or waits is run again, and agents get your instructions.",
+	p.wants(t, "what failed", http.StatusOK, "there is no compiler &lt;script&gt;", "Instructions, if any",
+		"What failed or waits is run again, and agents get your instructions.",
 		"The intent ends as rejected, for good.")
 	action, retry := p.form(t, failed, "retry")
 	retry.Set("text", "Use\r\nthe other compiler.")

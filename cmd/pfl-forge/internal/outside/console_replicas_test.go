@@ -78,8 +78,9 @@ func TestConsoleReplicas(t *testing.T) {
 	at(four).wants(t, "with another key", http.StatusUnauthorized, "the key of the console was replaced")
 }
 
-// TestConsoleTwoGateways: two people decide about the same at the same moment, each at another gateway with the same key. Exactly one decision counts, and the
-// other person is told whose, whether both approve, one approves and the other rejects, or both answer. A form that was made at one gateway counts at the other.
+// TestConsoleTwoGateways: two people decide about the same at the same moment, each at another gateway with the same key. Exactly one
+// decision counts, and the other person is told whose, whether both approve, one approves and the other rejects, or both answer. A form that was
+// made at one gateway counts at the other.
 func TestConsoleTwoGateways(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

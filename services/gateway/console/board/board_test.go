@@ -65,7 +65,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v, %v", query, wrong, err)
 		}
 	}
-	f, err := Parse("/b", url.Values{"label": {"a b"}, "type": {""}, "agent": {"codex"}, "page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"}})
+	f, err := Parse("/b", url.Values{
+		"label": {"a b"}, "type": {""}, "agent": {"codex"},
+		"page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"},
+	})
 	if err != nil || f.All("label") != "a b" || len(f.Values["label"]) != 2 || f.Has("type", "") || fmt.Sprint(f.Projects()) != "[x y]" {
 		t.Fatal(f, err)
 	}
