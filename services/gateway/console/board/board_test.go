@@ -58,7 +58,8 @@ func TestBoardFilters(t *testing.T) {
 // TestParse: what the board does not know, what is given twice and what is no day is a sentence, and links keep the rest of the filter.
 func TestParse(t *testing.T) {
 	for query, says := range map[string]string{
-		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice", "since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
+		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice",
+		"since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
 	} {
 		q, err := url.ParseQuery(query)
 		if _, wrong := Parse("/b", q); err != nil || wrong == nil || !strings.Contains(wrong.Error(), says) {
