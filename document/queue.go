@@ -37,7 +37,7 @@ type Queue struct {
 	Changes []QueuedChange `json:"changes" yaml:"changes"`
 	// LeftOut counts those at the end that there was no room for.
 	LeftOut int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
-	// Pulls are the pull requests of the tasks of the intent that was asked for, also those that are merged or closed.
+	// Pulls are the pull requests of the tasks of the intent that was asked for, as long as its run goes on.
 	Pulls []QueuedPull `json:"pulls,omitempty" yaml:"pulls,omitempty"`
 	// Basis says what the estimates are made of; left out if there are none.
 	Basis *QueueBasis `json:"basis,omitempty" yaml:"basis,omitempty"`

@@ -47,7 +47,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	if err != nil {
 		return nil, err
 	}
-	selects := func(s *forge.Summary) bool { return filter.Selects(s) }
+	selects := filter.Selects
 	if agent != "" {
 		if e.cfg.By == nil {
 			return nil, &errCode{"400", []RefusedField{{"agent", "is not told by this runner"}}}

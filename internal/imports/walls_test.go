@@ -190,7 +190,8 @@ var allowLists = []allowList{
 		may: []string{
 			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./services/gateway/api",
 			"./services/gateway/console/audits", "./services/gateway/console/board",
-			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files", "./services/gateway/console/folds", "./services/gateway/console/gantt",
+			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files",
+			"./services/gateway/console/folds", "./services/gateway/console/gantt",
 			"./services/gateway/console/health", "./services/gateway/console/login", "./services/gateway/console/others",
 			"./services/gateway/console/phrase", "./services/gateway/console/proof",
 			"./services/gateway/console/session", "./services/gateway/console/settings",

@@ -24,7 +24,8 @@ type settled struct {
 	Changed   []string
 }
 
-// Batch returns the value by which an item is approved together with others: everything that its own form has. It is empty if it cannot be approved in the inbox.
+// Batch returns the value by which an item is approved together with others: everything that its own form has. It is
+// empty if it cannot be approved in the inbox.
 func (p *pending) Batch() string {
 	if !slices.ContainsFunc(p.Offers, func(o offer) bool { return o.Name == "approve" && o.Look == "" }) {
 		return ""

@@ -17,6 +17,9 @@ import (
 // changePage has the data of the page on which a reviewer decides.
 type changePage struct {
 	*pending
+	// Records are those about the task that is looked at.
+	proof.Records
+
 	// Submitted is the decision by which the intent came in; nil where it is not told.
 	Submitted *document.Decided
 	// Hidden counts the characters of the request that cannot be seen.
@@ -24,9 +27,7 @@ type changePage struct {
 	// Task is the one that is looked at; nil before there is a plan. Tasks leads to the others.
 	Task  *document.Task
 	Tasks []board.Tab
-	// Records are those about it, and Proof says how far its change is proven.
-	proof.Records
-
+	// Proof says how far the change of the task is proven.
 	Proof  proof.Proof
 	Change *files.View
 	// NoChange says why there is no change to show.

@@ -36,13 +36,13 @@ func TestConsoleApprovesSeveral(t *testing.T) {
 	const address = "/console/inbox/approve"
 	w := withConsole(t)
 	id := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-	first, _ := w.proposed("several 1")
+	first, _ := w.proposed("several-1")
 	bob := w.signIn("bob")
 	if p := bob.get("/console/inbox"); strings.Contains(p.text, "Approve several at once") {
 		t.Error("one plan can be approved together with none")
 	}
-	second, plan := w.proposed("several 2")
-	third, _ := w.proposed("several 3")
+	second, plan := w.proposed("several-2")
+	third, _ := w.proposed("several-3")
 	long := w.request("ada", http.MethodPost, intents, `{"title": "Long", "body": "`+strings.Repeat("Do it well. ", 4000)+`"}`).header.Get("Location")
 	waits := func(path string) bool {
 		return w.request("ada", http.MethodGet, path, "").body["waiting"] == "approval"
@@ -86,7 +86,8 @@ func TestConsoleApprovesSeveral(t *testing.T) {
 	}
 	for range 2 {
 		p := bob.do(http.MethodPost, address, all)
-		p.wants(t, "approve", http.StatusOK, "Your approval counts.", "Not approved.", "What there is to approve was &#34;"+plan+"&#34;, and is &#34;"+now+"&#34; now.")
+		p.wants(t, "approve", http.StatusOK, "Your approval counts.", "Not approved.",
+			"What there is to approve was &#34;"+plan+"&#34;, and is &#34;"+now+"&#34; now.")
 		if n := strings.Count(p.text, "Your approval counts."); n != 2 {
 			t.Errorf("%d approvals count:\n%s", n, p.text)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestConsoleDecidesInChromium takes decisions in a browser, as a person with a mouse does: an answer by a suggestion and in words, a rejection with its reason,
-// another run with words, a budget, a resumption, a cancellation, and the approval of a change on its page.
+// TestConsoleDecidesInChromium takes decisions in a browser, as a person with a mouse does: an answer by a suggestion and in words, a rejection with its
+// reason, another run with words, a budget, a resumption, a cancellation, and the approval of a change on its page.
 func TestConsoleDecidesInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
@@ -50,16 +50,28 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 		fold, field, words, button string
 		want                       string
 	}{
-		{"a suggestion", `"body": "ask"`, "clarification", "", "", "", `.suggested button[value="red"]`, "answer red <nil> <nil>"},
-		{"an answer", `"body": "ask"`, "clarification", "", `form.ask input[name="answer"]`, "green", "form.ask .row button", "answer green <nil> <nil>"},
-		{"reject", `"body": "plan"`, "approval", "details.reject > summary", "details.reject textarea", "Not now.", "details.reject form button", "reject <nil> Not now. <nil>"},
-		{"retry", `"body": "fails"`, "failed", "details.retry > summary", "details.retry textarea", "Use gcc.", "details.retry form button", "retry <nil> Use gcc. <nil>"},
 		{
-			"budget", `"body": "waits", "budget_usd": 0.01`, "budget", "details.budget > summary", "details.budget form input[name=text]", "40",
+			"a suggestion", `"body": "ask"`, "clarification", "", "", "", `.suggested button[value="red"]`,
+			"answer red <nil> <nil>",
+		},
+		{
+			"an answer", `"body": "ask"`, "clarification", "", `form.ask input[name="answer"]`, "green", "form.ask .row button",
+			"answer green <nil> <nil>",
+		},
+		{
+			"reject", `"body": "plan"`, "approval", "details.reject > summary", "details.reject textarea", "Not now.", "details.reject form button",
+			"reject <nil> Not now. <nil>",
+		},
+		{
+			"retry", `"body": "fails"`, "failed", "details.retry > summary", "details.retry textarea", "Use gcc.", "details.retry form button",
+			"retry <nil> Use gcc. <nil>",
+		},
+		{
+			"budget", `"body": "dear", "budget_usd": 0.5`, "budget", "details.budget > summary", "details.budget form input[name=text]", "40",
 			"details.budget form button", "retry <nil> <nil> 40",
 		},
 		{
-			"cancel", `"body": "waits", "budget_usd": 0.01`, "budget", "details.cancel > summary", "details.cancel textarea", "Too dear.",
+			"cancel", `"body": "dear", "budget_usd": 0.5`, "budget", "details.cancel > summary", "details.cancel textarea", "Too dear.",
 			"details.cancel form button", "cancel <nil> Too dear. <nil>",
 		},
 		{"resume", `"body": "waits"`, "paused", "", "", "", "form.resume button", "resume <nil> <nil> <nil>"},

@@ -16,7 +16,7 @@ import (
 )
 
 // stuck starts an installation with a console, in which an intent comes to a halt by what its body says: "fails" cannot be implemented until it is run
-// again with instructions, and "dear" has no budget for its analysis.
+// again with instructions, "dear" runs out of its budget until that is more than a dollar, and "waits" is worked on for ever.
 func stuck(t *testing.T, console gateway.Console) (w *world, instructed *atomic.Value) {
 	t.Helper()
 	w = start(t, gateway.Settings{Console: console})
@@ -28,7 +28,9 @@ func stuck(t *testing.T, console gateway.Console) (w *world, instructed *atomic.
 	instructed.Store("")
 	w.carries(func(ctx context.Context, c *forge.Command) (forge.Output, []byte) {
 		switch {
-		case c.Attempt.Step != forge.StepImplement, strings.Contains(c.Intent.Body, "waits"), c.Instructions != "":
+		case strings.Contains(c.Intent.Body, "dear") && c.Intent.BudgetUSD < 1:
+			return &forge.Failure{Reason: forge.FailBudget, Message: "its budget is used up"}, nil
+		case c.Attempt.Step != forge.StepImplement, strings.Contains(c.Intent.Body, "waits"), strings.Contains(c.Intent.Body, "dear"), c.Instructions != "":
 			if c.Instructions != "" {
 				instructed.Store(c.Instructions)
 			}
@@ -59,14 +61,15 @@ func TestConsoleForms(t *testing.T) {
 	}
 	failed := w.halts(`{"title": "Fails", "body": "fails"}`, "failed")
 	p := ada.get(consolePath(failed))
-	p.wants(t, "what failed", http.StatusOK, "there is no compiler &lt;script&gt;", "Instructions, if any", "What failed or waits is run again, and agents get your instructions.",
+	p.wants(t, "what failed", http.StatusOK, "there is no compiler &lt;script&gt;", "Instructions, if any",
+		"What failed or waits is run again, and agents get your instructions.",
 		"The intent ends as rejected, for good.")
 	action, retry := p.form(t, failed, "retry")
 	retry.Set("text", "Use\r\nthe other compiler.")
 	ada.do(http.MethodPost, action, retry).wants(t, "retry", http.StatusSeeOther)
 	wait.Until(t, "its agent is told", func() bool { return instructed.Load() == "Use\nthe other compiler." })
 
-	dear := w.halts(`{"title": "Dear", "body": "waits", "budget_usd": 0.01}`, "budget")
+	dear := w.halts(`{"title": "Dear", "body": "dear", "budget_usd": 0.5}`, "budget")
 	p = ada.get(consolePath(dear))
 	p.wants(t, "without budget", http.StatusOK, "New total in US dollars", "It goes on as far as the new budget")
 	action, budget := p.form(t, dear, "budget")

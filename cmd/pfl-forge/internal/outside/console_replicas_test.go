@@ -78,8 +78,9 @@ func TestConsoleReplicas(t *testing.T) {
 	at(four).wants(t, "with another key", http.StatusUnauthorized, "the key of the console was replaced")
 }
 
-// TestConsoleTwoGateways: two people decide about the same at the same moment, each at another gateway with the same key. Exactly one decision counts, and the
-// other person is told whose, whether both approve, one approves and the other rejects, or both answer. A form that was made at one gateway counts at the other.
+// TestConsoleTwoGateways: two people decide about the same at the same moment, each at another gateway with the same key. Exactly one
+// decision counts, and the other person is told whose, whether both approve, one approves and the other rejects, or both answer. A form that was
+// made at one gateway counts at the other.
 func TestConsoleTwoGateways(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
@@ -107,13 +108,13 @@ func TestConsoleTwoGateways(t *testing.T) {
 		switch about {
 		case "one rejects":
 			decisions[1] = "reject"
-			path, _ = at[0].proposed(fmt.Sprint("two gateways", n))
+			path, _ = at[0].proposed(fmt.Sprint("two-gateways-", n))
 		case "both answer":
 			decisions = [2]string{"answer", "answer"}
 			path = at[0].request("ada", http.MethodPost, intents, `{"title": "Ask", "body": "ask"}`).header.Get("Location")
 			wait.Until(t, "it asks", func() bool { return at[0].request("ada", http.MethodGet, path, "").body["waiting"] == "clarification" })
 		default:
-			path, _ = at[0].proposed(fmt.Sprint("two gateways", n))
+			path, _ = at[0].proposed(fmt.Sprint("two-gateways-", n))
 		}
 		var actions [2]string
 		var forms [2]url.Values

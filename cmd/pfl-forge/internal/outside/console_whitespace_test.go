@@ -42,14 +42,15 @@ func TestConsoleWhitespace(t *testing.T) {
 	if off.approves() || strings.Contains(off.text, "return nothing") || strings.Contains(off.text, "-  allow()") || strings.Contains(off.text, "&#43;allow()") {
 		t.Errorf("it approves %t what it does not show:\n%s", off.approves(), off.text)
 	}
-	d := w.diff("viewer", path, "whitespace=off")
-	if d.Hidden != 6 || d.Added != 4 || d.Deleted != 4 || !d.Proven || len(d.Files) != 2 || d.Files[0].Hidden != 4 || d.Files[1].Hidden != 2 || len(d.Files[1].Hunks) > 0 {
+	d := w.diff(path, "whitespace=off")
+	if d.Hidden != 6 || d.Added != 4 || d.Deleted != 4 || !d.Proven || len(d.Files) != 2 ||
+		d.Files[0].Hidden != 4 || d.Files[1].Hidden != 2 || len(d.Files[1].Hunks) > 0 {
 		t.Errorf("by the API it is %+v", d)
 	}
-	if stat := w.diff("viewer", path, "whitespace=off&stat=true"); stat.Hidden != 6 || stat.Files[0].Hidden != 4 {
+	if stat := w.diff(path, "whitespace=off&stat=true"); stat.Hidden != 6 || stat.Files[0].Hidden != 4 {
 		t.Errorf("without lines it is %+v", stat)
 	}
-	if all := w.diff("viewer", path, ""); all.Hidden != 0 || len(all.Files[1].Hunks) != 1 {
+	if all := w.diff(path, ""); all.Hidden != 0 || len(all.Files[1].Hunks) != 1 {
 		t.Errorf("with all lines it is %+v", all)
 	}
 	for query, about := range map[string]string{"whitespace=on": "it can be off", "whitespace=off&step=implement&attempt=2&since=1": "no since"} {

@@ -54,9 +54,9 @@ func (w *world) stores(ctx context.Context, r *forge.Result, text []byte) error 
 }
 
 // diff reads a page of a change.
-func (w *world) diff(who, path, query string) (d document.Diff) {
+func (w *world) diff(path, query string) (d document.Diff) {
 	w.t.Helper()
-	got := w.request(who, http.MethodGet, path+"/diff?"+query, "")
+	got := w.request("viewer", http.MethodGet, path+"/diff?"+query, "")
 	got.wants(w.t, query, http.StatusOK)
 	if err := json.Unmarshal([]byte(got.text), &d); err != nil {
 		w.t.Fatal(err)
@@ -72,7 +72,7 @@ func (w *world) diff(who, path, query string) (d document.Diff) {
 func TestDiff(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("changes")
-	stat := w.diff("viewer", path, "stat=true&step=implement")
+	stat := w.diff(path, "stat=true&step=implement")
 	if stat.Attempt != 3 || !stat.Proven || stat.FileCount != 3 || stat.Added != 10_002 || stat.Deleted != 1 || stat.Next != "" || len(stat.Files) != 3 ||
 		stat.Base != commit(1) || stat.Head != commit(13) || stat.PatchID != patchid.Of(changed(3)) {
 		t.Fatalf("%+v", stat)
@@ -88,7 +88,7 @@ func TestDiff(t *testing.T) {
 	}
 	lines, pages := 0, 0
 	for query := "step=implement&attempt=1"; ; pages++ {
-		d := w.diff("viewer", path, query)
+		d := w.diff(path, query)
 		for _, f := range d.Files {
 			if f.Path == "a.go" && f.From != lines {
 				t.Fatalf("page %d begins after %d lines of %d", pages, f.From, lines)
@@ -130,7 +130,7 @@ func (w *world) compared(path string) {
 	w.t.Helper()
 	lines, pages := map[string]int{}, 0
 	for query := "step=implement&attempt=2&since=1"; ; pages++ {
-		d := w.diff("viewer", path, query)
+		d := w.diff(path, query)
 		if s := d.Since; s == nil || s.Attempt != 1 || s.Head != commit(11) || s.PatchID != patchid.Of(changed(1)) || s.Rebased || s.Same != 2 ||
 			!d.Proven || d.PatchID != patchid.Of(changed(2)) || d.FileCount != 1 || d.Added != 10_000 || d.Deleted != 10_000 {
 			w.t.Fatalf("page %d is %+v of %+v", pages, d.Since, d.PatchID)

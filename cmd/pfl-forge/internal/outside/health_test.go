@@ -50,7 +50,8 @@ func TestHealthIsTold(t *testing.T) {
 			t.Errorf("percentiles are %+v", d)
 		}
 	}
-	if counts["implement"] != 3 || counts["rebase"] != 3 || counts["review"] != 2 || counts["person"] != 1 || counts["merge_queue"] != 1 || counts["merge"] != 1 || counts["queue"] < 9 {
+	if counts["implement"] != 3 || counts["rebase"] != 3 || counts["review"] != 2 || counts["person"] != 1 || counts["merge_queue"] != 1 ||
+		counts["merge"] != 1 || counts["queue"] < 9 {
 		t.Errorf("counted are %v", counts)
 	}
 	if len(h.Checks) != 1 || h.Checks[0].Command != "go test ./..." || h.Checks[0].Runs < 3 || h.Checks[0].Failed != 1 {
@@ -119,7 +120,10 @@ func quarter(r figures.HealthRequest) figures.Health {
 	}
 	of := func(n int, slow float64) (waits, steps []figures.Durations) {
 		return []figures.Durations{lasts("merge_queue", n, 40*slow), lasts("person", n/2, 4000*slow), lasts("queue", 4*n, 2*slow)},
-			[]figures.Durations{lasts("analyze", n, 35*slow), lasts("implement", n, 240*slow), lasts("merge", n, 2*slow), lasts(figures.TrialKey, n, 58*slow), lasts("rebase", n, 62*slow), lasts("review", n, 50*slow)}
+			[]figures.Durations{
+				lasts("analyze", n, 35*slow), lasts("implement", n, 240*slow), lasts("merge", n, 2*slow), lasts(figures.TrialKey, n, 58*slow),
+				lasts("rebase", n, 62*slow), lasts("review", n, 50*slow),
+			}
 	}
 	h.Total.Waits, h.Total.Steps = of(320, 1)
 	for i := range max(r.Weeks, 1) {

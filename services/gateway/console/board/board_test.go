@@ -58,14 +58,18 @@ func TestBoardFilters(t *testing.T) {
 // TestParse: what the board does not know, what is given twice and what is no day is a sentence, and links keep the rest of the filter.
 func TestParse(t *testing.T) {
 	for query, says := range map[string]string{
-		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice", "since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
+		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice",
+		"since=yesterday": "Since", "state=a&state=b": "twice", "page=1&page=2": "twice",
 	} {
 		q, err := url.ParseQuery(query)
 		if _, wrong := Parse("/b", q); err != nil || wrong == nil || !strings.Contains(wrong.Error(), says) {
 			t.Errorf("%s: %v, %v", query, wrong, err)
 		}
 	}
-	f, err := Parse("/b", url.Values{"label": {"a b"}, "type": {""}, "agent": {"codex"}, "page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"}})
+	f, err := Parse("/b", url.Values{
+		"label": {"a b"}, "type": {""}, "agent": {"codex"},
+		"page": {"3"}, "since": {"2026-03-01"}, "project": {"x", "y"},
+	})
 	if err != nil || f.All("label") != "a b" || len(f.Values["label"]) != 2 || f.Has("type", "") || fmt.Sprint(f.Projects()) != "[x y]" {
 		t.Fatal(f, err)
 	}

@@ -31,7 +31,7 @@ func TestParseQuery(t *testing.T) {
 	}
 	for text, says := range map[string]string{
 		"days=0": "days", "days=-7": "days", "days=8": "days", "days=07": "days", "days=7.0": "days", "days=99999999999999999999": "days", "days=+7": "days",
-		"by=task": "by", "by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since",
+		"by=task": "by", "by=Day": "by", "by=%3Cscript%3E": "by", "since=x": "since",
 		"days=7&days=30": "days", "project=a&project=b": "project",
 	} {
 		q, err := url.ParseQuery(text)

@@ -33,7 +33,8 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestPageOfFiles: each name leads to its lines by the same attempt, the switch of white space to the same change, and former attempts to comparisons of all bytes.
+// TestPageOfFiles: each name leads to its lines by the same attempt, the switch of white space to the same change, and former attempts to comparisons
+// of all bytes.
 func TestPageOfFiles(t *testing.T) {
 	no := false
 	d := document.Diff{Task: "a-001", Step: "implement", Attempt: 3, Next: "1.0", Files: []document.DiffFile{{Path: "a.go"}}}
@@ -64,7 +65,8 @@ func TestPageOfFiles(t *testing.T) {
 	}
 	ask.Set("whitespace", "off")
 	ask.Del("after")
-	if v := Of(&d, &names, "/i", ask, nil); !v.Off || v.Space != own+"#diff" || v.First != "" || v.More != "/i?after=1.0&attempt=3&step=implement&task=a-001&whitespace=off#diff" {
+	if v := Of(&d, &names, "/i", ask, nil); !v.Off || v.Space != own+"#diff" || v.First != "" ||
+		v.More != "/i?after=1.0&attempt=3&step=implement&task=a-001&whitespace=off#diff" {
 		t.Errorf("%+v", v)
 	}
 	d.Since = &document.DiffSince{Attempt: 1}

@@ -96,6 +96,33 @@ type Proof struct {
 // Of returns how far the change of a task is proven. The records are those About it.
 func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 	p.Attempts = t.Attempts
+	p.verified(w, t)
+	if about.Review != nil && current(w, t, "", about.Review.Head) {
+		p.reviewed(about.Review, about.Earlier)
+	}
+	for _, a := range about.Rules {
+		switch {
+		case a.Task != t.ID:
+		case a.Rule == protectedPaths:
+			p.Protected = true
+		case a.Rule == mergedUnproven && t.Commit != "":
+			p.Unproven = a.Detail
+		}
+	}
+	// A change is compared with them once it is approved by its reviewers: before it is merged, that there was no reason
+	// is not known.
+	cut := slices.ContainsFunc(w.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
+	p.Known = p.Protected || t.Commit != "" && !cut
+	for i := range about.Steps {
+		if about.Steps[i].Task == t.ID {
+			p.CostUSD += about.Steps[i].CostUSD
+		}
+	}
+	return p
+}
+
+// verified takes the runs of commands on the change, and its merge.
+func (p *Proof) verified(w *document.Work, t *document.Task) {
 	for i := range w.Verified {
 		r := &w.Verified[i]
 		if r.Task != t.ID {
@@ -117,31 +144,9 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 		}
 	}
 	p.Moved = p.Merged != nil && p.Verified != nil && p.Merged.Base != p.Verified.Base
-	if about.Review != nil && current(w, t, "", about.Review.Head) {
-		p.reviewed(about.Review, about.Earlier)
-	}
 	if p.Verified != nil {
 		p.AsItWas = slices.DeleteFunc(slices.Clone(p.Verified.Guarded), func(s string) bool { return !verdict.IsFailsAsItWas(s) })
 	}
-	for _, a := range about.Rules {
-		switch {
-		case a.Task != t.ID:
-		case a.Rule == protectedPaths:
-			p.Protected = true
-		case a.Rule == mergedUnproven && t.Commit != "":
-			p.Unproven = a.Detail
-		}
-	}
-	// A change is compared with them once it is approved by its reviewers: before it is merged, that there was no reason
-	// is not known.
-	cut := slices.ContainsFunc(w.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
-	p.Known = p.Protected || t.Commit != "" && !cut
-	for i := range about.Steps {
-		if about.Steps[i].Task == t.ID {
-			p.CostUSD += about.Steps[i].CostUSD
-		}
-	}
-	return p
 }
 
 // reviewed takes the last review of the change, and those before it.

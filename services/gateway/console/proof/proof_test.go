@@ -24,13 +24,16 @@ func TestMerged(t *testing.T) {
 		moved    bool
 		unproven string
 	}{
-		"not merged":             {records: []document.Verified{verified}, ran: "x"},
-		"on the same parent":     {records: []document.Verified{verified, merged("x", nil), late}, commit: "c", on: "x", ran: "x"},
-		"on another parent":      {records: []document.Verified{verified, merged("y", nil)}, commit: "c", on: "y", ran: "x", moved: true},
-		"and verified there":     {records: []document.Verified{verified, merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
-		"verified in the merge":  {records: []document.Verified{merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
-		"without any command":    {records: []document.Verified{merged("y", nil)}, commit: "c", on: "y"},
-		"merged by another one":  {records: []document.Verified{verified, merged("y", nil)}, rule: "merged-unproven", commit: "c", on: "y", ran: "x", moved: true, unproven: "its parent is y"},
+		"not merged":            {records: []document.Verified{verified}, ran: "x"},
+		"on the same parent":    {records: []document.Verified{verified, merged("x", nil), late}, commit: "c", on: "x", ran: "x"},
+		"on another parent":     {records: []document.Verified{verified, merged("y", nil)}, commit: "c", on: "y", ran: "x", moved: true},
+		"and verified there":    {records: []document.Verified{verified, merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
+		"verified in the merge": {records: []document.Verified{merged("y", &yes)}, commit: "c", on: "y", ran: "y"},
+		"without any command":   {records: []document.Verified{merged("y", nil)}, commit: "c", on: "y"},
+		"merged by another one": {
+			records: []document.Verified{verified, merged("y", nil)}, rule: "merged-unproven", commit: "c",
+			on: "y", ran: "x", moved: true, unproven: "its parent is y",
+		},
 		"an earlier one of them": {records: []document.Verified{verified}, rule: "merged-unproven", ran: "x"},
 	} {
 		w := document.Work{Verified: c.records}

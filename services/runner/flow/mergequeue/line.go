@@ -17,7 +17,7 @@ type Line struct {
 	state *State
 }
 
-// Seen returns the newest look at the pull request of each task of an intent that has one, also of those that are merged or closed.
+// Seen returns the newest look at the pull request of each task of an intent that has one. The queue forgets them when the run has ended.
 func (l *Line) Seen(id forge.IntentID) map[forge.TaskID]forge.PullRequest {
 	seen := map[forge.TaskID]forge.PullRequest{}
 	if l.state == nil {
