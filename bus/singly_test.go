@@ -96,7 +96,7 @@ func publishBroken(t *testing.T, s *bustest.Server, subject string, times int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	text := "CONNECT {\"verbose\":false,\"headers\":true}\r\n" +
 		strings.Repeat(fmt.Sprintf("HPUB %s %d %d\r\n%sx\r\n", subject, len(header), len(header)+1, header), times) + "PING\r\n"
 	if _, err := io.WriteString(to, text); err != nil {
