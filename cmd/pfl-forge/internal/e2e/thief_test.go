@@ -117,8 +117,8 @@ func (th *thief) approves(intent, plan string) {
 		}
 		th.says("forge.intent."+project+"."+way+".approve", "", []byte(text))
 	}
-	// A retry that says that a change is good, and an answer that approves.
-	th.says("forge.intent."+project+".by."+th.account+".retry", "", []byte(fmt.Sprintf(`{"id": "%s-retry", "to": {"intent": %q}, "retry": {}}`, th.account, intent)))
+	retry := fmt.Sprintf(`{"id": "%s-retry", "to": {"intent": %q}, "retry": {}}`, th.account, intent)
+	th.says("forge.intent."+project+".by."+th.account+".retry", "", []byte(retry))
 }
 
 // reports has the thief report success of every step, for attempts that there were and are, and that there are none of.
@@ -318,7 +318,8 @@ func (th *thief) destroys() {
 				th.c.t.Errorf("%s may call %s%s", th.account, call, stream)
 			}
 			// An answer of the server without a text is a request without one.
-			for _, next := range []string{"FORGE_EVENTS.tracker", "FORGE_COMMANDS.review", "FORGE_COMMANDS.implement", "FORGE_COMMANDS.analyze", "FORGE_COMMANDS.open_pull"} {
+			for _, next := range []string{"EVENTS.tracker", "COMMANDS.review", "COMMANDS.implement", "COMMANDS.analyze", "COMMANDS.open_pull"} {
+				next = "FORGE_" + next
 				if err := th.nc.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+next, "$JS.API."+call+stream, []byte(`{"batch": 1, "no_wait": true}`)); err != nil {
 					th.c.t.Fatal(err)
 				}
