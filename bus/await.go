@@ -63,8 +63,7 @@ func Await(ctx context.Context, cfg Config, w Waiting) (*Bus, error) {
 	if w.Report == nil {
 		w.Report = func(error) {}
 	}
-	c := conn.New(cfg.Logger, cfg.Replicas)
-	c.Alive, c.Signer.Key = cfg.Alive, cfg.Key
+	c := connection(cfg)
 	opts, dialed, err := options(c, cfg)
 	if err != nil {
 		return nil, err

@@ -64,10 +64,16 @@ type Config struct {
 	Alive *alive.Watch
 }
 
-// dial connects to the server, and tries for as long as Connect says.
-func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
+// connection returns a Conn with everything of a Config that has nothing to do with the way to the server.
+func connection(cfg Config) *conn.Conn {
 	c := conn.New(cfg.Logger, cfg.Replicas)
 	c.Alive, c.Signer.Key, c.Singly = cfg.Alive, cfg.Key, cfg.Singly
+	return c
+}
+
+// dial connects to the server, and tries for as long as Connect says.
+func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
+	c := connection(cfg)
 	if cfg.Person != "" {
 		if err := c.AsPerson(cfg.Person, cfg.Project); err != nil {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)

@@ -168,7 +168,7 @@ func pushes(account access.Account) (list []elicit) {
 			}
 			list = append(list, elicit{
 				subject: "$JS.API.CONSUMER.CREATE.FORGE_COMMANDS." + name + "." + filter,
-				data: fmt.Sprintf(`{"stream_name":"FORGE_COMMANDS","config":{%s"name":%q,"deliver_subject":%q,"filter_subject":%q,"ack_policy":"explicit"},"action":""}`,
+				data: fmt.Sprintf(`{"stream_name":"FORGE_COMMANDS","config":{%s"name":%q,"deliver_subject":%q,"filter_subject":%q,"ack_policy":"explicit"}}`,
 					beats, name, target, filter),
 			})
 		}
@@ -310,7 +310,8 @@ func newElsewhere(t *testing.T) *elsewhere {
 			}
 		}
 	}
-	if err := e.connect("implementer", "implementer").Objects.Put(ctx, objects.TranscriptName(key, try("fix-login-001", 7)), strings.NewReader("done")); err != nil {
+	worker, name := e.connect("implementer", "implementer"), objects.TranscriptName(key, try("fix-login-001", 7))
+	if err := worker.Objects.Put(ctx, name, strings.NewReader("done")); err != nil {
 		t.Fatal(err)
 	}
 	js, err := jetstream.New(e.admin)

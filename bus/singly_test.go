@@ -2,14 +2,12 @@ package bus_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,7 +94,7 @@ func publishBroken(t *testing.T, s *bustest.Server, subject string, times int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	text := "CONNECT {\"verbose\":false,\"headers\":true}\r\n" +
 		strings.Repeat(fmt.Sprintf("HPUB %s %d %d\r\n%sx\r\n", subject, len(header), len(header)+1, header), times) + "PING\r\n"
 	if _, err := io.WriteString(to, text); err != nil {
@@ -112,8 +110,7 @@ func publishBroken(t *testing.T, s *bustest.Server, subject string, times int) {
 
 // TestBrokenHeadersEndNothing: a batch of nothing but messages whose headers nobody can read is passed over, and not asked for again and again.
 func TestBrokenHeadersEndNothing(t *testing.T) {
-	ctx, cancel := context.WithTimeout(wait.Context(t), 30*time.Second)
-	defer cancel()
+	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))

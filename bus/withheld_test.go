@@ -3,10 +3,13 @@ package bus_test
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"github.com/pfl-forge/pfl-forge/bus/access"
@@ -40,5 +43,45 @@ func TestWithheld(t *testing.T) {
 	if answer, err := admin.RequestWithContext(ctx, "$JS.API.STREAM.PURGE.FORGE_COMMANDS", []byte(`{"stream":"FORGE_INTENTS","seq":7}`)); err != nil ||
 		!bytes.Contains(answer.Data, []byte("unknown field")) {
 		t.Errorf("an acknowledgement is taken for a request: %v, %v", answer, err)
+	}
+}
+
+// TestWithheldByAReload: a server that ran without them withholds the calls once it has read its configuration again.
+func TestWithheldByAReload(t *testing.T) {
+	ctx := wait.Context(t)
+	dir := t.TempDir()
+	read := func(text string) *server.Options {
+		path := filepath.Join(dir, "nats.conf")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		opts, err := server.ProcessConfigFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, filepath.Join(dir, "data"), true, true
+		return opts
+	}
+	runner, err := access.NewAccount(access.Runner, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := []access.User{{Account: runner, Proof: "user: runner, password: RUNNER"}}
+	conf := strings.Replace(access.Conf(users, access.Accounts(users)), "users: [", "users: [ { user: admin, password: ADMIN }", 1)
+	former, _, _ := strings.Cut(conf, "accounts {")
+	s := start(t, read(former))
+	if err := connectAs(ctx, t, s, "runner", "RUNNER").Ensure(ctx); err != nil {
+		t.Fatal(err)
+	}
+	admin, _ := as(t, s, "admin")
+	const call = "$JS.API.STREAM.PURGE.FORGE_JOURNAL"
+	if _, err := admin.RequestWithContext(ctx, call, nil); err != nil {
+		t.Errorf("before: %v", err)
+	}
+	if err := s.ReloadOptions(read(conf)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.RequestWithContext(ctx, call, nil); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("after: %v", err)
 	}
 }

@@ -77,8 +77,8 @@ func noRequests() string {
 // nowhere is a subject of the system account that has no listener.
 const nowhere = "forge.withheld"
 
-// Withheld returns the calls of JetStream that have no effect on a server with a configuration of Conf, whoever makes them. Left are those on streams that are made
-// anew, and the purge of what workers hand on, of which single objects are purged.
+// Withheld returns the calls of JetStream that have no effect on a server with a configuration of Conf, whoever makes them. Left are
+// those on streams that are made anew, and the purge of what workers hand on, of which single objects are purged.
 func Withheld() (calls []string) {
 	for _, cfg := range streams.All(1) {
 		name := cfg.Name

@@ -21,9 +21,8 @@ func FuzzAnswer(f *testing.F) {
 		if _, err := forge.ParseReplicaID(string(r.ID)); err != nil || !isService(r.Service) || len(r.Projects) > maxProjects || len(r.Agents) > maxAgents {
 			t.Errorf("%q is %+v, %v", data, r, err)
 		}
-		control := func(c rune) bool { return unicode.IsControl(c) }
 		for _, text := range append([]string{r.Version, string(r.Group), string(r.Executor.Name), r.Executor.Reason, r.Executor.RuntimeClass}, r.Agents...) {
-			if strings.ContainsFunc(text, control) {
+			if strings.ContainsFunc(text, unicode.IsControl) {
 				t.Errorf("%q says %q", data, text)
 			}
 		}

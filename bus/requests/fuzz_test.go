@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -96,7 +95,7 @@ func FuzzRequest(f *testing.F) {
 			t.Errorf("%q: %d intents, %v", data, len(req.Intents), err)
 		}
 		var fields int
-		err = readRequest(data, func(o *jsonobject.Object) { fields++ })
+		err = readRequest(data, func(*jsonobject.Object) { fields++ })
 		if err == nil && fields != 1 {
 			t.Errorf("%q was read %d times", data, fields)
 		}
@@ -111,7 +110,7 @@ func FuzzAnswer(f *testing.F) {
 		c := Cleaned{Intents: []CleanedIntent{{ID: forge.IntentID(id), Status: forge.Status(status)}}, Kept: []KeptIntent{{ID: forge.IntentID(id)}}}
 		_, bad := forge.ParseIntentID(id)
 		if err := c.check(); err == nil && (bad != nil || !forge.Status(status).Ended()) {
-			t.Error(fmt.Sprintf("%q with %q is printed", id, status))
+			t.Errorf("%q with %q is printed", id, status)
 		}
 	})
 }

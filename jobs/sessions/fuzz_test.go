@@ -91,7 +91,7 @@ func TestSessionOfTooManyFiles(t *testing.T) {
 	data := archiveOf(t, entries...)
 	dir := filepath.Join(t.TempDir(), "state")
 	err := unpack(bytes.NewReader(data), dir, func(saved) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
+	if err == nil || !strings.Contains(err.Error(), "more than 2000 files") {
 		t.Errorf("%d bytes: %v", len(data), err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) > maxFiles {
