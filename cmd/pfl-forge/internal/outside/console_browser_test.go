@@ -175,6 +175,29 @@ func lives(ctx context.Context, t *testing.T, w *world, asked func(string) strin
 	if got := w.request("ada", http.MethodGet, other, "").body["waiting"]; got == "approval" {
 		t.Errorf("it waits for %v", got)
 	}
+
+	third := asked(`{"title": "In other words", "body": "Live."}`)
+	wait.Until(t, "it appears", func() bool { return count() == before+1 })
+	reads(ctx, t, chromedp.Evaluate[bool]("document.activeElement.blur(), true"))
+	for range before + 1 {
+		acts(ctx, t, chromedp.KeyEvent("j"))
+	}
+	at := func(tag string) {
+		wait.Until(t, "the keyboard is at a "+tag, func() bool {
+			return reads(ctx, t, chromedp.Evaluate[string]("document.activeElement.tagName")) == tag
+		})
+	}
+	at("ARTICLE")
+	acts(ctx, t, chromedp.KeyEvent("c"))
+	at("TEXTAREA")
+	acts(ctx, t, chromedp.KeyEvent("Keep the old name."), chromedp.KeyEvent("\t"))
+	at("BUTTON")
+	acts(ctx, t, chromedp.KeyEvent("\r"))
+	wait.Until(t, "changes are asked for by keys", func() bool {
+		text := w.request("ada", http.MethodGet, third, "").text
+		// The driver sends the character of a key on its own, so the first one is in the field although the page has taken its key.
+		return strings.Contains(text, `"what":"request_changes","by":"bob"`) && strings.Contains(text, `Keep the old name."`)
+	})
 }
 
 // hostileText is what an attacker writes, as a part of JSON.
