@@ -26,7 +26,7 @@ func TestOddProofsAreSaid(t *testing.T) {
 		verified document.Verified
 		reviews  []document.Review
 	}{
-		"its tests fail without the fix": {verified: runs(document.Check{Name: verdict.RegressionProof, Passed: true, ExitCode: 1})},
+		"without the fix its tests fail": {verified: runs(document.Check{Name: verdict.RegressionProof, Passed: true, ExitCode: 1})},
 		"they pass also without it":      {verified: runs(document.Check{Name: verdict.RegressionProof, Output: "they pass also without it"})},
 		"coverage 88%":                   {verified: runs(document.Check{Command: "make test", Passed: true, Output: "coverage 88%"})},
 		altered:                          {verified: document.Verified{Guarded: []string{"go.mod", verdict.FailsAsItWas("check.sh", "./check.sh")}}},
@@ -85,6 +85,22 @@ func TestMergeElsewhereIsSaid(t *testing.T) {
 		}
 		if says := strings.Contains(text, "It was merged on another parent than it was verified on here"); says != moved {
 			t.Errorf("on %s: that it moved is said: %t", parent, says)
+		}
+	}
+}
+
+// TestSamePlanAgain: a plan that comes back as it was when changes of it were asked for is said to be that one; another plan is not.
+func TestSamePlanAgain(t *testing.T) {
+	for asked, same := range map[string]bool{"sha256:one": true, "sha256:other": false, "": false} {
+		d := document.Detail{}
+		d.Plan = "sha256:one"
+		d.Decisions = []document.Decided{{What: "request_changes", By: "Mei", Plan: asked, Reason: "no token for it"}}
+		page := changePage{pending: &pending{Detail: d, Objection: "wait"}}
+		if err := page.choose(""); err != nil {
+			t.Fatal(err)
+		}
+		if text := shown(t, "change", &page); strings.Contains(text, "and it came back the same: “<bdi>no token for it") != same {
+			t.Errorf("%q: %s", asked, text)
 		}
 	}
 }
