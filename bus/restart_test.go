@@ -185,7 +185,7 @@ func TestEnsure(t *testing.T) {
 	js := jetStream(t, raw(t, s))
 	before := configs(t, js)
 	changed := before["FORGE_INTENTS"]
-	changed.MaxAge, changed.MaxBytes, changed.Duplicates = 1e12, 1e9, 1e9
+	changed.MaxAge, changed.MaxBytes, changed.Duplicates = 1e12, 1e7, 1e9
 	if _, err := js.UpdateStream(ctx, changed); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestEnsure(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := configs(t, js)
-	if after["FORGE_INTENTS"].MaxBytes != 1e9 {
+	if after["FORGE_INTENTS"].MaxBytes != 1e7 {
 		t.Error("a limit that an operator set is gone")
 	}
 	if after["FORGE_INTENTS"].MaxAge != before["FORGE_INTENTS"].MaxAge || after["FORGE_INTENTS"].Duplicates != before["FORGE_INTENTS"].Duplicates {
