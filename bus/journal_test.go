@@ -319,56 +319,41 @@ func TestFollow(t *testing.T) {
 	b := s.Connect(t)
 	fill(t, b, 10, func(int) forge.Key { return key })
 	following, stop := context.WithCancel(ctx)
-	project := key.ProjectKey()
-	projectHead, err := b.Journal.Append(ctx, project, chain.Head{}, record(project, 0))
-	if err != nil {
+	if _, err := b.Journal.Append(ctx, key.ProjectKey(), chain.Head{}, record(key.ProjectKey(), 0)); err != nil {
 		t.Fatal(err)
 	}
 	head, err := b.Journal.Last(ctx, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	intents, projects := make(chan uint64, 100), make(chan uint64, 100)
-	to := func(seqs chan uint64) func(forge.Key, uint64, forge.Record) error {
-		return func(k forge.Key, seq uint64, rec forge.Record) error {
-			if rec.Summary.Key != k || k.IsProject() != (seqs == projects) {
-				t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
-			}
-			seqs <- seq
-			return nil
-		}
-	}
+	intents := make(chan uint64, 100)
 	caught := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
 		ended <- b.Journal.Follow(following, "shop", 4, journal.Follower{
-			Record: to(intents), Project: to(projects),
+			Record: func(k forge.Key, seq uint64, rec forge.Record) error {
+				if rec.Summary.Key != k || k.IsProject() {
+					t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
+				}
+				intents <- seq
+				return nil
+			},
 			CaughtUp: func() error { close(caught); return nil },
 		})
 	}()
 	wait.For(t, caught)
-	if len(intents) != 7 || len(projects) != 1 {
-		t.Fatalf("caught up after %d records of intents and %d of projects, want 7 and 1", len(intents), len(projects))
+	if len(intents) != 7 {
+		t.Fatalf("caught up after %d records, want 7", len(intents))
 	}
 	s.Restart(t)
-	for _, next := range []struct {
-		key  forge.Key
-		head chain.Head
-	}{{key, head}, {project, projectHead}} {
-		for {
-			if _, err := b.Journal.Append(ctx, next.key, next.head, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
-				break
-			}
+	for {
+		if _, err := b.Journal.Append(ctx, key, head, record(key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
+			break
 		}
 	}
 	for want := uint64(4); want <= 11; want++ {
 		if got := wait.For(t, intents); got != want {
 			t.Fatalf("got record %d, want %d", got, want)
-		}
-	}
-	for want := uint64(1); want <= 2; want++ {
-		if got := wait.For(t, projects); got != want {
-			t.Fatalf("got record %d of the project, want %d", got, want)
 		}
 	}
 	stop()
@@ -385,9 +370,54 @@ func TestFollowEmpty(t *testing.T) {
 	if !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the follower", err)
 	}
-	both := journal.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
-	if err := b.Journal.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
-		t.Errorf("got %v, want the error of the follower of both", err)
+}
+
+// TestRecords reads records in parts: each comes once, also where a part ends in the middle, and garbage not at all. An error of the
+// function says that it cannot be gone on.
+func TestRecords(t *testing.T) {
+	ctx := wait.Context(t)
+	b := bustest.Start(t)
+	var list []forge.Key
+	of := func(k forge.Key, rec *forge.Record) error {
+		if rec.Summary.Key != k {
+			t.Errorf("a record of %s came as one of %s", rec.Summary.Key, k)
+		}
+		list = append(list, k)
+		return nil
+	}
+	if after, err := b.Journal.Records(ctx, "shop", 0, of); after != 0 || err != nil || len(list) > 0 {
+		t.Errorf("where there is nothing: %d, %v, %v", after, err, list)
+	}
+	keys := []forge.Key{key, {Project: "shop", Intent: "other"}, {Project: "bank", Intent: "other"}}
+	fill(t, b, 600, func(i int) forge.Key { return keys[i%len(keys)] })
+	project := key.ProjectKey()
+	if _, err := b.Journal.Append(ctx, project, chain.Head{}, record(project, 0)); err != nil {
+		t.Fatal(err)
+	}
+	ending, end := context.WithCancel(ctx)
+	after, err := b.Journal.Records(ending, "shop", 0, func(k forge.Key, rec *forge.Record) error {
+		if len(list) == 10 {
+			end()
+		}
+		return of(k, rec)
+	})
+	if !errors.Is(err, context.Canceled) || after == 0 || after > 599 || len(list) == 400 {
+		t.Errorf("in the middle: %d after %d records, %v", after, len(list), err)
+	}
+	for range 2 {
+		if after, err = b.Journal.Records(ctx, "shop", after, of); err != nil || after < 599 || len(list) != 400 {
+			t.Errorf("%d after %d records, %v", after, len(list), err)
+		}
+	}
+	if after, err := b.Journal.Records(ctx, "", after, of); err != nil || after != 600 || len(list) != 401 {
+		t.Errorf("of all projects: %d after %d records, %v", after, len(list), err)
+	}
+	if after, err := b.Journal.ProjectRecords(ctx, "shop", 0, of); err != nil || after != 1 || len(list) != 402 || list[401] != project {
+		t.Errorf("of the project itself: %d after %d records, %v", after, len(list), err)
+	}
+	full := errors.New("full")
+	if after, err := b.Journal.Records(ctx, "shop", 0, func(forge.Key, *forge.Record) error { return full }); after != 0 || !errors.Is(err, full) {
+		t.Errorf("got %d, %v, want 0 and the error of the function", after, err)
 	}
 }
 

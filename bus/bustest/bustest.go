@@ -3,6 +3,7 @@
 package bustest
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -74,8 +75,8 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// URL returns where clients connect.
-func (s *Server) URL() string { return s.nats.ClientURL() }
+// URL returns where clients connect, also while the server is stopped.
+func (s *Server) URL() string { return fmt.Sprintf("nats://%s:%d", s.opts.Host, s.opts.Port) }
 
 // Connect returns a bus on the server, with all streams made. It is closed when
 // the test ends.

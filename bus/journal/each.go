@@ -71,29 +71,98 @@ type reading struct {
 // all reads the messages of a filter after a sequence, at least those that are there now, and returns
 // the sequence of the last one.
 func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64, error) {
-	newest, err := r.journal.conn.Last(ctx, journalStream(filter), filter)
-	if errors.Is(err, conn.ErrNotFound) {
-		return after, nil
+	late := hold(func(m conn.Stored, by *Aside) error { return r.take(m, by) })
+	after, err := r.journal.there(ctx, filter, after, late.next)
+	if err == nil {
+		err = late.end()
 	}
 	if err != nil {
 		return after, fmt.Errorf("read %s: %w", filter, err)
 	}
-	late := hold(func(m conn.Stored, by *Aside) error { return r.take(m, by) })
+	return after, nil
+}
+
+// there calls do with the messages of a filter after a sequence, at least those that are there now, and returns the sequence of the last
+// one, also with an error.
+func (j *Journal) there(ctx context.Context, filter string, after uint64, do func(conn.Stored) error) (uint64, error) {
+	newest, err := j.conn.Last(ctx, journalStream(filter), filter)
+	if errors.Is(err, conn.ErrNotFound) {
+		return after, nil
+	}
+	if err != nil {
+		return after, err
+	}
 	for attempt := 0; ; attempt++ {
-		after, err = r.journal.conn.EachAfter(ctx, after, journalStream(filter), filter, late.next)
-		if err == nil && after >= newest.Seq {
-			err = late.end()
-		}
-		if err != nil {
-			return after, fmt.Errorf("read %s: %w", filter, err)
-		}
-		if after >= newest.Seq {
-			return after, nil
+		last, err := j.conn.EachAfter(ctx, after, journalStream(filter), filter, do)
+		after = max(after, last)
+		if err != nil || after >= newest.Seq {
+			return after, err
 		}
 		if err := conn.Sleep(ctx, conn.Backoff(attempt)); err != nil { // a replica answered that is behind
-			return after, fmt.Errorf("read %s: no replica has message %d: %w", filter, newest.Seq, err)
+			return after, fmt.Errorf("no replica has message %d: %w", newest.Seq, err)
 		}
 	}
+}
+
+// Records calls do with the records of the intents of a project behind a sequence, or of all projects if it is empty: at least with those that
+// are there now, each journal in its order. It returns the sequence to go on behind, also with an error, such as that of a context that
+// has ended: everything up to there was handed on, unless it is garbage or set aside. That sequence is 0 where it cannot be gone on,
+// because do has failed or a record takes a newer version. It changes nothing, and needs no more than the right to read.
+func (j *Journal) Records(ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record) error) (uint64, error) {
+	filter, err := subjects.IntentJournals(project)
+	if err != nil {
+		return 0, fmt.Errorf("read journals: %w", err)
+	}
+	return j.records(ctx, filter, after, do)
+}
+
+// ProjectRecords is Records for what projects have decided themselves.
+func (j *Journal) ProjectRecords(
+	ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record) error,
+) (uint64, error) {
+	filter, err := subjects.ProjectJournals(project)
+	if err != nil {
+		return 0, fmt.Errorf("read journals: %w", err)
+	}
+	return j.records(ctx, filter, after, do)
+}
+
+func (j *Journal) records(ctx context.Context, filter string, after uint64, do func(forge.Key, *forge.Record) error) (uint64, error) {
+	var failed error
+	late := hold(func(m conn.Stored, by *Aside) error {
+		failed = errors.Join(failed, handOn(m, by, do))
+		return failed
+	})
+	after, err := j.there(ctx, filter, after, late.next)
+	if failed == nil {
+		err = errors.Join(err, late.end()) // also what waits when it ends early: no one comes back for it
+	}
+	if failed != nil {
+		after = 0
+	}
+	if err != nil {
+		return after, fmt.Errorf("read %s: %w", filter, err)
+	}
+	return after, nil
+}
+
+// handOn calls do with a message that is a record, and is not set aside.
+func handOn(m conn.Stored, by *Aside, do func(forge.Key, *forge.Record) error) error {
+	if by != nil || readAside(m) != nil {
+		return nil
+	}
+	rec, err := readRecord(m)
+	if _, garbage := errors.AsType[*wire.GarbageError](err); garbage {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	key, err := subjects.ParseJournal(m.Subject)
+	if err != nil {
+		return err
+	}
+	return do(key, &rec)
 }
 
 // take hands a message on, with its place in the chain of its journal, and the mark by which it is set aside.

@@ -38,8 +38,8 @@ type books[T adder] struct {
 type book[T adder] struct {
 	of   T
 	free chan struct{}
-	// next is the sequence to read from, and nextOwn that of the project's own records.
-	next, nextOwn uint64
+	// after is the sequence to read on behind, and afterOwn that for the project's own records.
+	after, afterOwn uint64
 }
 
 func newBooks[T adder](j *journal.Journal, own bool, empty func() T) *books[T] {
@@ -62,45 +62,34 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 		return of, nil, refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
 	}
 	release = func() { <-one.free }
-	if err := one.readOn(ctx, b.journal, project, b.own); err != nil {
-		release()
-		return of, nil, err
+	err = one.readOn(ctx, b.journal, project, b.own)
+	if err != nil && one.after == 0 { // others may wait for it already
+		one.of, one.afterOwn = b.empty(), 0
 	}
-	if one.next == 0 { // whoever may ask for any project can make up as many as they like
+	if one.after == 0 { // whoever may ask for any project can make up as many as they like
 		b.mu.Lock()
 		delete(b.projects, project)
 		b.mu.Unlock()
 	}
+	if err != nil {
+		release()
+		return of, nil, err
+	}
 	return one.of, release, nil
 }
 
-// readOn reads the records that came since the last time.
-func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) error {
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	done := false
-	from := journal.Follower{
-		Record: func(key forge.Key, seq uint64, rec forge.Record) error {
-			b.of.Add(key, &rec)
-			b.next = seq + 1
-			return nil
-		},
-		CaughtUp: func() error {
-			done = true
-			stop()
-			return nil
-		},
+// readOn reads the records that came since the last time. After an error it goes on where it was; where after is 0 then, it has to begin anew.
+func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) (err error) {
+	add := func(key forge.Key, rec *forge.Record) error {
+		b.of.Add(key, rec)
+		return nil
 	}
-	if own {
-		from.ProjectFrom = b.nextOwn
-		from.Project = func(key forge.Key, seq uint64, rec forge.Record) error {
-			b.of.Add(key, &rec)
-			b.nextOwn = seq + 1
-			return nil
+	if b.after, err = j.Records(ctx, project, b.after, add); err == nil && own {
+		if b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, add); err != nil && b.afterOwn == 0 {
+			b.after = 0
 		}
 	}
-	err := j.Follow(reading, project, b.next, from)
-	if err == nil && !done {
+	if err != nil && ctx.Err() != nil {
 		return refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")
 	}
 	return err

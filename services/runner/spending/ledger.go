@@ -142,11 +142,15 @@ func (l *Ledger) forget(now time.Time) {
 	if l.Keep == 0 || len(l.attempts) == 0 || now.Sub(l.attempts[0].at) < l.Keep+l.Keep/8 {
 		return
 	}
-	old, _ := slices.BinarySearchFunc(l.attempts, now.Add(-l.Keep), func(a attempt, t time.Time) int { return a.at.Compare(t) })
-	if old > 0 {
-		l.forgotten = l.attempts[old-1].at
-		l.attempts = slices.Clone(l.attempts[old:])
+	kept := make([]attempt, 0, len(l.attempts))
+	for _, one := range l.attempts { // those of different intents are in no order
+		if now.Sub(one.at) < l.Keep {
+			kept = append(kept, one)
+		} else if one.at.After(l.forgotten) {
+			l.forgotten = one.at
+		}
 	}
+	l.attempts = kept
 }
 
 // From returns since when the ledger has every attempt; zero if it has all of them.

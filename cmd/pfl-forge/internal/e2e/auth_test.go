@@ -33,9 +33,14 @@ func (c *cluster) initKeys(args ...string) {
 		c.t.Fatal(err)
 	}
 	write(c.t, filepath.Join(c.dir, "auth.conf"), strings.Replace(string(conf), "users: [", "users: [ { user: admin, password: secret }", 1))
-	if len(c.procs) == 0 {
-		return
+	if len(c.procs) > 0 {
+		c.reload()
 	}
+}
+
+// reload has the server read its configuration again.
+func (c *cluster) reload() {
+	c.t.Helper()
 	server := c.procs[0]
 	reloads := func() int { return strings.Count(c.log(server), "Reloaded server configuration") }
 	before := reloads()

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,9 +71,16 @@ func (c *cluster) logged() []string {
 	return slices.Sorted(strings.Lines(got.stdout))
 }
 
-// dropTranscripts has the stream of transcripts deleted, and made again.
+// dropTranscripts has the stream of transcripts deleted, and made again. An administrator has to take the line out that withholds this call.
 func (c *cluster) dropTranscripts() {
 	c.t.Helper()
+	path := filepath.Join(c.dir, "auth.conf")
+	conf, err := os.ReadFile(path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	write(c.t, path, regexp.MustCompile(`(?m)^.*STREAM\.DELETE\.FORGE_TRANSCRIPTS".*\n`).ReplaceAllString(string(conf), ""))
+	c.reload()
 	admin := c.administrator()
 	nc, err := nats.Connect(admin.URL, nats.RootCAs(admin.TLS.CA))
 	if err != nil {

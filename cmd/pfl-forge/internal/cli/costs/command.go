@@ -100,18 +100,11 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 
 // read adds the journals of a project to a ledger, or those of all projects if it is empty.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *spending.Ledger) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	return j.Follow(ctx, project, 0, journal.Follower{
-		Record: func(key forge.Key, _ uint64, rec forge.Record) error {
-			into.Add(key, &rec)
-			return nil
-		},
-		CaughtUp: func() error {
-			stop()
-			return nil
-		},
+	_, err := j.Records(ctx, project, 0, func(key forge.Key, rec *forge.Record) error {
+		into.Add(key, rec)
+		return nil
 	})
+	return err
 }
 
 // within returns the end of a sentence about a time that was asked for.

@@ -77,20 +77,15 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 
 // read adds the journals of a project to a ledger.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *health.Ledger) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	add := func(key forge.Key, _ uint64, rec forge.Record) error {
-		into.Add(key, &rec)
+	add := func(key forge.Key, rec *forge.Record) error {
+		into.Add(key, rec)
 		return nil
 	}
-	return j.Follow(ctx, project, 0, journal.Follower{
-		Record:  add,
-		Project: add,
-		CaughtUp: func() error {
-			stop()
-			return nil
-		},
-	})
+	_, err := j.Records(ctx, project, 0, add)
+	if err == nil {
+		_, err = j.ProjectRecords(ctx, project, 0, add)
+	}
+	return err
 }
 
 // weeks prints a row for each week, and one for all.
