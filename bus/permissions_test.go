@@ -348,6 +348,7 @@ func TestPersonSpeaksForThemselves(t *testing.T) {
 	enough := errors.New("enough")
 	follower := journal.Follower{
 		Record:   func(forge.Key, uint64, forge.Record) error { return nil },
+		Project:  func(forge.Key, uint64, forge.Record) error { return nil },
 		CaughtUp: func() error { return enough },
 	}
 	if err := b.Journal.Follow(ctx, "shop", 0, follower); !errors.Is(err, enough) {
