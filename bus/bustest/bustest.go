@@ -3,8 +3,9 @@
 package bustest
 
 import (
-	"fmt"
 	"log/slog"
+	"net"
+	"strconv"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -76,7 +77,9 @@ func (s *Server) Restart(t testing.TB) {
 }
 
 // URL returns where clients connect, also while the server is stopped.
-func (s *Server) URL() string { return fmt.Sprintf("nats://%s:%d", s.opts.Host, s.opts.Port) }
+func (s *Server) URL() string {
+	return "nats://" + net.JoinHostPort(s.opts.Host, strconv.Itoa(s.opts.Port))
+}
 
 // Connect returns a bus on the server, with all streams made. It is closed when
 // the test ends.

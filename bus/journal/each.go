@@ -107,8 +107,8 @@ func (j *Journal) there(ctx context.Context, filter string, after uint64, do fun
 // Records calls do with the records of the intents of a project behind a sequence, or of all projects if it is empty: at least with those that
 // are there now, each journal in its order. It returns the sequence to go on behind, also with an error, such as that of a context that
 // has ended: everything up to there was handed on, unless it is garbage or set aside. That sequence is 0 where it cannot be gone on,
-// because do has failed or a record takes a newer version. It changes nothing, and needs no more than the right to read.
-func (j *Journal) Records(ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record) error) (uint64, error) {
+// because a record takes a newer version. It changes nothing, and needs no more than the right to read.
+func (j *Journal) Records(ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record)) (uint64, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {
 		return 0, fmt.Errorf("read journals: %w", err)
@@ -117,9 +117,7 @@ func (j *Journal) Records(ctx context.Context, project forge.ProjectID, after ui
 }
 
 // ProjectRecords is Records for what projects have decided themselves.
-func (j *Journal) ProjectRecords(
-	ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record) error,
-) (uint64, error) {
+func (j *Journal) ProjectRecords(ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record)) (uint64, error) {
 	filter, err := subjects.ProjectJournals(project)
 	if err != nil {
 		return 0, fmt.Errorf("read journals: %w", err)
@@ -127,7 +125,7 @@ func (j *Journal) ProjectRecords(
 	return j.records(ctx, filter, after, do)
 }
 
-func (j *Journal) records(ctx context.Context, filter string, after uint64, do func(forge.Key, *forge.Record) error) (uint64, error) {
+func (j *Journal) records(ctx context.Context, filter string, after uint64, do func(forge.Key, *forge.Record)) (uint64, error) {
 	var failed error
 	late := hold(func(m conn.Stored, by *Aside) error {
 		failed = errors.Join(failed, handOn(m, by, do))
@@ -147,7 +145,7 @@ func (j *Journal) records(ctx context.Context, filter string, after uint64, do f
 }
 
 // handOn calls do with a message that is a record, and is not set aside.
-func handOn(m conn.Stored, by *Aside, do func(forge.Key, *forge.Record) error) error {
+func handOn(m conn.Stored, by *Aside, do func(forge.Key, *forge.Record)) error {
 	if by != nil || readAside(m) != nil {
 		return nil
 	}
@@ -162,7 +160,8 @@ func handOn(m conn.Stored, by *Aside, do func(forge.Key, *forge.Record) error) e
 	if err != nil {
 		return err
 	}
-	return do(key, &rec)
+	do(key, &rec)
+	return nil
 }
 
 // take hands a message on, with its place in the chain of its journal, and the mark by which it is set aside.

@@ -80,12 +80,8 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 
 // readOn reads the records that came since the last time. After an error it goes on where it was; where after is 0 then, it has to begin anew.
 func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) (err error) {
-	add := func(key forge.Key, rec *forge.Record) error {
-		b.of.Add(key, rec)
-		return nil
-	}
-	if b.after, err = j.Records(ctx, project, b.after, add); err == nil && own {
-		if b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, add); err != nil && b.afterOwn == 0 {
+	if b.after, err = j.Records(ctx, project, b.after, b.of.Add); err == nil && own {
+		if b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, b.of.Add); err != nil && b.afterOwn == 0 {
 			b.after = 0
 		}
 	}

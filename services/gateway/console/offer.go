@@ -60,8 +60,8 @@ var offers = []offer{
 	{
 		Name: "approve", Label: "Approve this plan", Verb: tokens.Approve, Key: "a",
 		fits: func(d *document.Detail) bool { return planned(d) && !unplanned(d) },
-		Next: "Exactly what is shown, with this hash, is let go on. When enough people have approved it, agents begin, and what they make is merged once it is verified and reviewed by agents: " +
-			"no person sees it before, unless it changes protected paths, or its reviewers disagree.",
+		Next: "Exactly what is shown, with this hash, is let go on. When enough people have approved it, agents begin, and what they make is merged " +
+			"once it is verified and reviewed by agents: no person sees it before, unless it changes protected paths, or its reviewers disagree.",
 	},
 	{
 		Name: "approve", Label: "Approve", Verb: tokens.Approve, Key: "a",

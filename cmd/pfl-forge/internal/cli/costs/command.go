@@ -100,10 +100,7 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 
 // read adds the journals of a project to a ledger, or those of all projects if it is empty.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *spending.Ledger) error {
-	_, err := j.Records(ctx, project, 0, func(key forge.Key, rec *forge.Record) error {
-		into.Add(key, rec)
-		return nil
-	})
+	_, err := j.Records(ctx, project, 0, into.Add)
 	return err
 }
 

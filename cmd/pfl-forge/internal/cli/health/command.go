@@ -77,13 +77,9 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 
 // read adds the journals of a project to a ledger.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *health.Ledger) error {
-	add := func(key forge.Key, rec *forge.Record) error {
-		into.Add(key, rec)
-		return nil
-	}
-	_, err := j.Records(ctx, project, 0, add)
+	_, err := j.Records(ctx, project, 0, into.Add)
 	if err == nil {
-		_, err = j.ProjectRecords(ctx, project, 0, add)
+		_, err = j.ProjectRecords(ctx, project, 0, into.Add)
 	}
 	return err
 }
