@@ -2,11 +2,13 @@ package console
 
 import (
 	"html"
+	"net/url"
 	"strings"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/files"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -101,6 +103,36 @@ func TestSamePlanAgain(t *testing.T) {
 		}
 		if text := shown(t, "change", &page); strings.Contains(text, "and it came back the same: “<bdi>no token for it") != same {
 			t.Errorf("%q: %s", asked, text)
+		}
+	}
+}
+
+// TestEvidenceLeadsToItsLines: what a reviewer cites is a link to the line of the change, or to its file; the ids that the links lead to are on the page.
+func TestEvidenceLeadsToItsLines(t *testing.T) {
+	d := document.Detail{}
+	cite := func(ref string) document.Citation {
+		return document.Citation{Kind: forge.CitationFile, Ref: ref, Resolved: true}
+	}
+	d.Reviews = []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictApproved, Claims: []document.Claim{
+		{Number: 1, Met: true, Evidence: []document.Citation{cite("a.go:7"), cite("a.go:90"), cite("other.go:1")}},
+	}}}
+	d.PlanTasks = []document.Task{{ID: "a-001", Product: document.Product{Head: "h1"}}}
+	change := document.Diff{Head: "h1", FileCount: 1, Files: []document.DiffFile{
+		{Path: "a.go", Hunks: []document.DiffHunk{{Lines: []document.DiffLine{{Op: "-", Old: 7}, {Op: "+", New: 7, Text: "x"}}}}},
+	}}
+	page := changePage{pending: &pending{Detail: d}, Change: files.Of(&change, &change, "/i", url.Values{}, nil)}
+	if err := page.choose(""); err != nil {
+		t.Fatal(err)
+	}
+	page.look()
+	text := shown(t, "change", &page)
+	for _, want := range []string{
+		`<a href="#f0n7"><code><bdi>a.go:7</bdi></code></a>`, `id="f0n7"`, `id="f0o7"`,
+		`<a href="#f0"><code><bdi>a.go:90</bdi></code></a> <span class="dim">leads to the file alone`, `<details class="file" id="f0"`,
+		`<code><bdi>other.go:1</bdi></code> <span class="tag warn">not a file of this change`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestConsoleChange(t *testing.T) {
 		"verified</b>", "on parent <code title=\"" + commit(2), "go test ./...", "exit 0", // the verdict
 		"approved</b>", "1 of 1 requirement met", "no protected paths", "3 attempts", "patch", commit(103), "merged</b>", "on parent <code title=\"" + commit(2),
 		"The request", "Do it.", "The plan", plan,
-		"Requirements and evidence", "the parser is as it was", "✓ the words are there", "file <code><bdi>a.go:12</bdi>", "return nil",
+		"Requirements and evidence", "the parser is as it was", "✓ the words are there", `file <a href="#f0"><code><bdi>a.go:12</bdi>`, "return nil",
 		"The change", "3 files", "+10002", "proven</b> to be the whole change",
 		"The plan does not name 2 files", "&lt;U&#43;001B&gt;</mark>[2Jclear", "../../up", ">a.go<", // those first
 		"line 1 of attempt 3", "The change goes on",

@@ -30,13 +30,18 @@ type View struct {
 type Name struct {
 	document.DiffFile
 	Address string
+	// ID is that of the file on each page that has a part of it.
+	ID string
 }
+
+// fragment is where the addresses of pages of the change lead to.
+const fragment = "#diff"
 
 // Of makes a page of an answer with lines, and of one with the names of all files. Address is that of the page of the intent, ask has the
 // parameters by which the answer was asked for, and steps are the attempts that there were.
 func Of(d, names *document.Diff, address string, ask url.Values, steps []document.StepRecord) *View {
 	v := &View{Diff: *d, Off: ask.Has("whitespace")}
-	to := func(q url.Values) string { return address + "?" + q.Encode() + "#diff" }
+	to := func(q url.Values) string { return address + "?" + q.Encode() + fragment }
 	after := func(place string) string {
 		q := maps.Clone(ask)
 		if q.Set("after", place); place == "" {
@@ -48,7 +53,7 @@ func Of(d, names *document.Diff, address string, ask url.Values, steps []documen
 		if Unplanned(f) {
 			v.Unplanned++
 		}
-		v.Names = append(v.Names, Name{f, after(document.DiffAt(i))})
+		v.Names = append(v.Names, Name{f, after(document.DiffAt(i)), "f" + strconv.Itoa(i)})
 	}
 	slices.SortStableFunc(v.Names, func(a, b Name) int { return Order(a.DiffFile, b.DiffFile) })
 	slices.SortStableFunc(v.Files, Order)
