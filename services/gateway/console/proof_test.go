@@ -136,3 +136,36 @@ func TestEvidenceLeadsToItsLines(t *testing.T) {
 		}
 	}
 }
+
+// TestAskedChecksAreShown: what a reviewer had run stands with what was run on the change, whether or not anything else was.
+func TestAskedChecksAreShown(t *testing.T) {
+	d := document.Detail{}
+	d.Reviews = []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictRejected, Checks: []document.Check{
+		{ID: "a1", Name: "generated", Command: "go generate ./...", Passed: true},
+		{ID: "a2", Name: "race", Command: "go test -race", ExitCode: 1, Output: "DATA <RACE>"},
+		{ID: "a3", Name: "none", ExitCode: -1, Output: "it did not run on this commit"},
+	}}}
+	d.PlanTasks = []document.Task{{ID: "a-001", Product: document.Product{Head: "h1"}}}
+	page := changePage{pending: &pending{Detail: d}}
+	if err := page.choose(""); err != nil {
+		t.Fatal(err)
+	}
+	page.look()
+	text := shown(t, "change", &page)
+	_, text, found := strings.Cut(text, "What was run on it")
+	if !found {
+		t.Fatal("nothing was run")
+	}
+	text, _, _ = strings.Cut(text, "</section>")
+	for _, want := range []string{
+		`<bdi>generated</bdi>: <code><bdi>go generate ./...</bdi></code> <b class="yes">`, "of a check that passed is not kept",
+		`<bdi>race</bdi>: <code><bdi>go test -race</bdi></code> <b class="no">`, "DATA &lt;RACE&gt;", "exit 1", "it did not run on this commit",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	if n := strings.Count(text, "asked for by the reviewer"); n != 3 {
+		t.Errorf("%d are marked as asked for: %s", n, text)
+	}
+}

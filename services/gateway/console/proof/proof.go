@@ -88,9 +88,18 @@ type Proof struct {
 	Old int
 	// Other is another review of the same commit that comes to another verdict; nil if there is none.
 	Other *document.Review
+	// Asked are the checks that its reviewers asked for, in their order.
+	Asked []Asked
 	// Attempts counts implementations, and CostUSD adds up everything that the task cost.
 	Attempts int
 	CostUSD  float64
+}
+
+// Asked is a run of a check of the project that a reviewer of the change asked for. What it printed is kept of those alone that did not pass.
+type Asked struct {
+	document.Check
+	// By says in words which reviewer asked.
+	By string
 }
 
 // Of returns how far the change of a task is proven. The records are those About it.
@@ -100,6 +109,7 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 	if about.Review != nil && current(w, t, "", about.Review.Head) {
 		p.reviewed(about.Review, about.Earlier)
 	}
+	p.asked(w, t)
 	for _, a := range about.Rules {
 		switch {
 		case a.Task != t.ID:
@@ -163,6 +173,23 @@ func (p *Proof) reviewed(r *document.Review, earlier []document.Review) {
 	for i := range earlier {
 		if o := &earlier[i]; o.Head == r.Head && o.Verdict != r.Verdict {
 			p.Other = o
+		}
+	}
+}
+
+// asked takes the checks that reviewers of the change asked for.
+func (p *Proof) asked(w *document.Work, t *document.Task) {
+	for i := range w.Reviews {
+		r := &w.Reviews[i]
+		if r.Task != t.ID || !current(w, t, "", r.Head) {
+			continue
+		}
+		by := "the reviewer"
+		if r.Second {
+			by = "the second reviewer"
+		}
+		for _, c := range r.Checks {
+			p.Asked = append(p.Asked, Asked{c, by})
 		}
 	}
 }

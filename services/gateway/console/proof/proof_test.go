@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"fmt"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -53,5 +54,28 @@ func TestMerged(t *testing.T) {
 		if on != c.on || ran != c.ran || p.Moved != c.moved || p.Unproven != c.unproven {
 			t.Errorf("%s: merged on %q, verified on %q, moved %t, unproven %q", about, on, ran, p.Moved, p.Unproven)
 		}
+	}
+}
+
+// TestAskedChecks: the checks that reviewers of the newest change asked for are told in their order, with whose they are; those of a former change, or of
+// another task, are not.
+func TestAskedChecks(t *testing.T) {
+	task := document.Task{ID: "a-001", Product: document.Product{Head: "h2", PatchID: "p2"}}
+	w := document.Work{
+		Verified: []document.Verified{{Task: "a-001", Head: "h1", PatchID: "p1"}, {Task: "a-001", Head: "h2", PatchID: "p2"}},
+		Reviews: []document.Review{
+			{Task: "a-001", Head: "h1", Checks: []document.Check{{ID: "a1", Name: "old"}}},
+			{Task: "a-001", Head: "h2", Checks: []document.Check{{ID: "a1", Name: "generated", Passed: true}, {ID: "a2", Name: "race"}}},
+			{Task: "b-001", Head: "h2", Checks: []document.Check{{ID: "a1", Name: "other"}}},
+			{Task: "a-001", Head: "h2", Second: true, Checks: []document.Check{{ID: "a1", Name: "generated"}}},
+		},
+	}
+	records := About(&w, task.ID)
+	got := ""
+	for _, a := range Of(&w, &task, &records).Asked {
+		got += fmt.Sprint(a.Name, " ", a.Passed, " ", a.By, "; ")
+	}
+	if want := "generated true the reviewer; race false the reviewer; generated false the second reviewer; "; got != want {
+		t.Errorf("%s", got)
 	}
 }
