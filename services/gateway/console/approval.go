@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/files"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -43,6 +44,14 @@ func (p *pending) PlanHash() string {
 		return ""
 	}
 	return p.Plan
+}
+
+// Kept tells how the change of a task, by its place in the plan, keeps to the files that its plan names. The inbox, which shows no change, does not say.
+func (p *pending) Kept(task int) (k files.Kept) {
+	if p.From == "inbox" {
+		return k
+	}
+	return files.KeptTo(&p.Work, task)
 }
 
 // Changes says in words how many changes an approval is of; empty for a plan.

@@ -33,7 +33,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count, "mark": phrase.Mark,
 	"unnamed": files.Unplanned, "old": proof.Old, "proves": proof.Regression, "hidden": visible.Hidden, "side": phrase.Side,
 	"generated": files.Generated, "folded": files.Folded, "at": files.At, "place": (*files.View).Place,
-	"spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
+	"has": slices.Contains[[]string], "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,
 	"day":      func(t time.Time) string { return t.UTC().Format(time.DateOnly) },
 	"moment":   func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"monthday": func(t time.Time) string { return t.UTC().Format("2 Jan") },

@@ -169,3 +169,32 @@ func TestAskedChecksAreShown(t *testing.T) {
 		t.Errorf("%d are marked as asked for: %s", n, text)
 	}
 }
+
+// TestFilesBesideThePlanAreMarked: where files are listed, those that the plan names and the change leaves alone are marked, and those that it touches besides.
+func TestFilesBesideThePlanAreMarked(t *testing.T) {
+	d := document.Detail{}
+	d.PlanTasks = []document.Task{
+		{ID: "a-001", Files: []string{"a.go", "server.go"}, Product: document.Product{Head: "h1", Changed: []string{"a.go", "extra.go"}}},
+		{ID: "a-002", Files: []string{"later.go"}},
+	}
+	change := document.Diff{Head: "h1", FileCount: 2, Files: []document.DiffFile{{Path: "a.go"}, {Path: "extra.go"}}}
+	page := changePage{pending: &pending{Detail: d}, Change: files.Of(&change, &change, "/i", url.Values{}, nil)}
+	if err := page.choose(""); err != nil {
+		t.Fatal(err)
+	}
+	page.look()
+	text := shown(t, "change", &page)
+	for _, want := range []string{
+		`<code><bdi>a.go</bdi></code> <code><bdi>server.go</bdi></code> <span class="tag warn">not changed</span>`, `<code><bdi>later.go</bdi></code> </p>`,
+		`Changed, and not named by this plan: <code><bdi>extra.go</bdi></code>`,
+		`The plan names 1 file that this change does not touch: <code><bdi>server.go</bdi></code>`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	page.From = "inbox" // which approves no change, and has a bound
+	if text := shown(t, "inbox", &inboxPage{Items: []*pending{page.pending}}); strings.Contains(text, "not changed") || strings.Contains(text, "extra.go") {
+		t.Errorf("the inbox has %s", text)
+	}
+}
