@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -196,5 +197,32 @@ func TestFilesBesideThePlanAreMarked(t *testing.T) {
 	page.From = "inbox" // which approves no change, and has a bound
 	if text := shown(t, "inbox", &inboxPage{Items: []*pending{page.pending}}); strings.Contains(text, "not changed") || strings.Contains(text, "extra.go") {
 		t.Errorf("the inbox has %s", text)
+	}
+}
+
+// TestRefusedPatchIsPast: the page of a change that failed after a person had asked for changes says that what it knows is of the refused patch, wherever it
+// would look like a verdict that counts.
+func TestRefusedPatchIsPast(t *testing.T) {
+	yes := true
+	for refused, n := range map[bool]int{true: 5, false: 0} {
+		d := document.Detail{}
+		d.Verified = []document.Verified{{Task: "a-001", Head: "h1", PatchID: "p", Passed: &yes, Runs: []document.Check{
+			{Name: verdict.RegressionProof, Passed: true}, {Command: "go test ./...", Passed: true},
+		}}}
+		d.Reviews = []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictApproved}}
+		if refused {
+			d.Adjustments = []document.Adjustment{{Rule: "changes-requested", Task: "a-001", Detail: "bob: not <so>", At: time.Now()}}
+		}
+		d.PlanTasks = []document.Task{{ID: "a-001", Status: forge.TaskFailed, Product: document.Product{Head: "h1", PatchID: "p"}}}
+		page := changePage{pending: &pending{Detail: d}}
+		if err := page.choose(""); err != nil {
+			t.Fatal(err)
+		}
+		page.look()
+		text := shown(t, "change", &page)
+		if strings.Count(text, `<span class="tag warn">refused patch</span>`) != n || strings.Contains(text, "of an earlier patch") != refused ||
+			strings.Contains(text, "bob: not &lt;so&gt;") != refused || strings.Contains(text, `class="verdict past"`) != refused {
+			t.Errorf("refused %t: %s", refused, text)
+		}
 	}
 }

@@ -258,3 +258,24 @@ func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
 		t.Errorf("asked are %v", open)
 	}
 }
+
+// TestConsoleMarksARefusedPatch: while a change is made again because a person asked for that, the page does not show the verdict on the refused patch as one
+// that counts; nor does it before.
+func TestConsoleMarksARefusedPatch(t *testing.T) {
+	held := make(chan struct{})
+	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {
+		if attempt > 2 {
+			<-held
+		}
+		return oneLine(task, attempt)
+	}, "one")
+	t.Cleanup(func() { close(held) }) // before the workers are waited for
+	bob := w.signIn("bob")
+	p := bob.get(consolePath(path))
+	p.wants(t, "the page", http.StatusOK, `<ul class="verdict" aria`, "verified</b>", "approved</b>")
+	action, changes := p.form(t, path, "changes")
+	changes.Set("text", "Keep the name.")
+	bob.do(http.MethodPost, action, changes).wants(t, "ask for changes", http.StatusSeeOther)
+	patch := patchid.Of(oneLine(forge.TaskID(path[strings.LastIndexByte(path, '/')+1:]+"-001"), 2))
+	bob.get(consolePath(path)).wants(t, "meanwhile", http.StatusOK, `<ul class="verdict past" aria`, "of an earlier patch, <code title=\""+patch, "Keep the name.")
+}

@@ -10,6 +10,7 @@ package proof
 
 import (
 	"slices"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -22,6 +23,8 @@ const (
 	protectedPaths = "protected-paths"
 	// mergedUnproven says that what the forge merged is not what was verified.
 	mergedUnproven = "merged-unproven"
+	// changesRequested and rework have the change made again: the former by a person, the latter by its review, or by a person who decides between two.
+	changesRequested, rework = "changes-requested", "rework"
 )
 
 // Records are those of an intent that are about one of its tasks.
@@ -88,6 +91,9 @@ type Proof struct {
 	Old int
 	// Other is another review of the same commit that comes to another verdict; nil if there is none.
 	Other *document.Review
+	// Refused is the rule by which the change is made again because of a person, after all that is known of it here was found out: there is no newer one of
+	// which anything is known. It is nil of a change that no person refused.
+	Refused *document.Adjustment
 	// Asked are the checks that its reviewers asked for, in their order.
 	Asked []Asked
 	// Attempts counts implementations, and CostUSD adds up everything that the task cost.
@@ -110,6 +116,7 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 		p.reviewed(about.Review, about.Earlier)
 	}
 	p.asked(w, t)
+	p.refused(t, about)
 	for _, a := range about.Rules {
 		switch {
 		case a.Task != t.ID:
@@ -173,6 +180,26 @@ func (p *Proof) reviewed(r *document.Review, earlier []document.Review) {
 	for i := range earlier {
 		if o := &earlier[i]; o.Head == r.Head && o.Verdict != r.Verdict {
 			p.Other = o
+		}
+	}
+}
+
+// refused finds out whether a person has had the change made again since it was verified and reviewed. What a review itself rejects is decided on with it, and
+// so at the same time.
+func (p *Proof) refused(t *document.Task, about *Records) {
+	var known time.Time
+	if p.Verified != nil {
+		known = p.Verified.At
+	}
+	if p.Reviewed && about.Review.At.After(known) {
+		known = about.Review.At
+	}
+	if t.Commit != "" || p.Verified == nil && !p.Reviewed {
+		return
+	}
+	for i := range about.Rules {
+		if a := &about.Rules[i]; a.Task == t.ID && (a.Rule == changesRequested || a.Rule == rework) && a.At.After(known) {
+			p.Refused = a
 		}
 	}
 }

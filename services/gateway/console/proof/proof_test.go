@@ -3,6 +3,7 @@ package proof
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -77,5 +78,43 @@ func TestAskedChecks(t *testing.T) {
 	}
 	if want := "generated true the reviewer; race false the reviewer; generated false the second reviewer; "; got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestRefusedPatch: what is known of a patch of which a person asked for changes afterwards is past, until something is known of what was made since. A
+// rejection by its own review, another task's, and one before are none of it.
+func TestRefusedPatch(t *testing.T) {
+	at := func(minute int) time.Time { return time.Date(2026, 11, 2, 9, minute, 0, 0, time.UTC) }
+	yes := true
+	for about, c := range map[string]struct {
+		rule, task string
+		at         int
+		commit     string
+		again      bool
+		want       bool
+	}{
+		"no person refused it":         {rule: "approved", task: "a-001", at: 9},
+		"a person asked for changes":   {rule: "changes-requested", task: "a-001", at: 9, want: true},
+		"a person rejected it":         {rule: "rework", task: "a-001", at: 9, want: true},
+		"its review rejected it":       {rule: "rework", task: "a-001", at: 5},
+		"of another task":              {rule: "changes-requested", task: "a-002", at: 9},
+		"of the plan":                  {rule: "changes-requested", at: 9},
+		"of an attempt before":         {rule: "changes-requested", task: "a-001", at: 2},
+		"the same patch was made anew": {rule: "changes-requested", task: "a-001", at: 9, again: true},
+		"it was merged":                {rule: "changes-requested", task: "a-001", at: 9, commit: "c"},
+	} {
+		w := document.Work{
+			Verified:    []document.Verified{{Task: "a-001", Head: "h1", PatchID: "p", Passed: &yes, At: at(4)}},
+			Reviews:     []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictApproved, At: at(5)}},
+			Adjustments: []document.Adjustment{{Rule: c.rule, Task: forge.TaskID(c.task), Detail: "bob: not so", At: at(c.at)}},
+		}
+		if c.again {
+			w.Verified = append(w.Verified, document.Verified{Task: "a-001", Head: "h2", PatchID: "p", Passed: &yes, At: at(12)})
+		}
+		task := document.Task{ID: "a-001", Product: document.Product{Head: "h1", PatchID: "p", Commit: c.commit}}
+		records := About(&w, task.ID)
+		if p := Of(&w, &task, &records); (p.Refused != nil) != c.want {
+			t.Errorf("%s: %+v", about, p.Refused)
+		}
 	}
 }
