@@ -84,8 +84,9 @@ func (c *changePage) Shown() string {
 	return c.pending.Shown() + "-" + phrase.Mark(string(c.Task.ID)+" "+c.Task.PatchID+" "+c.Task.Head)
 }
 
-// candidates sets which changes wait, and what is decided on this page about them.
-func (c *changePage) candidates(t *tokens.Token) {
+// candidates sets which changes wait, and what is decided on this page about them. Barred says that no requester may approve the one that its reviewers
+// disagree about.
+func (c *changePage) candidates(t *tokens.Token, barred bool) {
 	for _, one := range c.waiting() {
 		c.Waits = append(c.Waits, candidate{
 			one, address(c.Path(), url.Values{"task": {string(one.Task)}}) + "#diff", c.Task != nil && one.Task == c.Task.ID,
@@ -109,8 +110,8 @@ func (c *changePage) candidates(t *tokens.Token) {
 			q.Barred = "It cannot be approved on this page. " + why
 		case !t.May(c.Project, tokens.Approve):
 			q.Barred = "Approving it takes the role approver."
-		case objection(t, &c.Detail) != "":
-			q.Barred = objection(t, &c.Detail)
+		case barred && requested(t, &c.Detail):
+			q.Barred = asked
 		}
 	}
 }

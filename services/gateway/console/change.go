@@ -69,7 +69,7 @@ func (v *visit) change() error {
 			return err
 		}
 	}
-	page.candidates(v.token)
+	page.candidates(v.token, len(page.Asked) > 0 && barsRequesters(v, p))
 	tellOthers(v, page.pending)
 	return v.show(http.StatusOK, "change", d.Title, &page)
 }

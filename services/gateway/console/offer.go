@@ -109,11 +109,34 @@ var offers = []offer{
 	},
 }
 
+// joining says who becomes a requester, and whether the policy then bars them, where the state of the intent tells it: it names those who are barred, and
+// each requester is, or none.
+func joining(d *document.Detail) string {
+	switch a := d.Approvals; {
+	case a != nil && len(a.Barred) > 0:
+		return "You become one of its requesters, and may then not approve it: another person has to."
+	case a != nil && len(d.Requesters) > 0:
+		return "You become one of its requesters, and may approve it all the same: policy.approvals.not_requester is off here."
+	}
+	return joins
+}
+
+// requested reports whether the words of the holder of a token are in an intent.
+func requested(t *tokens.Token, d *document.Detail) bool {
+	name, _ := t.Holder()
+	return slices.ContainsFunc(d.Requesters, func(r document.Identity) bool { return strings.EqualFold(name, r.Name) })
+}
+
 // offersFor returns the decisions that the holder of a token may take about an intent.
 func offersFor(t *tokens.Token, d *document.Detail) (list []offer) {
 	for i := range offers {
 		if o := &offers[i]; o.fits(d) && t.May(d.Project, o.Verb) && (o.Verb != tokens.Approve || objection(t, d) == "") {
-			list = append(list, *o)
+			one := *o
+			one.Next = strings.Replace(one.Next, joins, joining(d), 1)
+			if o.Verb == tokens.Approve && d.Approvals != nil && requested(t, d) {
+				one.Next = "You are one of its requesters, and your approval counts all the same: policy.approvals.not_requester is off here. " + one.Next
+			}
+			list = append(list, one)
 		}
 	}
 	return list
@@ -124,6 +147,9 @@ func mine(t *tokens.Token, s *document.State) bool {
 	d := document.Detail{State: *s}
 	return len(offersFor(t, &d)) > 0 || s.Waiting == forge.WaitingClarification && t.May(s.Project, tokens.Answer)
 }
+
+// asked says why an approval of a requester would not count.
+const asked = "You asked for it, so another person has to approve it."
 
 // objection says why an approval of the holder would not count; empty if it would, as far as
 // the intent's state says. The rules decide.
@@ -138,7 +164,7 @@ func objection(t *tokens.Token, d *document.Detail) string {
 	case slices.ContainsFunc(a.Given, same):
 		return fmt.Sprintf("You have approved it. %d of %d approvals are there.", len(a.Given), a.Needed)
 	case slices.ContainsFunc(a.Barred, same):
-		return "You asked for it, so another person has to approve it."
+		return asked
 	}
 	return ""
 }

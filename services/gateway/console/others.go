@@ -40,6 +40,14 @@ func tellOthers(v *visit, list ...*pending) {
 	}
 }
 
+// barsRequesters reports whether the settings of a project say that a requester may not approve. The state of an intent tells who is
+// barred while it waits for an approval alone, and not where a person decides between two reviewers. Where the settings cannot be read,
+// the rules decide.
+func barsRequesters(v *visit, p forge.ProjectID) bool {
+	s := setting(v, p, "policy.approvals.not_requester")
+	return s != nil && s.Value == "true"
+}
+
 // setting reads a setting of a project; nil if that cannot be told now.
 func setting(v *visit, p forge.ProjectID, name string) *setup.Setting {
 	var s setup.InForce

@@ -34,12 +34,21 @@ func waits(t *testing.T, second bool, titles ...string) (w *world, path string) 
 // waitsFor is waits with the changes that a function returns.
 func waitsFor(t *testing.T, second bool, change func(forge.TaskID, int) []byte, titles ...string) (w *world, path string) {
 	t.Helper()
+	return waitsUnder(t, second, func(*forge.Policy) {}, change, titles...)
+}
+
+// waitsUnder is waitsFor with another policy.
+func waitsUnder(
+	t *testing.T, second bool, with func(*forge.Policy), change func(forge.TaskID, int) []byte, titles ...string,
+) (w *world, path string) {
+	t.Helper()
 	w = start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	policy := forge.DefaultPolicy()
 	policy.ProtectedPaths, policy.MaxReviewRetries = []string{"a.go"}, 5
 	if second {
 		policy.ProtectedPaths, policy.Second = nil, forge.SecondReview{By: forge.Reviewer{Agent: "codex"}, When: []forge.Risk{forge.RiskHigh}}
 	}
+	with(&policy)
 	w.analysis = func(*forge.Command) *forge.Analysis {
 		found := &forge.Analysis{Risk: forge.RiskHigh, Policy: &policy}
 		for i, title := range titles {

@@ -47,3 +47,66 @@ func TestConsoleTellsWhoElse(t *testing.T) {
 	inbox := bob.get("/console/inbox")
 	inbox.wants(t, "the inbox", http.StatusOK, "Nothing expires: it waits until a person decides.", "last change")
 }
+
+// TestConsoleOffersNoApprovalToARequester: who asked for changes of a plan, or of a change whose reviewers disagree, became a requester. Where the policy bars
+// these, their page does not offer the approval which the rules refuse, and says why; another person's does.
+func TestConsoleOffersNoApprovalToARequester(t *testing.T) {
+	const why = "You asked for it, so another person has to approve it."
+	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))
+	policy.Approvals.NotRequester = true
+	bars := func(p *forge.Policy) { p.Approvals.NotRequester, p.Settings = true, policy.Settings }
+	w, path := waitsUnder(t, true, bars, oneLine, "one")
+	list := map[string]string{"zoe": "person: zoe, projects: {shop: [approver]}"}
+	maps.Copy(list, entries)
+	w.writeTokens(list)
+	wait.Until(t, "zoe is known", func() bool { return w.knows("zoe") })
+	bob, zoe := w.signIn("bob"), w.signIn("zoe")
+	const approves = `name="verdict" value="approve"`
+	p := bob.get(consolePath(path))
+	p.wants(t, "before", http.StatusOK, approves)
+	head := w.request("ada", http.MethodGet, path, "").body["candidates"].([]any)[0].(map[string]any)["head"].(string)
+	action, answer := p.form(t, path, "answer")
+	answer["verdict"], answer["answer"] = []string{"changes"}, []string{"Keep the name."}
+	bob.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
+	wait.Until(t, "they disagree about another change", func() bool {
+		shown := w.request("ada", http.MethodGet, path, "")
+		list, _ := shown.body["candidates"].([]any)
+		return len(list) == 1 && list[0].(map[string]any)["head"] != head && shown.body["waiting"] == "clarification"
+	})
+	p = bob.get(consolePath(path))
+	p.wants(t, "a dispute", http.StatusOK, why, "Reject this change")
+	if strings.Contains(p.text, approves) {
+		t.Errorf("it can be approved:\n%s", p.text)
+	}
+	action, answer = p.form(t, path, "answer")
+	answer["verdict"] = []string{"approve"}
+	bob.do(http.MethodPost, action, answer).wants(t, "the rules", http.StatusConflict, "may not approve what they asked for")
+	zoe.get(consolePath(path)).wants(t, "another person", http.StatusOK, approves)
+
+	w = withConsole(t)
+	w.analysis = func(c *forge.Command) *forge.Analysis {
+		title := "as planned"
+		if c.Wish != nil {
+			title = "as bob wants"
+		}
+		return &forge.Analysis{Risk: forge.RiskHigh, Policy: policy, Tasks: []forge.TaskPlan{{Name: "one", Title: title}}}
+	}
+	path, plan := w.proposed("planned")
+	bob = w.signIn("bob")
+	p = bob.get(consolePath(path))
+	action, answer = p.form(t, path, "changes")
+	answer.Set("text", "Differently.")
+	if p.wants(t, "before", http.StatusOK, "and may then not approve it: another person has to"); !p.approves() {
+		t.Error("who did not ask for it cannot approve it")
+	}
+	bob.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
+	wait.Until(t, "another plan waits", func() bool {
+		now, _ := w.request("ada", http.MethodGet, path, "").body["plan"].(string)
+		return now != plan && now != ""
+	})
+	for _, address := range []string{consolePath(path), "/console/inbox"} {
+		if p = bob.get(address); p.approves() || !strings.Contains(p.text, why) {
+			t.Errorf("%s: approval is offered, or it is not said why not:\n%s", address, p.text)
+		}
+	}
+}
