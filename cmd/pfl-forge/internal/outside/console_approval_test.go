@@ -286,5 +286,6 @@ func TestConsoleMarksARefusedPatch(t *testing.T) {
 	changes.Set("text", "Keep the name.")
 	bob.do(http.MethodPost, action, changes).wants(t, "ask for changes", http.StatusSeeOther)
 	patch := patchid.Of(oneLine(forge.TaskID(path[strings.LastIndexByte(path, '/')+1:]+"-001"), 2))
-	bob.get(consolePath(path)).wants(t, "meanwhile", http.StatusOK, `<ul class="verdict past" aria`, "of an earlier patch, <code title=\""+patch, "Keep the name.")
+	bob.get(consolePath(path)).wants(t, "meanwhile", http.StatusOK, `<ul class="verdict past" aria`, "of an earlier patch, <code title=\""+patch,
+		"Keep the name.")
 }

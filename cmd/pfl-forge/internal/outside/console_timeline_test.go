@@ -122,6 +122,17 @@ func TestConsoleTimeline(t *testing.T) {
 	if rows := strings.Count(p.text, `id="r`); rows < 10 {
 		t.Errorf("%d records", rows)
 	}
+	// Outcomes of the two reviews, in the order of the rows: the first review rejected, the second approved.
+	reviews := regexp.MustCompile(`(?s)review ([12])<.*?<bdi>(ok|approved|rejected)</bdi>`)
+	for about, text := range map[string]string{"the timeline": p.text, "the attempts": vic.get(consolePath(path)).text} {
+		got := ""
+		for _, m := range reviews.FindAllStringSubmatch(text, -1) {
+			got += m[1] + " " + m[2] + "; "
+		}
+		if got != "1 rejected; 2 approved; " {
+			t.Errorf("%s: %s", about, got)
+		}
+	}
 	w.long(path, 1200, "ada")
 	for _, query := range []string{"", "?after=100", "?after=1100"} {
 		one := vic.get(page + query)

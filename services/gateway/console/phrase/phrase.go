@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
 )
 
 // wording has the names of states on pages, where they differ from those of the API.
@@ -22,6 +24,14 @@ func State(value any) string {
 		return w
 	}
 	return strings.ReplaceAll(s, "_", " ")
+}
+
+// Ended returns the outcome of an attempt of a step in words: a review that is ok has approved.
+func Ended(step forge.Step, outcome string) string {
+	if step == forge.StepReview && outcome == "ok" {
+		return string(forge.VerdictApproved)
+	}
+	return State(outcome)
 }
 
 // Quoted returns a state in words, in quotes; "nothing" without one.
