@@ -109,6 +109,25 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	return p
 }
 
+// Edits returns the edits of the request after it was asked for, as far as its decisions are here.
+func (p *pending) Edits() (list []document.Decided) {
+	for i := range p.Decisions {
+		if p.Decisions[i].What == "edit" {
+			list = append(list, p.Decisions[i])
+		}
+	}
+	return list
+}
+
+// Edit returns the last edit of the request; nil without one.
+func (p *pending) Edit() *document.Decided {
+	list := p.Edits()
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[len(list)-1]
+}
+
 // Cut returns the parts of the plan that are left out.
 func (p *pending) Cut() (list []document.Truncated) {
 	for _, t := range p.Truncated {

@@ -1,0 +1,40 @@
+package console
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+)
+
+// TestInboxSaysThatARequestWasEdited: an item says who edited the request last, when and which fields, and how often that was done, in few bytes however often;
+// one that was not edited says nothing.
+func TestInboxSaysThatARequestWasEdited(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, says := range map[int]string{0: "", 1: "", 2: "the last of 2 edits", 500: "the last of 500 edits"} {
+		d := document.Detail{Body: "Do it."}
+		d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
+		d.Decisions = []document.Decided{{What: "submit", By: "ada"}}
+		for i := range n {
+			d.Decisions = append(d.Decisions, document.Decided{What: "edit", By: "first", Fields: []string{"title"}, At: time.Unix(int64(i), 0)})
+		}
+		if n > 0 {
+			d.Decisions[n].By, d.Decisions[n].Fields = "Tomas <b>"+strings.Repeat("x", 4000), []string{"body", "risk"}
+		}
+		text := shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{pendingOf(ada, &d, "inbox")}})
+		const edited = `<bdi>Tomas &lt;b&gt;`
+		if strings.Contains(text, edited) != (n > 0) || strings.Contains(text, `<code>body</code>, <code>risk</code> after it was asked for`) != (n > 0) ||
+			n < 2 && strings.Contains(text, "edits") || !strings.Contains(text, says) {
+			t.Errorf("%d edits: %s", n, text)
+		}
+		if strings.Contains(text, strings.Repeat("x", 1000)) || strings.Count(text, "after it was asked for") > 1 {
+			t.Errorf("%d edits take %d bytes", n, len(text))
+		}
+	}
+}
