@@ -38,3 +38,22 @@ func TestInboxSaysThatARequestWasEdited(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoAskedIsSaidInWords: neither page says by an id of a message who asked; each says it in words, with the texts of others as texts.
+func TestWhoAskedIsSaidInWords(t *testing.T) {
+	d := document.Detail{Body: "Do it.", Origin: document.Origin{System: "cli", EventID: "J9aXqk2"}}
+	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
+	d.Source, d.Requester = forge.SourceHuman, "ada <b>"
+	p := &pending{Detail: d}
+	for name, c := range map[string]struct {
+		page any
+		says string
+	}{
+		"change": {&changePage{pending: p}, "Asked for by ada &lt;b&gt;, at the command line."},
+		"inbox":  {&inboxPage{Total: 1, Items: []*pending{p}}, "asked by <bdi>ada &lt;b&gt;</bdi> <bdi>at the command line</bdi>"},
+	} {
+		if text := shown(t, name, c.page); !strings.Contains(text, c.says) || strings.Contains(text, "J9aXqk2") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
