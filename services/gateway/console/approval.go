@@ -9,6 +9,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/files"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/others"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -100,6 +101,7 @@ func (c *changePage) candidates(t *tokens.Token, barred bool) {
 			c.Offers = slices.DeleteFunc(c.Offers, func(o offer) bool { return o.Name == "approve" })
 		}
 	}
+	name, _ := t.Holder()
 	for i := range c.Asked {
 		q := &c.Asked[i]
 		if q.Decides == nil {
@@ -110,8 +112,8 @@ func (c *changePage) candidates(t *tokens.Token, barred bool) {
 			q.Barred = "It cannot be approved on this page. " + why
 		case !t.May(c.Project, tokens.Approve):
 			q.Barred = "Approving it takes the role approver."
-		case barred && requested(t, &c.Detail):
-			q.Barred = asked
+		case barred && others.Requested(name, &c.Detail):
+			q.Barred = others.Asked
 		}
 	}
 }

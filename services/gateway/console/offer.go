@@ -1,12 +1,12 @@
 package console
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/others"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -47,9 +47,6 @@ func planned(d *document.Detail) bool {
 // unplanned reports whether it waits for approval that the text is analyzed.
 func unplanned(d *document.Detail) bool { return planned(d) && d.Tasks == 0 && len(d.Parts) == 0 }
 
-// joins says who becomes a requester.
-const joins = "You become one of its requesters, and may then not be the one who approves it."
-
 // offers are all decisions about an intent but the answers to its questions. What is offered
 // is not more than the rules take: they decide.
 var offers = []offer{
@@ -74,17 +71,17 @@ var offers = []offer{
 		Name: "changes", Label: "Ask for changes", Verb: tokens.Change, Key: "c", Field: fieldNeeded, Ask: "What should be different",
 		fits: func(d *document.Detail) bool { return made(d) || planned(d) && !unplanned(d) },
 		Next: "It is made again in the same conversation, with your words, and waits again if the rules say so. What was approved of it counts for " +
-			"nothing any more. It spends no attempt. " + joins,
+			"nothing any more. It spends no attempt. " + others.Joins,
 	},
 	{
 		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: planned,
 		Next: "Your words are added to the request, for good. A plan that there is is dropped, and it is analyzed anew, from the beginning; first it " +
-			"waits for an approval of its new text, if the former one had to. " + joins,
+			"waits for an approval of its new text, if the former one had to. " + others.Joins,
 	},
 	{
 		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
 		fits: waitsFor(forge.WaitingFailed, forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull),
-		Next: "What failed or waits is run again, and agents get your instructions. With instructions: " + joins,
+		Next: "What failed or waits is run again, and agents get your instructions. With instructions: " + others.Joins,
 	},
 	{
 		Name: "budget", Label: "Raise the budget", Verb: tokens.Retry, Key: "t", Field: fieldAmount,
@@ -109,32 +106,14 @@ var offers = []offer{
 	},
 }
 
-// joining says who becomes a requester, and whether the policy then bars them, where the state of the intent tells it: it names those who are barred, and
-// each requester is, or none.
-func joining(d *document.Detail) string {
-	switch a := d.Approvals; {
-	case a != nil && len(a.Barred) > 0:
-		return "You become one of its requesters, and may then not approve it: another person has to."
-	case a != nil && len(d.Requesters) > 0:
-		return "You become one of its requesters, and may approve it all the same: policy.approvals.not_requester is off here."
-	}
-	return joins
-}
-
-// requested reports whether the words of the holder of a token are in an intent.
-func requested(t *tokens.Token, d *document.Detail) bool {
-	name, _ := t.Holder()
-	return slices.ContainsFunc(d.Requesters, func(r document.Identity) bool { return strings.EqualFold(name, r.Name) })
-}
-
 // offersFor returns the decisions that the holder of a token may take about an intent.
 func offersFor(t *tokens.Token, d *document.Detail) (list []offer) {
 	for i := range offers {
 		if o := &offers[i]; o.fits(d) && t.May(d.Project, o.Verb) && (o.Verb != tokens.Approve || objection(t, d) == "") {
 			one := *o
-			one.Next = strings.Replace(one.Next, joins, joining(d), 1)
-			if o.Verb == tokens.Approve && d.Approvals != nil && requested(t, d) {
-				one.Next = "You are one of its requesters, and your approval counts all the same: policy.approvals.not_requester is off here. " + one.Next
+			one.Next = strings.Replace(one.Next, others.Joins, others.Joining(d), 1)
+			if name, _ := t.Holder(); o.Verb == tokens.Approve && d.Approvals != nil && others.Requested(name, d) {
+				one.Next = others.Free + one.Next
 			}
 			list = append(list, one)
 		}
@@ -148,25 +127,11 @@ func mine(t *tokens.Token, s *document.State) bool {
 	return len(offersFor(t, &d)) > 0 || s.Waiting == forge.WaitingClarification && t.May(s.Project, tokens.Answer)
 }
 
-// asked says why an approval of a requester would not count.
-const asked = "You asked for it, so another person has to approve it."
-
 // objection says why an approval of the holder would not count; empty if it would, as far as
 // the intent's state says. The rules decide.
 func objection(t *tokens.Token, d *document.Detail) string {
-	a := d.Approvals
-	if a == nil {
-		return ""
-	}
 	name, _ := t.Holder()
-	same := func(other string) bool { return strings.EqualFold(name, other) } // as the rules compare people
-	switch {
-	case slices.ContainsFunc(a.Given, same):
-		return fmt.Sprintf("You have approved it. %d of %d approvals are there.", len(a.Given), a.Needed)
-	case slices.ContainsFunc(a.Barred, same):
-		return asked
-	}
-	return ""
+	return others.Objection(name, d)
 }
 
 // question is one that waits for an answer.

@@ -30,7 +30,8 @@ var pages embed.FS
 // templates has a template for each page. They are html/template's, so a value stands where it
 // stands as text; no function returns HTML, and no value is of a type that is trusted.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "ended": phrase.Ended, "asked": phrase.Asked, "way": phrase.Way, "usd": costs.USD, "count": costs.Count, "plural": phrase.Count,
+	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "ended": phrase.Ended, "asked": phrase.Asked, "way": phrase.Way,
+	"usd": costs.USD, "count": costs.Count, "plural": phrase.Count,
 	"mark":    phrase.Mark,
 	"unnamed": files.Unplanned, "old": proof.Old, "proves": proof.Regression, "hidden": visible.Hidden, "side": phrase.Side,
 	"generated": files.Generated, "folded": files.Folded, "at": files.At, "place": (*files.View).Place,
