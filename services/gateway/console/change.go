@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -30,6 +31,8 @@ type changePage struct {
 	// Proof says how far the change of the task is proven.
 	Proof  proof.Proof
 	Change *files.View
+	// Guards are the protected paths that are to be expected of it; nil where that is known, or cannot be told.
+	Guards *files.Guards
 	// NoChange says why there is no change to show.
 	NoChange string
 	// Place is where the change is in the merge queue, and Pull its pull request; each is nil without one, or where it cannot be told.
@@ -65,6 +68,7 @@ func (v *visit) change() error {
 	if page.Task != nil {
 		page.look()
 		page.queued(v)
+		page.guards(v)
 		if err := page.diff(v); err != nil {
 			return err
 		}
@@ -115,6 +119,16 @@ func (c *changePage) choose(name string) error {
 func (c *changePage) look() {
 	c.Records = proof.About(&c.Work, c.Task.ID)
 	c.Proof = proof.Of(&c.Work, c.Task, &c.Records)
+}
+
+// guards reads which protected paths are to be expected of the change, while the rules do not say it. A policy that cannot be read tells none.
+func (c *changePage) guards(v *visit) {
+	if c.Proof.Known || c.Task.Commit != "" {
+		return
+	}
+	if s := setting(v, c.Project, "policy.protected_paths"); s != nil && s.Value != "" {
+		c.Guards = files.Expect(strings.Split(s.Value, "\n"), &c.Work, c.Task, planned(&c.Detail))
+	}
 }
 
 // queued finds the change of the task in the merge queue, and its pull request. That a runner cannot tell them is no error: the page

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
@@ -172,6 +173,8 @@ type visit struct {
 	live []forge.ProjectID
 	// holder asks the API in the token's name.
 	holder *api.Holder
+	// inForce has the settings of projects that were read for the page; nil of one whose settings cannot be read.
+	inForce map[forge.ProjectID]*setup.InForce
 }
 
 // handler serves a route.

@@ -15,7 +15,6 @@ func tellOthers(v *visit, list ...*pending) {
 	if v.console.cfg.Own != nil {
 		return
 	}
-	approvers := map[forge.ProjectID]*setup.Setting{}
 	for _, p := range list {
 		if len(p.Offers)+len(p.Asked) == 0 && p.Objection == "" {
 			continue
@@ -27,10 +26,7 @@ func tellOthers(v *visit, list ...*pending) {
 			if a := p.Approvals; a != nil {
 				d.Without = slices.Concat(d.Without, a.Given, a.Barred)
 			}
-			if _, asked := approvers[p.Project]; !asked {
-				approvers[p.Project] = setting(v, p.Project, "policy.approvers")
-			}
-			if s := approvers[p.Project]; s == nil {
+			if s := setting(v, p.Project, "policy.approvers"); s == nil {
 				unread = ", as far as their roles say: policy.approvers cannot be read now"
 			} else if s.Value != "" {
 				d.Approvers = strings.Split(s.Value, "\n")
@@ -48,15 +44,23 @@ func barsRequesters(v *visit, p forge.ProjectID) bool {
 	return s != nil && s.Value == "true"
 }
 
-// setting reads a setting of a project; nil if that cannot be told now.
+// setting reads a setting of a project, once for a page; nil if that cannot be told now.
 func setting(v *visit, p forge.ProjectID, name string) *setup.Setting {
-	var s setup.InForce
-	if err := v.ask(v.r.Context(), p, "/settings", &s); err != nil {
-		return nil
+	if _, read := v.inForce[p]; !read {
+		s := &setup.InForce{}
+		if err := v.ask(v.r.Context(), p, "/settings", s); err != nil {
+			s = nil
+		}
+		if v.inForce == nil {
+			v.inForce = map[forge.ProjectID]*setup.InForce{}
+		}
+		v.inForce[p] = s
 	}
-	for i := range s.Settings {
-		if s.Settings[i].Name == name {
-			return &s.Settings[i]
+	if s := v.inForce[p]; s != nil {
+		for i := range s.Settings {
+			if s.Settings[i].Name == name {
+				return &s.Settings[i]
+			}
 		}
 	}
 	return nil

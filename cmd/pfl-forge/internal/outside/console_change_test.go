@@ -233,3 +233,21 @@ func TestConsoleTranscript(t *testing.T) {
 		viewer.get(consolePath(path)+"/transcript"+query).wants(t, query, status)
 	}
 }
+
+// TestConsoleExpectsProtectedPaths: the page of a plan says why it is not known which protected paths the change will touch, and which of them the plan names,
+// by the policy of the project.
+func TestConsoleExpectsProtectedPaths(t *testing.T) {
+	w := withConsole(t)
+	w.analysis = func(*forge.Command) *forge.Analysis {
+		return &forge.Analysis{
+			Risk: forge.RiskHigh, Policy: policied(t, "policy: {protected_paths: [admin.go, ci/]}\n", commit(1)),
+			Tasks: []forge.TaskPlan{
+				{Name: "one", Title: "one", RelevantFiles: []string{"docs/a.md"}},
+				{Name: "two", Title: "two", RelevantFiles: []string{"internal/admin.go", "b.go"}},
+			},
+		}
+	}
+	path, _ := w.proposed("guarded")
+	w.signIn("bob").get(consolePath(path)).wants(t, "the plan", http.StatusOK,
+		`protected paths: not known yet, nothing has been changed; <b class="no"><bdi>the plan names internal/admin.go</bdi></b>`)
+}

@@ -85,6 +85,8 @@ type Proof struct {
 	Met, Claims int
 	// Protected says that it changes protected paths. Known is false where that is not known, or not yet.
 	Protected, Known bool
+	// Unknown says why it is not known; empty where it is.
+	Unknown string
 	// AsItWas are the reasons to look that a check gives which the change alters and which fails as it was.
 	AsItWas []string
 	// Old counts requirements that are met by nothing but what was there before the change.
@@ -130,6 +132,15 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 	// is not known.
 	cut := slices.ContainsFunc(w.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
 	p.Known = p.Protected || t.Commit != "" && !cut
+	switch {
+	case p.Known:
+	case t.Commit != "":
+		p.Unknown = "of the rules that were applied, not all are here"
+	case t.Head == "":
+		p.Unknown = "nothing has been changed"
+	default:
+		p.Unknown = "a change is compared with them once its reviewers approve it"
+	}
 	for i := range about.Steps {
 		if about.Steps[i].Task == t.ID {
 			p.CostUSD += about.Steps[i].CostUSD
