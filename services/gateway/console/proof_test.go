@@ -129,7 +129,7 @@ func TestEvidenceLeadsToItsLines(t *testing.T) {
 	text := shown(t, "change", &page)
 	for _, want := range []string{
 		`<a href="#f0n7"><code><bdi>a.go:7</bdi></code></a>`, `id="f0n7"`, `id="f0o7"`,
-		`<a href="#f0"><code><bdi>a.go:90</bdi></code></a> <span class="dim">leads to the file alone`, `<details class="file" id="f0"`,
+		`<a href="#f0"><code><bdi>a.go:90</bdi></code></a> <span class="dim">(leads to its file)`, `<details class="file" id="f0"`,
 		`<code><bdi>other.go:1</bdi></code> <span class="tag warn">not a file of this change`,
 	} {
 		if !strings.Contains(text, want) {

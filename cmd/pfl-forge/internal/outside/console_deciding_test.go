@@ -104,3 +104,30 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 	acts(ctx, t, chromedp.Navigate(other.base+consolePath(path)), chromedp.WaitVisible("form.approve button"), chromedp.Click("form.approve button"))
 	wait.Until(t, "the change is merged", func() bool { return other.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
+
+// TestConsoleEvidenceInChromium follows a piece of evidence to the line that it cites, in a file that is folded: it is opened, and the line is on the screen and
+// marked.
+func TestConsoleEvidenceInChromium(t *testing.T) {
+	testsize.OnlyFull(t)
+	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {
+		text := fmt.Appendf(nil, "diff --git a/a.go b/a.go\nnew file mode 100644\nindex %040d..%s\n--- /dev/null\n+++ b/a.go\n@@ -0,0 +1,500 @@\n", 0, oid(1))
+		for i := range 500 { // so many are folded
+			text = fmt.Appendf(text, "+line %d of attempt %d of %s\n", i+1, attempt, task)
+		}
+		return text
+	}, "cited")
+	ctx := openBrowser(t)
+	acts(ctx, t, chromedp.Navigate(w.base+"/console/sign-in"), chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", w.secrets["ada"]),
+		chromedp.Submit("#token"), chromedp.WaitVisible("main .heading"), chromedp.Navigate(w.base+consolePath(path)), chromedp.WaitVisible("#requirements"))
+	const folded = `document.querySelector("#f0").open === false`
+	if !reads(ctx, t, chromedp.Evaluate[bool](folded)) {
+		t.Error("the file is not folded")
+	}
+	acts(ctx, t, chromedp.Click("#requirements .cite a"))
+	wait.Until(t, "the line is on the screen", func() bool {
+		return reads(ctx, t, chromedp.Evaluate[bool](`(() => {
+			const row = document.querySelector("tr:target"), at = row && row.getBoundingClientRect();
+			return !!at && at.height > 0 && at.top >= 0 && at.bottom <= innerHeight && row.textContent.includes("line 12 of attempt 2");
+		})()`))
+	})
+}
