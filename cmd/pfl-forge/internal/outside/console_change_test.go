@@ -249,5 +249,5 @@ func TestConsoleExpectsProtectedPaths(t *testing.T) {
 	}
 	path, _ := w.proposed("guarded")
 	w.signIn("bob").get(consolePath(path)).wants(t, "the plan", http.StatusOK,
-		`protected paths: not known yet, nothing has been changed; <b class="no"><bdi>the plan names internal/admin.go</bdi></b>`)
+		`protected paths: not known yet, since nothing has been changed; <b class="no"><bdi>the plan names internal/admin.go</bdi></b>`)
 }

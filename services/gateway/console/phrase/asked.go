@@ -1,6 +1,8 @@
 package phrase
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -30,9 +32,16 @@ func Way(d document.Detail) string {
 
 // Asked says in a sentence who asked for an intent, and by what way. Names and ids in it are texts of others.
 func Asked(d document.Detail) string {
-	by := d.AskedBy()
-	if by == "" {
-		by = "a person"
+	by := cmp.Or(d.Requester, "a person")
+	var added []string
+	for _, r := range d.Requesters {
+		if r.Proven && r.Name != d.Requester {
+			added = append(added, r.Name)
+		}
+	}
+	since := ""
+	if len(added) > 0 {
+		since = " Words of " + strings.Join(added, ", ") + " were added since."
 	}
 	switch o := &d.Origin; {
 	case d.Parent != "":
@@ -42,12 +51,12 @@ func Asked(d document.Detail) string {
 	case d.Source == forge.SourceSystem:
 		text := "Asked for by the system " + o.System
 		if o.Actor != "" {
-			text += ", for " + o.Actor + " as it says"
+			text += fmt.Sprintf(", for %q as it says", o.Actor)
 		}
 		if o.EventID != "" {
-			text += "; it calls this request " + o.EventID
+			text += fmt.Sprintf("; it calls this request %q", o.EventID)
 		}
-		return text + "."
+		return text + "." + since
 	}
-	return strings.TrimSuffix("Asked for by "+by+", "+Way(d), ", ") + "."
+	return strings.TrimSuffix("Asked for by "+by+", "+Way(d), ", ") + "." + since
 }

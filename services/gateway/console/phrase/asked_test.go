@@ -1,6 +1,7 @@
 package phrase
 
 import (
+	"strings"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -22,9 +23,12 @@ func TestAsked(t *testing.T) {
 		},
 		"Asked for by ada, with the file.":   {forge.SourceHuman, document.Origin{System: "draft", EventID: "odd"}, "", "ada", "with the file"},
 		"Asked for by ada, through gateway.": {forge.SourceHuman, document.Origin{System: "gateway", EventID: "k#1", Actor: "ada"}, "", "ada", "through gateway"},
-		"Asked for by a person.":             {forge.SourceHuman, document.Origin{}, "", "", ""},
-		"Asked for by the system ci.":        {forge.SourceSystem, document.Origin{System: "ci"}, "", "ci", ""},
-		"Asked for by the system ci, for <b> as it says; it calls this request build/7.": {
+		"Asked for by ada, at the command line. Words of bob, mei were added since.": {
+			forge.SourceHuman, document.Origin{System: "cli"}, "", "ada", "at the command line",
+		},
+		"Asked for by a person.":      {forge.SourceHuman, document.Origin{}, "", "", ""},
+		"Asked for by the system ci.": {forge.SourceSystem, document.Origin{System: "ci"}, "", "ci", ""},
+		`Asked for by the system ci, for "<b>" as it says; it calls this request "build/7".`: {
 			forge.SourceSystem, document.Origin{System: "ci", EventID: "build/7", Actor: "<b>"}, "", "ci (claimed: <b>)", "",
 		},
 		"Asked for by ada, as a part of big: the plan of that split it off.": {
@@ -36,6 +40,9 @@ func TestAsked(t *testing.T) {
 	} {
 		d := document.Detail{Origin: c.origin}
 		d.Source, d.Parent, d.Requester = c.source, c.parent, c.by
+		if strings.Contains(want, "added") {
+			d.Requesters = []document.Identity{{Name: "ada", Proven: true}, {Name: "bob", Proven: true}, {Name: "mei", Proven: true}, {Name: "eve"}}
+		}
 		if got := Asked(d); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

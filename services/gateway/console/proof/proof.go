@@ -85,7 +85,7 @@ type Proof struct {
 	Met, Claims int
 	// Protected says that it changes protected paths. Known is false where that is not known, or not yet.
 	Protected, Known bool
-	// Unknown says why it is not known; empty where it is.
+	// Unknown says why it is not known, to stand after since; empty where it is.
 	Unknown string
 	// AsItWas are the reasons to look that a check gives which the change alters and which fails as it was.
 	AsItWas []string
@@ -135,7 +135,7 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 	switch {
 	case p.Known:
 	case t.Commit != "":
-		p.Unknown = "of the rules that were applied, not all are here"
+		p.Unknown = "not all rules that were applied to it are here"
 	case t.Head == "":
 		p.Unknown = "nothing has been changed"
 	default:
