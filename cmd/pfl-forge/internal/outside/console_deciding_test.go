@@ -105,8 +105,8 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 	wait.Until(t, "the change is merged", func() bool { return other.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
 
-// TestConsoleEvidenceInChromium follows a piece of evidence to the line that it cites, in a file that is folded: it is opened, and the line is on the screen and
-// marked.
+// TestConsoleEvidenceInChromium follows a piece of evidence to the line that it cites, in a file that is folded: it is opened, and the line is on the
+// screen.
 func TestConsoleEvidenceInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {
