@@ -178,7 +178,10 @@ func TestClusterPods(t *testing.T) {
 }
 
 // ownInPod are the probes that reach something in a pod of a command which is the pod's own, with why that is no way out.
-var ownInPod = map[string]string{}
+var ownInPod = map[string]string{
+	"network: routes of the machine":             "they are those of the pod's own network, in which policies of the cluster hold",
+	"privileges: a lower likelihood to be ended": "only when the node has no memory left: before that the pod's own limit ends it",
+}
 
 // probes makes those of the local sandbox from within the pod of a command. What they reach for belongs to a process on the machine of this
 // test, which is the pod's node too where a cluster has one node.
