@@ -38,7 +38,7 @@ func (in *installation) console(t *testing.T) {
 		"/console/inbox", "/console/board", page, page + "/timeline", "/console/costs", "/console/health", "/console/audit", "/console/settings",
 	} {
 		wait.Until(t, address+" is shown", func() bool { // a runner that meets journals for the first time may say to come again
-			acts(ctx, t, chromedp.Navigate(base+address), chromedp.WaitVisible("main"))
+			acts(ctx, t, chromedp.Navigate(base+address), chromedp.WaitVisible("main", chromedp.ByQuery))
 			status := reads[int](ctx, t, "performance.getEntriesByType('navigation')[0].responseStatus")
 			if status != http.StatusOK {
 				t.Logf("%s is answered by %d: %s", address, status, reads[string](ctx, t, "document.querySelector('main').innerText"))
