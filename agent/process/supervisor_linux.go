@@ -108,6 +108,7 @@ func adopt(o *order) error {
 		if err := Protect(); err != nil {
 			return err
 		}
+		sandbox.LimitFiles()
 	}
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }

@@ -16,9 +16,7 @@ const maxFile = 64 << 30
 
 // setLimits sets the limits that all processes inside share.
 func (s *Spec) setLimits() error {
-	// A core dump would be written to the checkout.
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFile, Max: maxFile})
+	LimitFiles()
 	if os.Getuid() == 0 {
 		return nil // it does not apply to root; see limitProcesses
 	}
@@ -28,6 +26,13 @@ func (s *Spec) setLimits() error {
 	}
 	n := min(uint64(s.processes()), old.Max)
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
+}
+
+// LimitFiles bounds each file that this process and its children write, and has them leave no core dump: it would be written to the
+// checkout, or handed to a program of the machine that runs outside of every sandbox.
+func LimitFiles() {
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFile, Max: maxFile})
 }
 
 // processes returns the most processes at once.

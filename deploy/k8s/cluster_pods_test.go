@@ -3,11 +3,16 @@
 package k8s
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -165,9 +170,67 @@ func TestClusterPods(t *testing.T) {
 	h.none(t)
 	t.Run("suite", func(t *testing.T) { executortest.Run(t, h.executor(t, state), state) })
 	h.none(t)
+	t.Run("probes", func(t *testing.T) { h.probes(t, state) })
+	h.none(t)
 	t.Run("lost", func(t *testing.T) { h.lost(t, state) })
 	t.Run("refused", func(t *testing.T) { h.refused(t, state) })
 	t.Run("earlier life", func(t *testing.T) { h.sweep(t, state) })
+}
+
+// ownInPod are the probes that reach something in a pod of a command which is the pod's own, with why that is no way out.
+var ownInPod = map[string]string{
+	"network: routes of the machine":             "they are those of the pod's own network, in which policies of the cluster hold",
+	"privileges: a lower likelihood to be ended": "only when the node has no memory left: before that the pod's own limit ends it",
+}
+
+// probes makes those of the local sandbox from within the pod of a command. What they reach for belongs to a process on the machine of this
+// test, which is the pod's node too where a cluster has one node.
+func (h *commander) probes(t *testing.T, state string) {
+	t.Helper()
+	binary := suite(t, h.arch)
+	outside := exec.CommandContext(wait.Context(t), suite(t, runtime.GOARCH), "-test.run=^TestProbes$")
+	outside.Env, outside.Dir = append(os.Environ(), "TEST_OUTSIDE=true"), t.TempDir()
+	until, err := outside.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := outside.StdoutPipe()
+	if err == nil {
+		err = outside.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = until.Close()
+		if err := outside.Wait(); err != nil {
+			t.Errorf("what is outside ends with %v", err)
+		}
+	})
+	orders, err := bufio.NewReader(said).ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := shell(t, state, "TEST_PROBES=none ./suite < orders.json")
+	if err := os.Rename(binary, filepath.Join(c.Dir, "suite")); err != nil { // below one temporary directory
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(c.Dir, "orders.json"), orders, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := h.executor(t, state).Run(t.Context(), c)
+	ran := regexp.MustCompile(`(?m)^ran (\d+)$`).FindSubmatch(r.Output)
+	if err != nil || r.ExitCode != 0 || ran == nil {
+		t.Fatalf("code %d, %v\n%s", r.ExitCode, err, r.Output)
+	}
+	if n, _ := strconv.Atoi(string(ran[1])); n < 200 {
+		t.Errorf("%d probes ran", n)
+	}
+	for line := range strings.Lines(string(r.Output)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "reached "); ok && ownInPod[name] == "" {
+			t.Errorf("a pod does not hold %s", name)
+		}
+	}
 }
 
 // lost has pods that end in the middle of a command: that is not the command's failure.

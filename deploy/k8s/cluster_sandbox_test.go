@@ -39,10 +39,7 @@ func TestClusterInnerSandbox(t *testing.T) {
 	c := findCluster(t)
 	c.leavesNothing(t)
 	version := c.images(t)
-	binary := filepath.Join(t.TempDir(), "suite")
-	compile := exec.CommandContext(t.Context(), "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", binary, "./agent/process")
-	compile.Dir, compile.Env = root(t), append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+c.arch)
-	output(t, compile)
+	binary := suite(t, c.arch)
 	c.loadArchive(t, c.imageOf(t, suiteImage, "suite", binary))
 	const restricted, baseline = "pfl-forge-restricted", "pfl-forge-baseline"
 	c.namespace(t, restricted, nil)
@@ -92,6 +89,16 @@ func TestClusterInnerSandbox(t *testing.T) {
 			}
 		})
 	}
+}
+
+// suite returns the path of a program with the tests of executors.
+func suite(t *testing.T, arch string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "suite")
+	compile := exec.CommandContext(t.Context(), "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", binary, "./agent/process")
+	compile.Dir, compile.Env = root(t), append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+	output(t, compile)
+	return binary
 }
 
 // suitePod returns a pod with the users and security contexts of an implementer as installed,

@@ -181,7 +181,7 @@ func TestConsoleByKeyboard(t *testing.T) {
 	ctx := openBrowser(t)
 	w, done, approval, question := inhabited(t)
 	walk := func(address string) (names []string) {
-		acts(ctx, t, chromedp.Navigate(w.base+address), chromedp.WaitVisible("main"))
+		acts(ctx, t, chromedp.Navigate(w.base+address), chromedp.WaitVisible(chromedp.CSS("main")))
 		const most = 400
 		outside := 0 // behind the last element, and before the first
 		for n := 0; outside < 3; n++ {
