@@ -2,12 +2,16 @@ package implementer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
@@ -102,4 +106,86 @@ func TestWhatALandingAsksOfTheOrigin(t *testing.T) {
 			}
 		})
 	}
+}
+
+// BenchmarkLandingAtACrowdedOrigin compares what a landing takes, from its rebase to the end of its task, at an origin that keeps a thousand other
+// tasks, with two hidden refs each, with one that keeps none.
+func BenchmarkLandingAtACrowdedOrigin(b *testing.B) {
+	const others = 1000
+	empty, crowded := landings(b), landings(b)
+	crowd(b, crowded.origin, others)
+	var alone, among [2][]time.Duration
+	for n := 1; b.Loop(); n++ {
+		for i, took := range empty.land(n) {
+			alone[i] = append(alone[i], took)
+		}
+		for i, took := range crowded.land(n) {
+			among[i] = append(among[i], took)
+		}
+	}
+	ms := func(list []time.Duration) float64 {
+		slices.Sort(list)
+		return float64(list[len(list)/2].Microseconds()) / 1000
+	}
+	for i, step := range []string{"all", "merge"} {
+		b.ReportMetric(ms(alone[i]), step+"-alone-ms")
+		b.ReportMetric(ms(among[i]), step+"-crowded-ms")
+		b.ReportMetric(ms(among[i])/ms(alone[i]), step+"-ratio")
+	}
+}
+
+// lander lands change after change at its origin.
+type lander struct {
+	*world
+	origin gittest.Repo
+}
+
+// landings begins a repository, its origin and a clone of that.
+func landings(b *testing.B) lander {
+	b.Helper()
+	person := gittest.New(b, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(b, person.Origin())
+	return lander{worldOn(b, origin, repotest.Clone(b, origin.Dir), bustest.Start(b)), origin}
+}
+
+// crowd has the origin keep a commit of each of other tasks, as if they were ready to be merged.
+func crowd(tb testing.TB, origin gittest.Repo, others int) {
+	tb.Helper()
+	base, tree := string(origin.Head("main")), origin.Git("rev-parse", "main^{tree}")
+	for n := range others {
+		// As of a worker: each is a file of its own.
+		commit := origin.Git("-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", "-p", base, "-m", fmt.Sprint(n), tree)
+		for _, ref := range []string{fmt.Sprintf("refs/forge/other-%d/other-%d-001/1/kept/%s", n, n, commit), fmt.Sprintf("refs/forge/_heads/other-%d-001", n)} {
+			path := filepath.Join(origin.Dir, ref)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(commit+"\n"), 0o644)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+}
+
+// land implements a change, and returns how long it takes from there, and how long its merge alone does, for which all others wait.
+func (l lander) land(n int) (took [2]time.Duration) {
+	l.t.Helper()
+	intent := forge.IntentID(fmt.Sprint("fix-", n))
+	key := forge.Key{Project: repotest.Project, Intent: intent}
+	l.says(intent, forge.StatusExecuting, forge.TaskImplementing)
+	im := l.implemented(of(intent, recipe(1, "write", "FILE", fmt.Sprint(n, ".txt"), "TEXT", "x")))
+	began := time.Now()
+	c := of(intent, command(forge.StepRebase, 1))
+	c.Task.Base, c.Task.Head = im.Base, im.Head
+	r := l.imp.rebase(l.t.Context(), c, silent)
+	if r.Failure() != nil {
+		l.t.Fatal(r.Failure())
+	}
+	m := of(intent, merge(1, forge.As[*forge.Rebase](r.Output)))
+	ready := time.Now()
+	if out := l.merges(m); out.Outcome != forge.MergeDone {
+		l.t.Fatalf("got %+v", out)
+	}
+	took[1] = time.Since(ready)
+	l.journal(key, forge.Record{Summary: forge.Summary{Key: key, Status: forge.StatusDone}})
+	l.imp.release(l.t.Context(), live.Control{To: key, Released: []forge.TaskID{m.Attempt.Task}})
+	took[0] = time.Since(began)
+	return took
 }
