@@ -65,7 +65,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	if s.intact(ctx) {
+	if intact(ctx, s) {
 		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
 		if err == nil || ctx.Err() != nil || git.Unreachable(err) {
 			return s, err
@@ -100,7 +100,7 @@ func CheckAddress(raw string) error {
 // intact reports whether the clone can be used as it is. It returns false in
 // any doubt: a clone holds nothing that the origin does not have once Keep has
 // returned.
-func (s *Store) intact(ctx context.Context) bool {
+func intact(ctx context.Context, s *Store) bool {
 	if _, err := s.Git(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false
 	}
@@ -232,6 +232,6 @@ func (s *Store) Answers(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	_, err := s.talk(ctx, git.OpList, "-q", "--", s.origin.url, "HEAD")
+	_, err := s.talk(ctx, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
 	return err
 }

@@ -104,11 +104,16 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if j.Tip != base || l.Unverified {
 		var err error
 		if moved, err = i.rebaseOntoTip(ctx, j, base, head); err != nil {
-			return jobs.Refused(ctx, j, nil, err)
+			return nil, err
 		}
 		stop := obstacle(moved, l.PatchID)
 		if stop == nil {
 			stop, err = newlyGuarded(ctx, j, moved, base, head)
+		}
+		if stop != nil && stop.Candidate != nil { // it does not land, and is named from now on
+			if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(moved.Head)); err != nil {
+				return jobs.Refused(ctx, j, nil, err)
+			}
 		}
 		if stop != nil || err != nil {
 			return stop, err
@@ -189,10 +194,10 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
 		Proofs: proofs,
 	}
+	i.recordKept(j, l) // before: the answer may get lost
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
-	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
 	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {
