@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -184,4 +185,59 @@ func (l lander) land(n int) (took [2]time.Duration) {
 	l.imp.release(l.t.Context(), live.Control{To: key, Released: []forge.TaskID{m.Attempt.Task}})
 	took[0] = time.Since(began)
 	return took
+}
+
+// While the origin takes its time to delete the refs of a task that is over, the next one is merged.
+func TestNoMergeWaitsForTheEndOfAnotherTask(t *testing.T) {
+	person := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(t, person.Origin())
+	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
+	w.says("one", forge.StatusExecuting, forge.TaskImplementing)
+	w.says("two", forge.StatusExecuting, forge.TaskImplementing)
+	ready := func(intent forge.IntentID) forge.Command {
+		im := w.implemented(of(intent, recipe(1, "write", "FILE", string(intent), "TEXT", "x")))
+		c := of(intent, command(forge.StepRebase, 1))
+		c.Task.Base, c.Task.Head = im.Base, im.Head
+		r := w.imp.rebase(t.Context(), c, silent)
+		if r.Failure() != nil {
+			t.Fatal(r.Failure())
+		}
+		return of(intent, merge(1, forge.As[*forge.Rebase](r.Output)))
+	}
+	one, two := ready("one"), ready("two")
+	if out := w.merges(one); out.Outcome != forge.MergeDone {
+		t.Fatalf("got %+v", out)
+	}
+	w.journal(one.To, forge.Record{Summary: forge.Summary{Key: one.To, Status: forge.StatusDone}})
+
+	marks := t.TempDir()
+	slow := filepath.Join(origin.Dir, "hooks", "pre-receive")
+	script := "#!/bin/sh\ncd " + marks + "\nwhile read old new ref; do case $new in *[!0]*) ;; *) touch begun; until test -e go; do sleep 0.02; done;; esac; done\n"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(slow), 0o700), os.WriteFile(slow, []byte(script), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	goOn := func() {
+		if err := os.WriteFile(filepath.Join(marks, "go"), nil, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() { goOn(); <-over })
+	go func() {
+		defer close(over)
+		w.imp.release(t.Context(), live.Control{To: one.To, Released: []forge.TaskID{one.Attempt.Task}})
+	}()
+	wait.Until(t, "the origin deletes refs", func() bool { return exists(filepath.Join(marks, "begun")) })
+	w.want(two)
+	merged := make(chan forge.Result, 1)
+	go func() { merged <- w.imp.merge(t.Context(), two, silent) }()
+	r := wait.For(t, merged)
+	goOn()
+	<-over
+	if out := forge.As[*forge.MergeResult](r.Output); out == nil || out.Outcome != forge.MergeDone {
+		t.Errorf("got %+v", r.Output)
+	}
+	if left := origin.Git("for-each-ref", "refs/forge/_heads/one-001", "refs/forge/one/one-001/merge"); left != "" {
+		t.Errorf("the origin keeps %q", left)
+	}
 }

@@ -150,6 +150,7 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *jobs.Repository, c 
 			return err
 		}
 	}
+	unlock() // the next merge need not wait for the origin
 	return r.Store.Forget(ctx, merges, heads...)
 }
 
@@ -158,8 +159,7 @@ func mergeKnown(s *forge.Summary, l store.PendingMerge) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 }
 
-// forgetNamesakes deletes merges with the name of a task that was never implemented:
-// they belong to an intent of the same name whose journal is gone.
+// forgetNamesakes deletes merges with the name of a task that was never implemented: they belong to an intent whose journal is gone.
 func (i *Implementer) forgetNamesakes(ctx context.Context, j *jobs.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
