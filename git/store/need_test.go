@@ -82,13 +82,14 @@ func TestAnOriginListsWhatIsNeeded(t *testing.T) {
 		n.Branch = "main"
 		return func() error { return s.FetchFor(t.Context(), n) }
 	}
+	const ofTask = "refs/forge/_heads/fix-001 refs/forge/fix/fix-001/merge/ refs/heads/main"
 	for name, c := range map[string]struct {
 		do   func() error
 		want string
 	}{
 		"an intent":        {need(store.Need{Intent: "fix"}), "refs/heads/main"},
-		"a task":           {need(store.Need{Intent: "fix", Task: "fix-001"}), "refs/forge/_heads/fix-001 refs/forge/fix/fix-001/merge/ refs/heads/main"},
-		"a merge":          {need(store.Need{Intent: "fix", Task: "fix-001", Merging: true}), "refs/forge/_heads/fix-001 refs/forge/fix/fix-001/merge/ refs/heads/main"},
+		"a task":           {need(store.Need{Intent: "fix", Task: "fix-001"}), ofTask},
+		"a merge":          {need(store.Need{Intent: "fix", Task: "fix-001", Merging: true}), ofTask},
 		"tasks beside it":  {need(store.Need{Intent: "fix", Task: "fix-001", Heads: true}), "refs/forge/_heads/ refs/forge/fix/fix-001/merge/ refs/heads/main"},
 		"is it there":      {func() error { return s.Answers(t.Context()) }, "refs/heads/"},
 		"a whole intent":   {func() error { return s.FetchIntent(t.Context(), "fix") }, "refs/forge/fix/"},
