@@ -62,7 +62,7 @@ func TestFetchFor(t *testing.T) {
 	merges("fix-001")
 	wantHeads(t, two, head("fix-002"))
 	for name, n := range map[string]store.Need{
-		"no branch": {Intent: "fix"}, "an intent of two": {Branch: "main", Intent: "a/b", Task: "fix-001"}, "a pattern": {Branch: "main", Intent: "fix", Task: "f*"},
+		"no branch": {Intent: "fix"}, "a path": {Branch: "main", Intent: "a/b", Task: "fix-001"}, "a pattern": {Branch: "main", Intent: "fix", Task: "f*"},
 	} {
 		if two.FetchFor(ctx, n) == nil {
 			t.Errorf("%s is taken", name)

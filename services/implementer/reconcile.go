@@ -60,8 +60,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *jobs.Repository) error {
 	return r.Store.Forget(ctx, all)
 }
 
-// forgetHeads deletes the heads of tasks that are not open. An error is only logged:
-// a head that stays costs some time.
+// forgetHeads deletes the heads of tasks that are not open. An error is only logged: a head that stays costs some time.
 func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
@@ -74,8 +73,7 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads
 	}
 }
 
-// report publishes the merges that are on the base branch. The project ignores those
-// that it knows.
+// report publishes the merges that are on the base branch. The project ignores those that it knows.
 func (i *Implementer) report(ctx context.Context, r *jobs.Repository, list []store.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
