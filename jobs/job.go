@@ -38,25 +38,44 @@ type Job struct {
 	metered *ledger.Meter
 }
 
-// begin opens the command's repository and reads the base branch.
+// begin opens the command's repository and reads the base branch, except for a merge, which reads it when its turn comes.
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {
 	p := s.projects[j.Command.To.Project]
 	if p == nil {
 		return notServed(j.Command.To.Project)
 	}
-	if j.Repository, err = s.ready(ctx, p); err != nil {
+	if j.Repository, err = s.ready(ctx, p); err != nil || j.need().Merging {
 		return err
 	}
-	return j.Refresh(ctx)
+	return j.refresh(ctx)
 }
 
-// Refresh fetches, and sets Tip and Config anew.
-func (j *Job) Refresh(ctx context.Context) (err error) {
-	if j.Tip, err = j.Repository.Tip(ctx); err != nil {
+// Refresh fetches the refs that the command needs, and sets Tip and Config anew. It waits a moment for an origin that does not answer.
+func (j *Job) Refresh(ctx context.Context) error {
+	return patiently(ctx, beginPatience, func() error { return j.refresh(ctx) })
+}
+
+// refresh is Refresh without patience.
+func (j *Job) refresh(ctx context.Context) (err error) {
+	if j.Tip, err = j.tip(ctx, j.need()); err != nil {
 		return err
 	}
 	j.Config, err = j.Repository.Config(ctx, j.Tip)
 	return err
+}
+
+// need returns the refs that the command needs.
+func (j *Job) need() store.Need {
+	n := store.Need{Intent: j.Intent(), Task: j.Task()}
+	switch j.Command.Attempt.Step {
+	case forge.StepImplement, forge.StepExecute, forge.StepRebase:
+		n.Heads = true // overlaps are looked for
+	case forge.StepMerge:
+		n.Heads = j.Command.Merge().Trial // of those ahead
+		n.Merging = !n.Heads
+	default:
+	}
+	return n
 }
 
 // Intent returns the id of the command's intent.

@@ -20,7 +20,7 @@ type nameLock struct {
 }
 
 // Lock waits until the name is free in this process, such as the checkout of a task,
-// and returns the function that frees it. The error is the cause of the end of ctx.
+// and returns the function that frees it, once however often it is called. The error is the cause of the end of ctx.
 func (r *Repository) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	l := &r.locks
 	l.mu.Lock()
@@ -43,7 +43,7 @@ func (r *Repository) Lock(ctx context.Context, name string) (unlock func(), err 
 	}
 	select {
 	case n.slot <- struct{}{}:
-		return func() { <-n.slot; leave() }, nil
+		return sync.OnceFunc(func() { <-n.slot; leave() }), nil
 	case <-ctx.Done():
 		leave()
 		return nil, context.Cause(ctx)

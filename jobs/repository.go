@@ -176,13 +176,22 @@ func (r *Repository) known() string {
 	return string(r.base)
 }
 
-// Tip fetches, and returns the commit that the base branch is at now.
-func (r *Repository) Tip(ctx context.Context) (git.OID, error) {
-	if err := r.Store.Fetch(ctx); err != nil {
-		return "", err
+// Tip fetches the base branch, and returns the commit that it is at now.
+func (r *Repository) Tip(ctx context.Context) (git.OID, error) { return r.tip(ctx, store.Need{}) }
+
+// tip is Tip, and fetches what else is needed.
+func (r *Repository) tip(ctx context.Context, need store.Need) (git.OID, error) {
+	if r.known() == "" {
+		if err := r.Store.Fetch(ctx); err != nil {
+			return "", err
+		}
 	}
 	base, err := r.Base(ctx)
 	if err != nil {
+		return "", err
+	}
+	need.Branch = base
+	if err := r.Store.FetchFor(ctx, need); err != nil {
 		return "", err
 	}
 	return r.Store.Head(ctx, base)

@@ -24,6 +24,15 @@ func (r *Repository) Retire(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
+// Release gives back what tasks of an intent hold: their checkouts, their state directories, and their stored sessions.
+func (r *Repository) Release(ctx context.Context, intent forge.IntentID, tasks ...forge.TaskID) error {
+	errs := []error{r.ForgetSessions(ctx, intent, tasks...)}
+	for _, id := range tasks {
+		errs = append(errs, r.Retire(ctx, string(id)))
+	}
+	return errors.Join(errs...)
+}
+
 // RetireTasks retires all tasks that open does not have. It is called at the start,
 // for tasks that ended while no worker listened.
 func (r *Repository) RetireTasks(open map[forge.TaskID]bool) error {

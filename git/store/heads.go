@@ -74,14 +74,14 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.
 	if len(refs) == 0 {
 		return nil
 	}
-	return s.Locked(ctx, func(hold []*os.File) error {
-		if s.origin != nil {
-			if err := s.pushDeletions(ctx, refs); err != nil {
-				return err
-			}
+	if s.origin != nil { // without the lock of the clone: nobody has to wait for this push
+		s.origin.forgetting.Lock()
+		defer s.origin.forgetting.Unlock()
+		if err := s.pushDeletions(ctx, refs); err != nil {
+			return err
 		}
-		return s.deleteHere(ctx, refs, hold)
-	})
+	}
+	return s.Locked(ctx, func(hold []*os.File) error { return s.deleteHere(ctx, refs, hold) })
 }
 
 // linkHead makes the file of a head by linking that of a kept ref, which is durable:

@@ -55,7 +55,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 		_, _ = s.Git(ctx, "update-ref", b.Ref(), string(next))
 		return worktree.Merge{}, nil
 	case err != nil:
-		head, e := s.remoteHead(ctx, b)
+		head, e := remoteHead(ctx, s, b)
 		if e != nil || head == old {
 			return worktree.Merge{}, errors.Join(err, e)
 		}
@@ -90,14 +90,15 @@ func (s *Store) push(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // remoteHead asks the origin for the tip of a branch. Error: ErrNoBranch.
-func (s *Store) remoteHead(ctx context.Context, b git.Branch) (git.OID, error) {
-	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, b.Ref())
+func remoteHead(ctx context.Context, s *Store, b git.Branch) (git.OID, error) {
+	out, err := s.talk(ctx, git.OpList, "-q", "--heads", "--", s.origin.url, b.Ref()) // it lists branches alone
 	if err != nil {
 		return "", err
 	}
-	oid, _, _ := strings.Cut(string(out), "\t")
-	if oid == "" {
-		return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
+	for line := range strings.Lines(string(out)) { // a pattern matches the end of other names as well
+		if oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ref == b.Ref() {
+			return git.ParseOID(oid)
+		}
 	}
-	return git.ParseOID(oid)
+	return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
 }

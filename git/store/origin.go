@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -42,6 +43,8 @@ type origin struct {
 	url string
 	// patience bounds a command that talks to it.
 	patience time.Duration
+	// forgetting lets one Forget at a time delete there: deletions wait for each other's locks, and not for long.
+	forgetting sync.Mutex
 }
 
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of
@@ -56,7 +59,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{cfg.URL, cmp.Or(cfg.Patience, defaultPatience)}}
+	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{url: cfg.URL, patience: cmp.Or(cfg.Patience, defaultPatience)}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
@@ -65,7 +68,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 		return nil, err
 	}
 	defer lock.Close()
-	if s.intact(ctx) {
+	if intact(ctx, s) {
 		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
 		if err == nil || ctx.Err() != nil || git.Unreachable(err) {
 			return s, err
@@ -100,7 +103,7 @@ func CheckAddress(raw string) error {
 // intact reports whether the clone can be used as it is. It returns false in
 // any doubt: a clone holds nothing that the origin does not have once Keep has
 // returned.
-func (s *Store) intact(ctx context.Context) bool {
+func intact(ctx context.Context, s *Store) bool {
 	if _, err := s.Git(ctx, "rev-parse", "--git-dir"); err != nil {
 		return false
 	}
@@ -113,7 +116,7 @@ func (s *Store) intact(ctx context.Context) bool {
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: &origin{s.origin.url, clonePatience * s.origin.patience}}
+	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: &origin{url: s.origin.url, patience: clonePatience * s.origin.patience}}
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
@@ -232,6 +235,6 @@ func (s *Store) Answers(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	_, err := s.talk(ctx, git.OpList, "-q", "--", s.origin.url, "HEAD")
+	_, err := s.talk(ctx, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
 	return err
 }

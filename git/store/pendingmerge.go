@@ -29,7 +29,12 @@ type PendingMerge struct {
 // ref returns refs/forge/<intent>/<task>/merge/<number>/<parent>, which points
 // to the commit.
 func (l PendingMerge) ref() string {
-	return fmt.Sprintf("%s%s/merge/%d/%s", intentPrefix(l.Intent), l.Task, l.Number, l.Parent)
+	return fmt.Sprintf("%s%d/%s", mergePrefix(l.Intent, l.Task), l.Number, l.Parent)
+}
+
+// mergePrefix returns the prefix of the refs of a task's merges, which ends with a slash.
+func mergePrefix(intent, task git.Name) string {
+	return intentPrefix(intent) + string(task) + "/merge/"
 }
 
 // parsePendingMerge is the inverse of ref. It accepts nothing that ref would
@@ -83,7 +88,7 @@ func (s *Store) KeepPendingMerge(ctx context.Context, l PendingMerge) error {
 
 // PendingMerges returns the merges that are kept of an intent, or of all if it is
 // empty, in a distributed store those at the origin. Their commits need not be in the
-// store.
+// store. The origin lists all its refs for this; MergesOf is for what happens often.
 func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMerge, error) {
 	under := "refs/forge/"
 	if intent != "" {
@@ -92,16 +97,10 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 		}
 		under = intentPrefix(intent)
 	}
-	var list []PendingMerge
 	if s.origin == nil {
-		refs, err := s.refsBelow(ctx, under)
-		for _, k := range refs {
-			if l, err := parsePendingMerge(k.Ref, string(k.OID)); err == nil {
-				list = append(list, l)
-			}
-		}
-		return list, err
+		return mergesBelow(ctx, s, under)
 	}
+	var list []PendingMerge
 	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
 	if err != nil {
 		return nil, err
@@ -113,4 +112,24 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 		}
 	}
 	return list, nil
+}
+
+// MergesOf returns the merges that are kept of a task, in a distributed store those that the origin had when FetchFor was called for the task
+// last, and those that were kept here since. Nothing is asked of the origin.
+func (s *Store) MergesOf(ctx context.Context, intent, task git.Name) ([]PendingMerge, error) {
+	if err := (Attempt{Intent: intent, Task: task, Number: 1}).Validate(); err != nil {
+		return nil, err
+	}
+	return mergesBelow(ctx, s, mergePrefix(intent, task))
+}
+
+// mergesBelow returns the merges in this repository whose refs have a prefix, which ends with a slash.
+func mergesBelow(ctx context.Context, s *Store, prefix string) (list []PendingMerge, err error) {
+	refs, err := s.refsBelow(ctx, prefix)
+	for _, k := range refs {
+		if l, err := parsePendingMerge(k.Ref, string(k.OID)); err == nil {
+			list = append(list, l)
+		}
+	}
+	return list, err
 }

@@ -297,11 +297,7 @@ func (c *cleaning) reportMerge(ctx context.Context, s *forge.Summary) error {
 	if err != nil {
 		return err
 	}
-	// Of a task that is done the merge is known; those that are not are in the summary.
-	unsure := slices.DeleteFunc(all, func(l store.PendingMerge) bool {
-		return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
-	})
-	return c.report(ctx, c.repo, unsure)
+	return c.report(ctx, c.repo, slices.DeleteFunc(all, func(l store.PendingMerge) bool { return mergeKnown(s, l) }))
 }
 
 // sweep deletes the refs of all chosen intents in one push. If that fails, the

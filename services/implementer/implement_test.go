@@ -193,7 +193,7 @@ func (w *world) crashAt(point string) {
 }
 
 // dies runs what has to end in a crash.
-func dies(t *testing.T, run func()) {
+func dies(t testing.TB, run func()) {
 	t.Helper()
 	defer func() {
 		if recover() == nil {

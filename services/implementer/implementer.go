@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/live"
+	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -40,8 +41,8 @@ type Implementer struct {
 	id    forge.ReplicaID
 
 	mu sync.Mutex
-	// kept are the tasks whose heads this process kept; true: and a merge.
-	kept map[taskKey]bool
+	// kept are the tasks whose heads this process kept, with their merges.
+	kept map[taskKey][]store.PendingMerge
 	// tidy counts background work that Run waits for.
 	tidy sync.WaitGroup
 	// crash is called at points where a crash is instructive; tests end there.
@@ -74,7 +75,7 @@ func New(cfg Config) *Implementer {
 	}
 	return &Implementer{
 		repos: cfg.Repositories, bus: cfg.Bus, log: cfg.Log, id: cfg.Replica,
-		kept: map[taskKey]bool{}, crash: func(string) {}, ready: cfg.Ready, key: cfg.Key, changes: changes.Store{Bus: cfg.Bus, Log: cfg.Log},
+		kept: map[taskKey][]store.PendingMerge{}, crash: func(string) {}, ready: cfg.Ready, key: cfg.Key, changes: changes.Store{Bus: cfg.Bus, Log: cfg.Log},
 	}
 }
 

@@ -104,13 +104,9 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	if j.Tip != base || l.Unverified {
 		var err error
 		if moved, err = i.rebaseOntoTip(ctx, j, base, head); err != nil {
-			return jobs.Refused(ctx, j, nil, err)
+			return nil, err
 		}
-		stop := obstacle(moved, l.PatchID)
-		if stop == nil {
-			stop, err = newlyGuarded(ctx, j, moved, base, head)
-		}
-		if stop != nil || err != nil {
+		if stop, err := i.stopped(ctx, j, moved, base, head); stop != nil || err != nil {
 			return stop, err
 		}
 		r.Commit, r.Parent, r.Tree = moved.Head, moved.Base, moved.Tree
@@ -164,20 +160,30 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	return nil
 }
 
-// newlyGuarded returns the obstacle that the moved base branch asks for a person's approval of files
-// for which the commit that was reviewed did not; nil if there is none.
-func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (*forge.MergeResult, error) {
+// stopped returns why a change does not land on a new tip, and keeps its commit there, which is named from then on; nil if it can land.
+func (i *Implementer) stopped(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (*forge.MergeResult, error) {
+	stop := obstacle(moved, j.Command.Merge().Change.PatchID)
+	if stop == nil {
+		if guarded, err := newlyGuarded(ctx, j, moved, base, head); !guarded {
+			return nil, err
+		}
+		stop = &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}
+	}
+	if stop.Candidate != nil {
+		if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(moved.Head)); err != nil {
+			return jobs.Refused(ctx, j, nil, err)
+		}
+	}
+	return stop, nil
+}
+
+// newlyGuarded reports whether the moved base branch asks for a person's approval of files for which the commit that was reviewed did not.
+func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (bool, error) {
 	if len(moved.Guarded) == 0 || moved.Head == moved.Base {
-		return nil, nil //nolint:nilnil // no obstacle is an answer
+		return false, nil
 	}
 	before, err := verify.GuardedSince(ctx, j, base, head)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(moved.Guarded, func(why string) bool { return !slices.Contains(before, why) }) {
-		return &forge.MergeResult{Outcome: forge.MergePatchChanged, Candidate: moved}, nil
-	}
-	return nil, nil //nolint:nilnil // no obstacle is an answer
+	return err == nil && slices.ContainsFunc(moved.Guarded, func(why string) bool { return !slices.Contains(before, why) }), err
 }
 
 // move records the merge in the repository, so that it can be reported after a crash, with the proofs of
@@ -189,10 +195,10 @@ func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResul
 		Intent: j.Intent(), Task: j.Task(), Number: j.Command.Attempt.Number, Parent: git.OID(r.Parent), Commit: git.OID(r.Commit),
 		Proofs: proofs,
 	}
+	i.recordKept(j, l) // before: the answer may get lost
 	if err := j.Store.KeepPendingMerge(ctx, l); err != nil {
 		return nil, err
 	}
-	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, true)
 	i.crash("kept")
 	base, err := j.Base(ctx)
 	if err != nil {

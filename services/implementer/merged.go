@@ -13,14 +13,12 @@ import (
 // earlierMerge returns the result of an earlier attempt to merge the task, if it moved the base branch, and nil otherwise. A merge that the
 // change was made on top of does not count: the change came later.
 func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OID) (*forge.MergeResult, error) {
-	all, err := j.Store.PendingMerges(ctx, j.Intent())
+	all, err := j.Store.MergesOf(ctx, j.Intent(), j.Task())
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range all {
-		if l.Task != j.Task() {
-			continue
-		}
+		i.recordKept(j, l) // as if this process had kept it: which one did may be gone
 		on, err := isMerged(ctx, j.Repository, l, j.Tip)
 		if err != nil {
 			return nil, err

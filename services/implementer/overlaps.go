@@ -32,9 +32,6 @@ func (i *Implementer) findOverlaps(ctx context.Context, j *jobs.Job, base, head 
 	defer cancel()
 	others, err := j.Store.TaskHeads(ctx)
 	others = slices.DeleteFunc(others, func(h objects.TaskHead) bool { return h.Task == j.Task() })
-	if len(others) == 0 && err == nil {
-		return nil
-	}
 	var clashes []objects.Overlap
 	if err == nil {
 		clashes, err = j.Store.Overlaps(ctx, base, head, others)

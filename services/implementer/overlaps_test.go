@@ -18,6 +18,9 @@ import (
 func of(intent forge.IntentID, c forge.Command) forge.Command {
 	id := forge.NewTaskID(intent, 1)
 	c.To.Intent, c.Intent.ID, c.Attempt.Task, c.Task.ID, c.Task.IntentID = intent, intent, id, id, intent
+	if m, ok := c.Input.(*forge.MergeInput); ok {
+		m.Change.Task = id
+	}
 	return c
 }
 

@@ -54,7 +54,7 @@ func change(ctx context.Context, j *jobs.Job, base, head string, of forge.Intent
 	return b, h, j.Bring(ctx, of, b, h)
 }
 
-// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it, and runs the verify commands on it. It
+// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it except in a merge, and runs the verify commands on it. It
 // is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	r, alone, err := putOnTip(ctx, j, base, head, squashMessage(j.Command))
@@ -65,8 +65,10 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 	if err != nil {
 		return nil, err
 	}
-	if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
-		return nil, err
+	if j.Command.Attempt.Step != forge.StepMerge { // what lands is kept as a merge
+		if _, err := j.Store.Keep(ctx, i.newestAttempt(j), git.OID(r.Head)); err != nil {
+			return nil, err
+		}
 	}
 	var c verify.Change
 	if made != j.Tip {
@@ -126,7 +128,7 @@ func verifyUnchanged(ctx context.Context, j *jobs.Job) (*forge.Rebase, error) {
 // newestAttempt returns the name under which the task's newest commit is kept, and
 // remembers that this process keeps it.
 func (i *Implementer) newestAttempt(j *jobs.Job) store.Attempt {
-	i.recordKept(taskKey{j.Command.To.Project, j.Command.Attempt.Task}, false)
+	i.recordKept(j)
 	a := j.GitAttempt()
 	a.Newest = true
 	return a

@@ -60,8 +60,7 @@ func (i *Implementer) reconcile(ctx context.Context, r *jobs.Repository) error {
 	return r.Store.Forget(ctx, all)
 }
 
-// forgetHeads deletes the heads of tasks that are not open. An error is only logged:
-// a head that stays costs some time.
+// forgetHeads deletes the heads of tasks that are not open. An error is only logged: a head that stays costs some time.
 func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
@@ -74,8 +73,7 @@ func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads
 	}
 }
 
-// report publishes the merges that are on the base branch. The project ignores those
-// that it knows.
+// report publishes the merges that are on the base branch. The project ignores those that it knows.
 func (i *Implementer) report(ctx context.Context, r *jobs.Repository, list []store.PendingMerge) error {
 	if len(list) == 0 {
 		return nil
@@ -118,30 +116,16 @@ func (i *Implementer) release(ctx context.Context, c live.Control) {
 	if err != nil {
 		return // another process serves it
 	}
-	names := make([]string, len(c.Released))
-	for n, id := range c.Released {
-		names[n] = string(id)
-	}
-	err = errors.Join(r.Retire(ctx, names...), r.ForgetSessions(ctx, c.To.Intent, c.Released...), i.releaseCommits(ctx, r, c))
+	err = errors.Join(r.Release(ctx, c.To.Intent, c.Released...), i.releaseCommits(ctx, r, c))
 	if err != nil && ctx.Err() == nil {
 		i.log.WarnContext(ctx, "cannot give back what a task held; the next start does", "intent", c.To.String(), "error", err)
 	}
 }
 
-// releaseCommits deletes the heads and pending merges that this process kept of
-// released tasks.
+// releaseCommits deletes the heads and pending merges that this process kept of released tasks.
 func (i *Implementer) releaseCommits(ctx context.Context, r *jobs.Repository, c live.Control) error {
-	var heads, merged []git.Name
-	for _, id := range c.Released {
-		head, merge := i.takeKept(taskKey{c.To.Project, id})
-		if head {
-			heads = append(heads, git.Name(id))
-		}
-		if merge {
-			merged = append(merged, git.Name(id))
-		}
-	}
-	if len(merged) == 0 {
+	heads, merges := i.takeKept(c)
+	if len(merges) == 0 {
 		return r.Store.Forget(ctx, nil, heads...)
 	}
 	unlock, err := r.Lock(ctx, mergeLock) // a merge that is under way comes first
@@ -153,32 +137,35 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *jobs.Repository, c 
 	if err != nil {
 		return err
 	}
-	all, err := r.Store.PendingMerges(ctx, git.Name(c.To.Intent))
-	if err != nil {
-		return err
+	known := func(l store.PendingMerge) bool { return mergeKnown(&summary, l) }
+	if len(slices.DeleteFunc(slices.Clone(merges), known)) > 0 { // one that failed may have been merged all the same, by whichever process
+		all, err := r.Store.PendingMerges(ctx, git.Name(c.To.Intent))
+		if err != nil {
+			return err
+		}
+		merges = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return !slices.Contains(heads, l.Task) })
+		if err := i.report(ctx, r, slices.DeleteFunc(slices.Clone(merges), known)); err != nil {
+			return err
+		}
 	}
-	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return !slices.Contains(merged, l.Task) })
-	// Of a task that is done the merge is known; one that failed may have been merged all the same.
-	unsure := slices.DeleteFunc(slices.Clone(all), func(l store.PendingMerge) bool {
-		return !slices.ContainsFunc(summary.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
-	})
-	if err := i.report(ctx, r, unsure); err != nil {
-		return err
-	}
-	return r.Store.Forget(ctx, all, heads...)
+	unlock() // the next merge need not wait for the origin
+	return r.Store.Forget(ctx, merges, heads...)
 }
 
-// forgetNamesakes deletes merges with the name of a task that was never implemented:
-// they belong to an intent of the same name whose journal is gone.
+// mergeKnown reports whether the merge of a task is known: tasks that are not done are in the summary.
+func mergeKnown(s *forge.Summary, l store.PendingMerge) bool {
+	return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
+}
+
+// forgetNamesakes deletes merges with the name of a task that was never implemented: they belong to an intent whose journal is gone.
 func (i *Implementer) forgetNamesakes(ctx context.Context, j *jobs.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
 	}
-	all, err := j.Store.PendingMerges(ctx, j.Intent())
+	all, err := j.Store.MergesOf(ctx, j.Intent(), j.Task())
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all, func(l store.PendingMerge) bool { return l.Task != j.Task() })
 	return j.Store.Forget(ctx, all)
 }
 
@@ -188,19 +175,31 @@ type taskKey struct {
 	task    forge.TaskID
 }
 
-// recordKept remembers that this process kept the head of a task, and, if merge, also
-// a merge.
-func (i *Implementer) recordKept(k taskKey, merge bool) {
+// recordKept remembers that this process kept the head of a job's task, and merges of it.
+func (i *Implementer) recordKept(j *jobs.Job, merges ...store.PendingMerge) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.kept[k] = i.kept[k] || merge
+	k := taskKey{j.Command.To.Project, j.Command.Attempt.Task}
+	kept := i.kept[k]
+	for _, l := range merges {
+		l.Proofs = "" // they stay
+		if !slices.Contains(kept, l) {
+			kept = append(kept, l)
+		}
+	}
+	i.kept[k] = kept
 }
 
-// takeKept returns once what this process kept of a task.
-func (i *Implementer) takeKept(k taskKey) (head, merge bool) {
+// takeKept returns once what this process kept of released tasks: of which it kept the head, and merges.
+func (i *Implementer) takeKept(c live.Control) (heads []git.Name, merges []store.PendingMerge) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	merge, head = i.kept[k]
-	delete(i.kept, k)
-	return head, merge
+	for _, id := range c.Released {
+		k := taskKey{c.To.Project, id}
+		if kept, is := i.kept[k]; is {
+			heads, merges = append(heads, git.Name(id)), append(merges, kept...)
+			delete(i.kept, k)
+		}
+	}
+	return heads, merges
 }

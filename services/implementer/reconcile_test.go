@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -292,5 +293,50 @@ func TestReplicasRace(t *testing.T) {
 	}
 	if origin.Show("main", "b.txt") != "c" || origin.Show("main", "new.txt") != "x" {
 		t.Error("a change got lost")
+	}
+}
+
+// A replica dies after it has moved the branch, and another one says so. When the task is over, that one forgets the merge too.
+func TestTheMergeOfADeadReplicaIsForgotten(t *testing.T) {
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+	origin := gittest.At(t, r.Origin())
+	b := bustest.Start(t)
+	one, two := worldOn(t, origin, repotest.Clone(t, origin.Dir), b), worldOn(t, origin, repotest.Clone(t, origin.Dir), b)
+	c := merge(1, one.ready("new.txt", "x"))
+	one.want(c)
+	one.crashAt("moved")
+	dies(t, func() { one.imp.merge(t.Context(), c, silent) })
+	c.Attempt.Claim = 2
+	got := two.imp.merge(t.Context(), c, silent)
+	if out := forge.As[*forge.MergeResult](got.Output); got.Failure() != nil || out.Outcome != forge.MergeDone || out.Commit != string(origin.Head("main")) {
+		t.Fatalf("got %+v, %+v", got.Failure(), out)
+	}
+	two.intent(forge.StatusDone)
+	two.imp.release(t.Context(), live.Control{To: c.To, Released: []forge.TaskID{"fix-001"}})
+	if left := origin.Git("for-each-ref", "refs/forge/_heads", "refs/forge/fix/fix-001/merge"); left != "" {
+		t.Errorf("the origin keeps %q", left)
+	}
+}
+
+// A change that does not land is named from then on, so every replica finds its commit at the origin.
+func TestAChangeThatDoesNotLandIsKept(t *testing.T) {
+	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
+	for outcome, meanwhile := range map[forge.MergeOutcome]map[string]string{
+		forge.MergeVerifyFailed: {"pfl-forge.yaml": strict},
+		forge.MergePatchChanged: {"CLAUDE.md": "See @new.txt"},
+	} {
+		r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
+		origin := gittest.At(t, r.Origin())
+		w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
+		c := merge(1, w.ready("new.txt", "x"))
+		r.Commit("somebody else", meanwhile)
+		r.Git("push", "-q", origin.Dir, "main")
+		got := w.merges(c)
+		if got.Outcome != outcome || got.Candidate == nil {
+			t.Fatalf("%s: got %+v", outcome, got)
+		}
+		if kept := origin.Git("for-each-ref", "--points-at", got.Candidate.Head, "--format=%(refname)", "refs/forge/"); strings.Count(kept, "refs/") != 2 {
+			t.Errorf("%s: the origin keeps %q of it", outcome, kept)
+		}
 	}
 }

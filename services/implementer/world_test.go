@@ -35,7 +35,7 @@ recipes:
 // world is a repository with an implementer, and a bus on which a project wants what the
 // test says.
 type world struct {
-	t    *testing.T
+	t    testing.TB
 	repo gittest.Repo
 	set  *jobs.Set
 	bus  *bus.Bus
@@ -48,7 +48,7 @@ func newWorld(t *testing.T) *world {
 	return worldOn(t, r, repotest.Local(t, r.Dir), bustest.Start(t))
 }
 
-func worldOn(t *testing.T, r gittest.Repo, set *jobs.Set, b *bus.Bus) *world {
+func worldOn(t testing.TB, r gittest.Repo, set *jobs.Set, b *bus.Bus) *world {
 	t.Helper()
 	return &world{t: t, repo: r, set: set, bus: b, imp: New(Config{
 		Repositories: set, Bus: b, Replica: "w1", Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -190,7 +190,7 @@ func (w *world) refs(word string) []string {
 	return list
 }
 
-func fails(t *testing.T, r forge.Result, reason forge.FailureReason, message string) {
+func fails(t testing.TB, r forge.Result, reason forge.FailureReason, message string) {
 	t.Helper()
 	if r.Failure() == nil || r.Failure().Reason != reason || !strings.Contains(r.Failure().Message, message) {
 		t.Errorf("got %+v, want %s: ...%s...", r.Failure(), reason, message)
