@@ -87,6 +87,8 @@ func validChecks(in *Intent) *FieldError {
 	return nil
 }
 
+// valid returns the first mistake of a check, whose fields are below the given one; nil if there is none. A command runs on the workers,
+// so that only a person may bring one; everybody else names a check that the repository has.
 func (c *Check) valid(field string, by Source) *FieldError {
 	_, err := regexp.Compile(c.Output)
 	switch {

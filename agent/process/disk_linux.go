@@ -184,6 +184,8 @@ func (w *written) look(fd, depth int) {
 	}
 }
 
+// add counts a file of a directory, and what is below it, if it was written since the beginning. It takes the names as they are and
+// follows no link: the command that is measured may change the tree meanwhile.
 func (w *written) add(dir int, name string, depth int) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {

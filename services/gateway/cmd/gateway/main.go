@@ -12,6 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
+// main runs the gateway as a service, or makes a token for the file of tokens: whoever sets a gateway up has this program at hand, and need
+// not trust another one with the secret.
 func main() {
 	// The token goes to a person, the hash to the file. Nothing else ever has the token.
 	if len(os.Args) == 2 && os.Args[1] == "token" {

@@ -37,6 +37,8 @@ type change struct {
 	message   *forge.Teach
 }
 
+// applyCommand returns the command that reads back what list has written to a file and a person has edited. Without --prune a piece that is
+// missing there stays: it may be newer than the file.
 func applyCommand(a *kit.App) *cobra.Command {
 	var prune, dryRun bool
 	cmd := &cobra.Command{

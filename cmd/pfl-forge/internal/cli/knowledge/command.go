@@ -114,6 +114,8 @@ func ids(a *kit.App) cobra.CompletionFunc {
 	}
 }
 
+// listCommand returns the command that lists what the project knows. An agent is given a part of it alone, chosen by what it is about: with --about
+// the list is in the order of that choice.
 func listCommand(a *kit.App) *cobra.Command {
 	var about string
 	var kinds []string
@@ -167,6 +169,7 @@ func printTable(a *kit.App, list []piece, now time.Time) error {
 	return a.Table(&columns)
 }
 
+// showCommand returns the command that shows one piece, with where it comes from: a person who judges it wants to know who has found it.
 func showCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -246,6 +249,8 @@ func text(a *kit.App, arg string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
+// addCommand returns the command by which a person teaches the project something. It is believed, unless the person says otherwise, since
+// nothing has to confirm what a person says.
 func addCommand(a *kit.App) *cobra.Command {
 	var s said
 	cmd := &cobra.Command{
@@ -270,6 +275,8 @@ func addCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// editCommand returns the command that corrects a piece. What it does not name stays as it is, so that a text can be mended without knowing
+// the rest.
 func editCommand(a *kit.App) *cobra.Command {
 	var s said
 	cmd := &cobra.Command{
@@ -300,6 +307,7 @@ func editCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
+// forgetCommand returns the command that has the project forget pieces. The journal keeps who had it do so.
 func forgetCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "forget <id>...", Short: "have the project forget pieces of knowledge",
