@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 )
 
@@ -78,12 +80,14 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 	return one.of, release, nil
 }
 
-// readOn reads the records that came since the last time. After an error it goes on where it was; where after is 0 then, it has to begin anew.
+// readOn reads the records that came since the last time. After an error it goes on where it was; where after is 0 then, it has to begin anew:
+// nothing is read, or a record takes a newer version.
 func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) (err error) {
 	if b.after, err = j.Records(ctx, project, b.after, b.of.Add); err == nil && own {
-		if b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, b.of.Add); err != nil && b.afterOwn == 0 {
-			b.after = 0
-		}
+		b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, b.of.Add)
+	}
+	if _, newer := errors.AsType[*bus.UnknownError](err); newer {
+		b.after = 0
 	}
 	if err != nil && ctx.Err() != nil {
 		return refused(http.StatusServiceUnavailable, "", "the journals are being read; try again")

@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -79,5 +80,60 @@ func TestSumsAsInstalled(t *testing.T) {
 		if head, err = b.Journal.Append(ctx, of, head, rec); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// counter counts records, and calls a function with their number.
+type counter struct {
+	n    int
+	each func(n int)
+}
+
+func (c *counter) Add(forge.Key, *forge.Record) {
+	c.n++
+	c.each(c.n)
+}
+
+// TestSumsGoOn ends a request when all records of intents are read and none of the project's own is: the next one goes on there, and does not
+// begin anew. Otherwise journals that take about as long as a request may take could never be summed up.
+func TestSumsGoOn(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	of := forge.Key{Project: project, Intent: "one"}
+	const records = 3
+	for _, key := range []forge.Key{of, of.ProjectKey()} {
+		var head chain.Head
+		for n := range records {
+			rec := forge.Record{
+				Events:   []forge.Event{{ID: fmt.Sprint(n), To: key, At: time.Now(), Message: &forge.Pause{}}},
+				Summary:  forge.Summary{Key: key, Status: forge.StatusExecuting},
+				Previous: head.Hash.String(),
+			}
+			var err error
+			if head, err = b.Journal.Append(t.Context(), key, head, rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ending, end := context.WithCancel(t.Context())
+	begun := 0
+	open := runner.OpenBooks(b.Journal, func() *counter {
+		begun++
+		return &counter{each: func(n int) {
+			if n == records {
+				end()
+			}
+		}}
+	})
+	if _, _, err := open(ending, project); err == nil {
+		t.Fatal("a request goes on after its end")
+	}
+	sum, release, err := open(t.Context(), project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if sum.n != 2*records || begun != 1 {
+		t.Errorf("%d records are counted, want %d; it was begun %d times", sum.n, 2*records, begun)
 	}
 }
