@@ -65,7 +65,7 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	return list
 }
 
-// approvals returns the changes without approvals that are none: an intent ceases to wait for one also when somebody asks for changes, which is a
+// approvals returns the changes without approvals that are none: an intent ceases to wait for one also when a person asks for changes, which is a
 // change of its own, or edits it, after which it goes on.
 func (f *facts) approvals(list []change) []change {
 	if f.wished {

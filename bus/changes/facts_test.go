@@ -92,7 +92,7 @@ func TestWhoIsTold(t *testing.T) {
 		want string
 	}{
 		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Approve{}}, "approved bob gateway"},
-		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "approved bob "}, // where accounts have keys, everybody's is there
+		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "approved bob "},                              // where accounts have keys, everybody's is there
 		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Edit{}}, "resumed bob gateway"}, // of what nobody approved
 		{forge.Event{Actor: "a", Anchor: "shop/1", Message: &forge.ChildChanged{}}, "resumed  "},
 	} {
