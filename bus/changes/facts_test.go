@@ -92,8 +92,8 @@ func TestWhoIsTold(t *testing.T) {
 		want string
 	}{
 		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Approve{}}, "approved bob gateway"},
-		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "approved bob "},                              // where accounts have keys, everybody's is there
-		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Edit{}}, "resumed bob gateway"}, // of what nobody approved
+		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "approved bob "}, // where accounts have keys: everybody's is there
+		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Edit{}}, "resumed bob gateway"},
 		{forge.Event{Actor: "a", Anchor: "shop/1", Message: &forge.ChildChanged{}}, "resumed  "},
 	} {
 		list := withFacts(changes(before, now), before, now, []forge.Event{one.ev})
