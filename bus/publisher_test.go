@@ -70,8 +70,14 @@ func (k *book) write(ev forge.Event) {
 // become appends a record after a change of the summary.
 func (k *book) become(change func(*forge.Summary)) {
 	k.t.Helper()
+	k.becomeBy(&forge.Edit{}, change)
+}
+
+// becomeBy is become by a message of a person.
+func (k *book) becomeBy(m forge.Message, change func(*forge.Summary)) {
+	k.t.Helper()
 	change(&k.now)
-	k.write(forge.Event{ID: fmt.Sprint(k.head.Seq), To: k.key, Message: &forge.Edit{}})
+	k.write(forge.Event{ID: fmt.Sprint(k.head.Seq), To: k.key, Message: m})
 }
 
 func (k *book) task(status forge.TaskStatus) []forge.TaskSummary {
@@ -135,7 +141,7 @@ func (k *book) life() []string {
 	k.become(func(s *forge.Summary) { s.Waiting = "" })
 	k.become(func(s *forge.Summary) { s.TaskCount, s.Plan, s.Waiting = 2, "p1", forge.WaitingApproval })
 	k.become(func(s *forge.Summary) { s.Plan = "p2" })
-	k.become(func(s *forge.Summary) { s.Status, s.Waiting = forge.StatusExecuting, "" })
+	k.becomeBy(&forge.Approve{Plan: "p2"}, func(s *forge.Summary) { s.Status, s.Waiting = forge.StatusExecuting, "" })
 	k.become(func(s *forge.Summary) { s.Tasks = k.task(forge.TaskImplementing) })
 	k.become(func(s *forge.Summary) { s.Tasks = k.task(forge.TaskFailed) })
 	k.become(func(s *forge.Summary) { s.Status, s.Waiting = forge.StatusBlocked, forge.WaitingFailed })

@@ -54,9 +54,7 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	for i := range f.faults {
 		f.faults[i].name(before, now)
 	}
-	if f.wished { // it is over that it waits for approval, and nobody has approved it
-		list = slices.DeleteFunc(list, func(c change) bool { return c.what == Approved })
-	}
+	list = f.approvals(list)
 	for i := range list {
 		f.explain(&list[i], now)
 	}
@@ -67,13 +65,28 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	return list
 }
 
+// approvals returns the changes without approvals that are none: an intent ceases to wait for one also when a person asks for changes, which is a
+// change of its own, or edits it, after which it goes on.
+func (f *facts) approvals(list []change) []change {
+	if f.wished {
+		return slices.DeleteFunc(list, func(c change) bool { return c.what == Approved })
+	}
+	for i := range list {
+		if list[i].what == Approved && !f.approved {
+			list[i].what = Resumed
+		}
+	}
+	return list
+}
+
 // facts are those of one record.
 type facts struct {
 	// faults are changes of their own.
 	faults []change
-	// by is the person or system who asked for something, wished says that it was for changes of what waited.
+	// by is the person or system who asked for something, wished says that it was for changes of what waited, approved that it was an approval.
 	by        document.Cause
 	wished    bool
+	approved  bool
 	questions []forge.Clarification
 	// commits are those on the base branch, by task.
 	commits map[forge.TaskID]string
@@ -102,6 +115,8 @@ func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
 		}
 		f.faults, f.wished = append(f.faults, c), true
 	default:
+		_, is := m.(*forge.Approve)
+		f.approved = f.approved || is
 		if ev.Anchor == "" && ev.Actor != "" {
 			f.by = document.Cause{By: document.Cut(ev.Actor), Via: through(ev)}
 		}

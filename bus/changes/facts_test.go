@@ -91,12 +91,13 @@ func TestWhoIsTold(t *testing.T) {
 		ev   forge.Event
 		want string
 	}{
-		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Approve{}}, "bob gateway"},
-		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "bob "}, // where accounts have keys, everybody's is there
-		{forge.Event{Actor: "a", Anchor: "shop/1", Message: &forge.ChildChanged{}}, " "},
+		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Approve{}}, "approved bob gateway"},
+		{forge.Event{Actor: "bob", Via: "bob", Message: &forge.Approve{}}, "approved bob "}, // where accounts have keys: everybody's is there
+		{forge.Event{Actor: "bob", Via: "gateway", Account: "token bob", Message: &forge.Edit{}}, "resumed bob gateway"},
+		{forge.Event{Actor: "a", Anchor: "shop/1", Message: &forge.ChildChanged{}}, "resumed  "},
 	} {
 		list := withFacts(changes(before, now), before, now, []forge.Event{one.ev})
-		if got := list[0].cause.By + " " + list[0].cause.Via; list[0].what != Approved || got != one.want {
+		if got := string(list[0].what) + " " + list[0].cause.By + " " + list[0].cause.Via; got != one.want {
 			t.Errorf("%+v: %q, want %q", one.ev, got, one.want)
 		}
 	}

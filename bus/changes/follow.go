@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/together"
 )
 
 // forgetFollower is the time after which the server forgets a follower that is
@@ -37,6 +38,8 @@ type Follower struct {
 // Stream publishes changes of intents, and gives them to followers.
 type Stream struct {
 	conn *conn.Conn
+	// looks has the looks at what is stored that are being taken.
+	looks together.Group[Published]
 }
 
 // New returns the Stream of a connection.

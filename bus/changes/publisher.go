@@ -25,8 +25,8 @@ const (
 	inFlight = 256
 	// standBy is how long a runner leaves publishing to another one, at least.
 	standBy = 3 * time.Second
-	// gather is how long changes wait for others: read and published together, they cost a
-	// fraction, and journals come first.
+	// gather is how long after a look at the journals the next one is taken at the soonest: changes that are read and published
+	// together cost a fraction, and journals come first. A change after a pause is published at once.
 	gather = 50 * time.Millisecond
 	// lookAgain is the interval at which journals are read for decisions of
 	// other runners, of which no signal comes.
@@ -82,6 +82,8 @@ type publisher struct {
 	// told is the sequence of the last record all of whose changes are
 	// confirmed.
 	told atomic.Uint64
+	// looked is when the journals were looked at last.
+	looked time.Time
 }
 
 // drain waits until the changes of every journaled record are confirmed. It
@@ -120,6 +122,7 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 	p.active.Store(true)
 	for first := true; err == nil; first = false {
+		p.looked = time.Now()
 		if err = r.read(ctx); err == nil && first { // what is too old is not told
 			err = r.await(ctx, confirmation{seq: there.Seq})
 		}
@@ -152,7 +155,7 @@ func (p *publisher) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-p.ending:
-	case <-time.After(gather):
+	case <-time.After(time.Until(p.looked.Add(gather))):
 	}
 	return nil
 }

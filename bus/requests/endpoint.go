@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -79,8 +80,8 @@ type ServeConfig struct {
 // services, as a NATS micro service. Several processes share the requests.
 func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	e := &endpoints{
-		conn: ss.conn, submissions: ss, cfg: cfg, slots: make(chan struct{}, requestsAtOnce), large: semaphore.NewWeighted(largeAtOnce),
-		limit: 2 * conn.RequestTimeout,
+		conn: ss.conn, submissions: ss, lists: ss.journal.NewLists(), cfg: cfg, limit: 2 * conn.RequestTimeout,
+		slots: make(chan struct{}, requestsAtOnce), large: semaphore.NewWeighted(largeAtOnce),
 	}
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
 	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
@@ -130,6 +131,7 @@ func (e *endpoints) endpoint(name, subject, about string, answer answering) endp
 type endpoints struct {
 	conn        *conn.Conn
 	submissions *Submissions
+	lists       *journal.Lists
 	cfg         ServeConfig
 	// slots has room for the requests that are answered at the same time.
 	slots chan struct{}

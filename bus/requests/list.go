@@ -61,7 +61,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 		}
 		selects = func(s *forge.Summary) bool { return filter.Selects(s) && by[s.Key.Intent] }
 	}
-	all, err := e.submissions.journal.Summaries(ctx, from.Project)
+	all, err := e.lists.Summaries(ctx, from.Project)
 	if err != nil {
 		return nil, err
 	}

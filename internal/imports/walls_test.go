@@ -188,14 +188,14 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
-			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./services/gateway/api",
+			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./internal/together", "./services/gateway/api",
 			"./services/gateway/console/audits", "./services/gateway/console/board",
 			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files",
 			"./services/gateway/console/folds", "./services/gateway/console/gantt",
 			"./services/gateway/console/health", "./services/gateway/console/login", "./services/gateway/console/others",
 			"./services/gateway/console/phrase", "./services/gateway/console/proof",
 			"./services/gateway/console/session", "./services/gateway/console/settings",
-			"./services/gateway/console/together", "./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
+			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
 			"./services/gateway/tokens",
 			"github.com/nats-io/nuid",
 		},

@@ -14,11 +14,11 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/internal/together"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/phrase"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
-	"github.com/pfl-forge/pfl-forge/services/gateway/console/together"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/tries"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/turns"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"

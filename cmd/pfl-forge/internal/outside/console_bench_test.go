@@ -245,12 +245,11 @@ func (o *watcher) follow(ctx context.Context) {
 		case <-changed:
 		}
 		// What the script does: of several changes it waits for more of the same, and asks once.
-		if left := pageWait - time.Since(last); left > 0 {
-			select {
-			case <-ctx.Done():
-				return
-			case <-wait.Moment(rng, left, left+time.Millisecond):
-			}
+		left := max(pageGather, pageWait-time.Since(last))
+		select {
+		case <-ctx.Done():
+			return
+		case <-wait.Moment(rng, left, left+time.Millisecond):
 		}
 		select {
 		case <-changed:
@@ -261,8 +260,8 @@ func (o *watcher) follow(ctx context.Context) {
 	}
 }
 
-// pageWait is how long after a page the script of pages asks for the next one.
-const pageWait = 100 * time.Millisecond
+// The script of pages asks for a page pageGather after it has heard of a change, and pageWait after the page before at the soonest.
+const pageWait, pageGather = 100 * time.Millisecond, 20 * time.Millisecond
 
 // look gets the board.
 func (o *watcher) look(ctx context.Context) {

@@ -120,12 +120,12 @@
     if (main.querySelector(".outdated") === null) tag = answer.headers.get("ETag");
   };
 
-  // The page is asked for at the first change, and of many that follow at once every tenth of a second.
+  // The page is asked for after the first change, with those that come right behind it, and of many that follow at once every tenth of a second.
   let asked = false, again = false, last = -Infinity;
   const changed = async () => {
     if (asked) { again = true; return; }
     asked = true;
-    await new Promise((then) => setTimeout(then, last + 100 - performance.now()));
+    await new Promise((then) => setTimeout(then, Math.max(20, last + 100 - performance.now())));
     again = false;
     last = performance.now();
     try { await refresh(); } catch { /* the next change, or a reload, shows it */ }
