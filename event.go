@@ -73,6 +73,9 @@ type Answer struct {
 type Retry struct {
 	Instructions string  // given to every agent that works on the intent from now on
 	BudgetUSD    float64 // the intent's new budget in US dollars; 0 leaves it as it was
+	// Requesters are set by a parent, which passes on the words of people: those who have said something of what its parts do. From others they count
+	// for nothing.
+	Requesters []Identity
 }
 
 // Cancel stops an intent, or one task of it. Commits that were merged stay.

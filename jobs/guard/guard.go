@@ -73,6 +73,9 @@ func (g *Guard) Look(ctx context.Context, c Change, p *config.Project) (f Findin
 		if more, ok := places.why(file); ok {
 			why = more
 		}
+		if strings.EqualFold(file, config.FileName) { // a list that leaves it out could be emptied by a change
+			why = "it decides what is verified, and who approves"
+		}
 		if key, err := g.changedKey(ctx, c, file, p.Policy.ProtectedPaths); err != nil {
 			return f, err
 		} else if key != "" {

@@ -164,6 +164,20 @@ func TestNextCommit(t *testing.T) {
 	look()
 }
 
+// TestConfigurationIsGuarded: a project's own list of protected paths cannot leave the configuration out.
+func TestConfigurationIsGuarded(t *testing.T) {
+	r, g := repository(t)
+	head := r.Head("HEAD")
+	p := config.Default()
+	p.Policy.ProtectedPaths = []string{"deploy/"}
+	files := []string{config.FileName, "PFL-Forge.yaml", "notes.txt"}
+	got, err := g.Look(t.Context(), Change{Base: head, Head: head, Files: files}, p)
+	const why = " (it decides what is verified, and who approves)"
+	if diff := cmp.Diff([]string{config.FileName + why, "PFL-Forge.yaml" + why}, got.Reasons); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
 func FuzzCommandFiles(f *testing.F) {
 	f.Add("cd web && make -C x all; bash -c './a.sh $(cat b)' <<EOF\nx\nEOF")
 	f.Fuzz(func(t *testing.T, line string) {

@@ -2638,6 +2638,7 @@ type Retry struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Instructions *string                `protobuf:"bytes,1,opt,name=instructions"`
 	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,2,opt,name=budget_usd,json=budgetUsd"`
+	xxx_hidden_Requesters   *[]*Identity           `protobuf:"bytes,3,rep,name=requesters"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -2686,14 +2687,27 @@ func (x *Retry) GetBudgetUsd() float64 {
 	return 0
 }
 
+func (x *Retry) GetRequesters() []*Identity {
+	if x != nil {
+		if x.xxx_hidden_Requesters != nil {
+			return *x.xxx_hidden_Requesters
+		}
+	}
+	return nil
+}
+
 func (x *Retry) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *Retry) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Retry) SetRequesters(v []*Identity) {
+	x.xxx_hidden_Requesters = &v
 }
 
 func (x *Retry) HasInstructions() bool {
@@ -2727,6 +2741,10 @@ type Retry_builder struct {
 	Instructions *string
 	// budget_usd is the intent's new budget in US dollars; 0 leaves it as it was.
 	BudgetUsd *float64
+	// requesters are set by a parent, which passes on the words of people: those
+	// who have said something of what its parts do. From others they count for
+	// nothing.
+	Requesters []*Identity
 }
 
 func (b0 Retry_builder) Build() *Retry {
@@ -2734,13 +2752,14 @@ func (b0 Retry_builder) Build() *Retry {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
+	x.xxx_hidden_Requesters = &b.Requesters
 	return m0
 }
 
@@ -7727,11 +7746,14 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06Answer\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\tR\x06answer\"J\n" +
+	"\x06answer\x18\x03 \x01(\tR\x06answer\"~\n" +
 	"\x05Retry\x12\"\n" +
 	"\finstructions\x18\x01 \x01(\tR\finstructions\x12\x1d\n" +
 	"\n" +
-	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\"4\n" +
+	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\x122\n" +
+	"\n" +
+	"requesters\x18\x03 \x03(\v2\x12.forge.v1.IdentityR\n" +
+	"requesters\"4\n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\"K\n" +
@@ -7946,9 +7968,9 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Result)(nil),                // 35: forge.v1.Result
 	(*Intent)(nil),                // 36: forge.v1.Intent
 	(Risk)(0),                     // 37: forge.v1.Risk
-	(*Knowledge)(nil),             // 38: forge.v1.Knowledge
-	(Source)(0),                   // 39: forge.v1.Source
-	(*Identity)(nil),              // 40: forge.v1.Identity
+	(*Identity)(nil),              // 38: forge.v1.Identity
+	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
+	(Source)(0),                   // 40: forge.v1.Source
 	(*Budget)(nil),                // 41: forge.v1.Budget
 	(*PastRun)(nil),               // 42: forge.v1.PastRun
 	(*Observation)(nil),           // 43: forge.v1.Observation
@@ -8005,49 +8027,50 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	4,  // 33: forge.v1.Event.request_changes:type_name -> forge.v1.RequestChanges
 	36, // 34: forge.v1.Submit.intent:type_name -> forge.v1.Intent
 	37, // 35: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	38, // 36: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
-	34, // 37: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	39, // 38: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	40, // 39: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	41, // 40: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	42, // 41: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	43, // 42: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	38, // 43: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	32, // 44: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
-	41, // 45: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	44, // 46: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	45, // 47: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	46, // 48: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
-	47, // 49: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
-	48, // 50: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	49, // 51: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	50, // 52: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	44, // 53: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	42, // 54: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	24, // 55: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	43, // 56: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	38, // 57: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	51, // 58: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	36, // 59: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	52, // 60: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	53, // 61: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	44, // 62: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	54, // 63: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	55, // 64: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	56, // 65: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	57, // 66: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	51, // 67: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	41, // 68: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	51, // 69: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	51, // 70: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	51, // 71: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	49, // 72: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	58, // 73: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
-	74, // [74:74] is the sub-list for method output_type
-	74, // [74:74] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	38, // 36: forge.v1.Retry.requesters:type_name -> forge.v1.Identity
+	39, // 37: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	34, // 38: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	40, // 39: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	38, // 40: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	41, // 41: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	42, // 42: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	43, // 43: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	39, // 44: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	32, // 45: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
+	41, // 46: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	44, // 47: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	45, // 48: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	46, // 49: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
+	47, // 50: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
+	48, // 51: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	49, // 52: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	50, // 53: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	44, // 54: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	42, // 55: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	24, // 56: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	43, // 57: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	39, // 58: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	51, // 59: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	36, // 60: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	52, // 61: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	53, // 62: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	44, // 63: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	54, // 64: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	55, // 65: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	56, // 66: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	57, // 67: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	51, // 68: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	41, // 69: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	51, // 70: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	51, // 71: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	51, // 72: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	49, // 73: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	58, // 74: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	75, // [75:75] is the sub-list for method output_type
+	75, // [75:75] is the sub-list for method input_type
+	75, // [75:75] is the sub-list for extension type_name
+	75, // [75:75] is the sub-list for extension extendee
+	0,  // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

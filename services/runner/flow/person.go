@@ -210,7 +210,7 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
-	case s.Policy.Reading && !s.Policy.Unread && *r == forge.Retry{}:
+	case s.Policy.Reading && !s.Policy.Unread && r.Instructions == "" && r.BudgetUSD == 0:
 		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
 	case s.Policy.Reading && !s.Policy.Unread:
 	default:
@@ -265,7 +265,9 @@ func (s person) heed(r *forge.Retry, by string) {
 	}
 	if r.Instructions != "" {
 		s.Instructions = r.Instructions
-		if s.Intent.Parent == "" || by != string(s.Intent.Parent) { // which passes on the words of a person
+		if s.Intent.Parent != "" && by == string(s.Intent.Parent) { // it passes on the words of people
+			s.Intent.Requesters = approval.JoinAll(s.Intent.Requesters, r.Requesters)
+		} else {
 			s.Intent.Requesters = approval.Join(s.Intent.Requesters, by)
 		}
 	}

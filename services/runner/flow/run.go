@@ -369,10 +369,19 @@ func (s course) split() {
 			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
-			s.tellChild(c, forge.Event{Message: &forge.Retry{Instructions: s.Instructions, BudgetUSD: s.ownBudget()}})
+			s.tellChild(c, forge.Event{Message: s.childRetry()})
 		}
 	}
 	s.sumUp()
+}
+
+// childRetry returns the retry of a child. With the words of people it gets their authors, who may not approve what comes of them.
+func (s course) childRetry() *forge.Retry {
+	r := &forge.Retry{Instructions: s.Instructions, BudgetUSD: s.ownBudget()}
+	if r.Instructions != "" {
+		r.Requesters = s.Intent.Requesters
+	}
+	return r
 }
 
 // childChanged takes the news that a child began or ended.

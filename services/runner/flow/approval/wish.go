@@ -94,6 +94,16 @@ func Join(list []forge.Identity, by string) []forge.Identity {
 	return append(slices.Clip(list), next)
 }
 
+// JoinAll returns a list of people with those of another one, as they are.
+func JoinAll(list, others []forge.Identity) []forge.Identity {
+	for _, one := range others {
+		if one.Name != "" && !slices.Contains(list, one) {
+			list = append(slices.Clip(list), one)
+		}
+	}
+	return list
+}
+
 // Reason returns why an approval is needed, then how many there are of how many, who
 // may not give one, and whether there can ever be enough. All lists and notifications show
 // the reason, so an intent never waits in silence.
