@@ -5,24 +5,36 @@ import (
 	"time"
 )
 
-// gate holds calls for a time, and until it is opened. A call of an agent that takes many
-// minutes is one that waits here: it costs nothing but time.
+// gate holds the call of an agent for a time, and until it is opened.
 type gate struct {
-	// hold is how long each call waits at least.
+	// hold is how long it is shut at least, from when it was met first.
 	hold time.Duration
-	// open is closed by the first release.
-	open chan struct{}
-	once sync.Once
+
+	mu   sync.Mutex
+	met  time.Time
+	open bool
 }
 
 // newGate returns a gate that is shut.
-func newGate(hold time.Duration) *gate { return &gate{hold: hold, open: make(chan struct{})} }
+func newGate(hold time.Duration) *gate { return &gate{hold: hold} }
 
 // release opens the gate for good. It may be called again.
-func (g *gate) release() { g.once.Do(func() { close(g.open) }) }
+func (g *gate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open = true
+}
 
-// pass returns when the call may go on.
-func (g *gate) pass() {
-	<-time.After(g.hold)
-	<-g.open
+// shut returns how long to wait until the gate is met again, which the call has met so many times; 0 if it may go on. The more often, the
+// longer, since an agent has some dozens of turns.
+func (g *gate) shut(times int) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.met.IsZero() {
+		g.met = time.Now()
+	}
+	if g.open && time.Since(g.met) >= g.hold {
+		return 0
+	}
+	return min(time.Duration(times)*2*time.Second, 15*time.Second)
 }

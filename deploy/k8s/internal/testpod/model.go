@@ -18,7 +18,7 @@ import (
 type object = map[string]any
 
 // model answers the agents of two changes. That of the report is made at once. The long one
-// is held in the middle of its implementation, for some minutes and until /release is asked
+// goes on in the middle of its implementation, for some minutes and until /release is asked
 // for; its first review rejects it.
 type model struct {
 	// addresses has HOST:PORT pairs that the agent of the report tries to reach.
@@ -27,7 +27,7 @@ type model struct {
 	gate *gate
 
 	mu sync.Mutex
-	// held counts the requests that were held.
+	// held counts the calls of an agent that were held.
 	held     int
 	rejected bool
 }
@@ -35,7 +35,7 @@ type model struct {
 // sayMore is the issue of the review that rejects the long change.
 const sayMore = "long.txt: say more"
 
-// serveModel serves the model. /held answers how many requests were held, and /release lets
+// serveModel serves the model. /held answers how many calls were held, and /release lets
 // them go on.
 func serveModel(hold string, addresses []string) error {
 	atLeast, err := time.ParseDuration(hold)
@@ -80,8 +80,8 @@ func (m *model) reply(r agenttest.Request) agenttest.Reply {
 	return agenttest.Reviews()(r)
 }
 
-// implementLong is held after its first commit. What it writes after the rejection says
-// whether it knows what it did before.
+// implementLong is held after its first commit: it runs one command after the other, each of which does nothing for some seconds, as
+// no CLI waits for ever for one answer of its model. What it writes after the rejection says whether it knows what it did before.
 func (m *model) implementLong(r agenttest.Request) agenttest.Reply {
 	rejected := strings.Contains(string(r.Body), sayMore)
 	switch {
@@ -94,10 +94,14 @@ func (m *model) implementLong(r agenttest.Request) agenttest.Reply {
 	case r.ToolResults == 0:
 		return bash("cat /proc/sys/kernel/hostname > long.txt; git add -A; git commit -qm 'Write long.txt'")(r)
 	}
-	m.mu.Lock()
-	m.held++
-	m.mu.Unlock()
-	m.gate.pass()
+	if r.ToolResults == 1 {
+		m.mu.Lock()
+		m.held++
+		m.mu.Unlock()
+	}
+	if wait := m.gate.shut(r.ToolResults); wait > 0 {
+		return bash(fmt.Sprintf("timeout %.0f tail -f /dev/null; true", wait.Seconds()))(r)
+	}
 	return done(r)
 }
 
