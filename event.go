@@ -43,8 +43,7 @@ type Approve struct {
 
 // RequestChanges has a plan, or changes, that wait for a person made again. Approvals of them count for nothing any more.
 type RequestChanges struct {
-	// Hash is that of the plan or of the changes, as Approve has it. Of a change that its reviewers disagree about it is the commit, or at least 12
-	// digits of it. Another one than the present, or none, is refused.
+	// Hash is that of the plan or the changes, as in Approve; of a change whose reviewers disagree, 12 digits or more of its commit. Others are refused.
 	Hash  string
 	Words string // what has to be different: the next attempt is told. Not empty
 	Task  TaskID // the one whose change is made again; empty: all that Hash names
@@ -71,11 +70,9 @@ type Answer struct {
 
 // Retry runs the failed or waiting parts of an intent again.
 type Retry struct {
-	Instructions string  // given to every agent that works on the intent from now on
-	BudgetUSD    float64 // the intent's new budget in US dollars; 0 leaves it as it was
-	// Requesters are set by a parent, which passes on the words of people: those who have said something of what its parts do. From others they count
-	// for nothing.
-	Requesters []Identity
+	Instructions string     // given to every agent that works on the intent from now on
+	BudgetUSD    float64    // the intent's new budget in US dollars; 0 leaves it as it was
+	Requesters   []Identity // set by a parent: the people whose words it passes on. From others they count for nothing
 }
 
 // Cancel stops an intent, or one task of it. Commits that were merged stay.
