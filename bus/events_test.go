@@ -274,6 +274,10 @@ func TestGarbage(t *testing.T) {
 		{"forge.intent.shop.by.ada.submit", `{"id": "x", "actor": "bob", "submit": {"intent": {"id": "a"}}}`, `from "bob"`},
 		{"forge.intent.shop.by.ada.pause", `{"id": "x", "to": {"intent": "a"}, "pause": {"number": 7}}`, "pause.number: is not for a sender"},
 		{
+			"forge.intent.shop.by.ada.retry", `{"id": "x", "to": {"intent": "a"}, "retry": {"requesters": [{"name": "bob"}]}}`,
+			"retry.requesters: is not for a sender",
+		},
+		{
 			"forge.intent.shop.by.ada.approve", `{"id": "x", "to": {"intent": "a"}, "anchor": "forge.project.shop@1:00", "approve": {"plan": "p"}}`,
 			"anchor: is for machines to say",
 		},

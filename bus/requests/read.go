@@ -73,25 +73,38 @@ func readPersonal(m jetstream.Msg, from subjects.Sender) (forge.Event, error) {
 		return ev, err
 	}
 	ev.Via = from.Via
-	number := 0
-	switch m := ev.Message.(type) {
-	case *forge.Submit:
-		if err := checkPersonalSubmit(&ev, m, from); err != nil {
+	if submit, ok := ev.Message.(*forge.Submit); ok {
+		if err := checkPersonalSubmit(&ev, submit, from); err != nil {
 			return ev, err
 		}
-	case *forge.Pause:
-		number = m.Number
-	case *forge.Resume:
-		number = m.Number
-	default:
 	}
-	if number != 0 {
-		return ev, wrong(from.Verb+".number", "is not for a sender to say; leave it out")
+	if field := unsayable(ev.Message); field != "" {
+		return ev, wrong(from.Verb+"."+field, "is not for a sender to say; leave it out")
 	}
 	if _, err := subjects.Personal(ev.To, from.Name, from.Verb); err != nil {
 		return ev, wire.Garbage("Event", "%w", err)
 	}
 	return ev, nil
+}
+
+// unsayable names the field of a message that only machines set, if it is set.
+func unsayable(m forge.Message) string {
+	switch m := m.(type) {
+	case *forge.Pause:
+		if m.Number != 0 {
+			return "number"
+		}
+	case *forge.Resume:
+		if m.Number != 0 {
+			return "number"
+		}
+	case *forge.Retry:
+		if len(m.Requesters) > 0 {
+			return "requesters"
+		}
+	default:
+	}
+	return ""
 }
 
 // unsaid returns an error for what no sender says of its event, and for what only a gateway

@@ -15,8 +15,8 @@ import (
 func protoSchema(typ reflect.Type) doc {
 	properties := doc{}
 	for f := range typ.Fields() {
-		if f.Name == "Number" {
-			continue // the project's
+		if f.Name == "Number" || typ == reflect.TypeFor[forge.Retry]() && f.Name == "Requesters" {
+			continue // the project's, or the parent's
 		}
 		words := strings.Split(strings.ToLower(wordEnd.ReplaceAllString(f.Name, "${1}_$2")), "_")
 		for i := range words[1:] {

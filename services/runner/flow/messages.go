@@ -38,7 +38,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Answer:
 		return s.answer(m, ev.Actor, ev.ID)
 	case *forge.Retry:
-		return s.retry(m, ev.Actor)
+		return s.retry(m, s.words(ev))
 	case *forge.Pause:
 		return s.pause(m)
 	case *forge.Resume:

@@ -186,25 +186,29 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
+// words returns whose the words of an event are. A person may have the name of the parent: what a machine sent names a record of its journal.
+func (s person) words(ev *forge.Event) approval.Words {
+	return approval.Words{By: ev.Actor, Parent: s.Intent.Parent != "" && ev.Anchor != "" && ev.Actor == string(s.Intent.Parent)}
+}
+
 // retry runs failed tasks again, or continues those that wait for a person, whom a change
 // of the policy may have answered. Its budget and instructions count also while the
 // policy is being read.
-func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
-	byParent := s.Intent.Parent != "" && by == string(s.Intent.Parent)
-	if decision, err := s.raisable(r, byParent); err != nil {
+func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, error) {
+	if decision, err := s.raisable(r, from.Parent); err != nil {
 		return decision, err
 	}
 	place := s.place()
 	switch {
 	case s.Phase == control.Children && r.BudgetUSD > 0:
-		s.heed(r, by)
+		s.heed(r, from)
 		s.raiseChildren()
 		return forge.Applied, nil
-	case byParent && r.BudgetUSD > 0 && !s.overBudgetNow() && place.Place() != control.Failed:
-		s.heed(r, by)
+	case from.Parent && r.BudgetUSD > 0 && !s.overBudgetNow() && place.Place() != control.Failed:
+		s.heed(r, from)
 		return forge.Applied, nil // it knows of the budget, and goes on as it does
 	case place.Place() == control.Failed:
-		s.heed(r, by)
+		s.heed(r, from)
 		s.Pause.Person = false
 		course(s).anotherRun(r.Instructions)
 		return forge.Applied, nil
@@ -218,16 +222,16 @@ func (s person) retry(r *forge.Retry, by string) (forge.Decision, error) {
 			return decision, err
 		}
 	}
-	s.continueWaiting(r, by, place.Guarded)
+	s.continueWaiting(r, from, place.Guarded)
 	return forge.Applied, nil
 }
 
 // continueWaiting lets go on what waits for a person. What waits for a budget, for approval, for
 // protected paths or for who decides between reviewers may be allowed by another policy meanwhile,
 // so that is read again.
-func (s person) continueWaiting(r *forge.Retry, by string, guarded bool) {
+func (s person) continueWaiting(r *forge.Retry, from approval.Words, guarded bool) {
 	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded || s.Tasks.Has(task.Disputed)
-	s.heed(r, by)
+	s.heed(r, from)
 	for _, t := range append(s.Tasks.At(task.Waiting), s.Tasks.At(task.Held)...) {
 		s.tasks(t.FilesMoved)
 	}
@@ -259,17 +263,13 @@ func (s *Intent) overBudgetNow() bool {
 }
 
 // heed takes over budget and instructions of a retry.
-func (s person) heed(r *forge.Retry, by string) {
+func (s person) heed(r *forge.Retry, from approval.Words) {
 	if r.BudgetUSD > 0 {
 		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
 	}
 	if r.Instructions != "" {
 		s.Instructions = r.Instructions
-		if s.Intent.Parent != "" && by == string(s.Intent.Parent) { // it passes on the words of people
-			s.Intent.Requesters = approval.JoinAll(s.Intent.Requesters, r.Requesters)
-		} else {
-			s.Intent.Requesters = approval.Join(s.Intent.Requesters, by)
-		}
+		s.Intent.Requesters = from.Join(s.Intent.Requesters, r.Requesters)
 	}
 }
 

@@ -94,9 +94,19 @@ func Join(list []forge.Identity, by string) []forge.Identity {
 	return append(slices.Clip(list), next)
 }
 
-// JoinAll returns a list of people with those of another one, as they are.
-func JoinAll(list, others []forge.Identity) []forge.Identity {
-	for _, one := range others {
+// Words says whose an instruction is.
+type Words struct {
+	By string // the person
+	// Parent says that they are those that a parent passes on.
+	Parent bool
+}
+
+// Join returns a list of people with those whose words these are: where a parent passes them on, those whom it names.
+func (w Words) Join(list, named []forge.Identity) []forge.Identity {
+	if !w.Parent {
+		return Join(list, w.By)
+	}
+	for _, one := range named {
 		if one.Name != "" && !slices.Contains(list, one) {
 			list = append(slices.Clip(list), one)
 		}
