@@ -110,3 +110,13 @@ func TestSweepOfAnOriginThatForbidsIt(t *testing.T) {
 	must(t, os.Remove(again))
 	must(t, s.Sweep(t.Context(), "fix"))
 }
+
+// TestRefLocksAreWaitedFor: another git, such as a gc of the person, holds the lock of a ref for longer than the tenth of a second that git waits by
+// itself, and nothing fails by that.
+func TestRefLocksAreWaitedFor(t *testing.T) {
+	s := newRepo(t, map[string]string{"a": "a\n"}).store()
+	out, err := git.Run(t.Context(), s.RefCommand(), "config", "--get-regexp", `^core\..*timeout$`)
+	if diff := cmp.Diff("core.filesreflocktimeout 10000\ncore.packedrefstimeout 10000\n", string(out)); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}

@@ -200,10 +200,11 @@ func (s *Store) transport() git.Command {
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}
-	c.Config = []string{
+	c.Config = append(
+		c.Config,
 		"protocol.file.allow=always", "protocol.ssh.allow=always", "protocol.https.allow=always",
 		"protocol.http.allow=always", "fetch.fsckObjects=true", "fetch.unpackLimit=1000",
-	}
+	)
 	return c
 }
 

@@ -94,9 +94,16 @@ func (repo *Repository) Git(ctx context.Context, args ...string) ([]byte, error)
 	return git.Run(ctx, repo.RefCommand(), args...)
 }
 
+// lockTimeout is how long git waits for the lock of a ref, or of the packed ones, in milliseconds. Others hold them for moments, such as a git gc of the
+// person; git itself gives up after 100.
+const lockTimeout = "10000"
+
 // RefCommand returns a command on the repository's refs. Reflogs name the service.
 func (repo *Repository) RefCommand() git.Command {
-	return git.Command{Dir: repo.common, GitDir: repo.common, Env: repo.committer()}
+	return git.Command{
+		Dir: repo.common, GitDir: repo.common, Env: repo.committer(),
+		Config: []string{"core.filesRefLockTimeout=" + lockTimeout, "core.packedRefsTimeout=" + lockTimeout},
+	}
 }
 
 // committer returns the environment that names the service as the committer.
