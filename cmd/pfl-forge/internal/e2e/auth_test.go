@@ -213,8 +213,8 @@ func (c *cluster) addReader(name string) {
 // as runs pfl-forge against the cluster with the account of another person.
 func (c *cluster) as(account string, args ...string) result {
 	c.t.Helper()
-	all := append([]string{"--nkey", c.seed(account), "--tls-ca", filepath.Join(c.keys, "ca.crt"), "--server", c.url, "--project", project}, args...)
-	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), all...)
+	as := []string{"--person", account, "--nkey", c.seed(account), "--tls-ca", filepath.Join(c.keys, "ca.crt"), "--server", c.url, "--project", project}
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), append(as, args...)...)
 	cmd.Dir = c.t.TempDir()
 	return launch(c.t, cmd).finish()
 }
