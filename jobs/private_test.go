@@ -76,7 +76,7 @@ touch "$HOME/x" && echo home`
 // TestCallsShareNoFiles: HOME and the directories for temporary files are of one call, and empty when it begins. Nothing of the machine
 // is in them, and the call after it finds nothing of the one before.
 func TestCallsShareNoFiles(t *testing.T) {
-	machine, err := os.CreateTemp("/tmp", "pfl-forge-left-") //nolint:usetesting // the directory that a call has another one for
+	machine, err := os.CreateTemp("/tmp", "pfl-forge-left-") // a call has another directory there
 	if err != nil {
 		t.Fatal(err)
 	}
