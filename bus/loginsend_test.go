@@ -3,6 +3,7 @@ package bus_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/callout"
 	"github.com/pfl-forge/pfl-forge/internal/identity"
@@ -200,4 +202,43 @@ func TestLoginsEnd(t *testing.T) {
 	wait.For(t, again)
 	l.ahead.Store(int64(9 * time.Hour)) // the login is good for 8
 	out("the login has ended")
+}
+
+// TestLoginsOutliveTheirToken: a login lasts its own time, and not that of the token that it came from. That the token has expired, or is
+// stolen after that, changes nothing for either.
+func TestLoginsOutliveTheirToken(t *testing.T) {
+	t.Parallel()
+	l := newLogins(t)
+	l.serve()
+	var token string
+	in := bus.Login(filepath.Join(t.TempDir(), "login"))
+	if _, err := in.Begin(wait.Context(t), bus.Config{URL: l.s.ClientURL()}, func(key string) (string, error) {
+		token = l.issuer.Sign(map[string]any{"sub": "ada", "nonce": identity.Nonce(key), "exp": time.Now().Add(time.Minute).Unix()})
+		return token, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	byLogin := l.options(in)
+	byToken := []nats.Option{byLogin[0], nats.Token(token), nats.Timeout(wait.Patience)}
+	for _, tt := range []struct {
+		ahead        time.Duration
+		login, token error
+	}{
+		{0, nil, nil},
+		{time.Hour, nil, nats.ErrAuthorization},
+		{7 * time.Hour, nil, nats.ErrAuthorization},
+		{9 * time.Hour, nats.ErrAuthorization, nats.ErrAuthorization}, // the login is good for 8
+	} {
+		l.ahead.Store(int64(tt.ahead))
+		for name, one := range map[string]struct {
+			opts []nats.Option
+			want error
+		}{"login": {byLogin, tt.login}, "token": {byToken, tt.token}} {
+			nc, err := nats.Connect(l.s.ClientURL(), one.opts...)
+			if !errors.Is(err, one.want) {
+				t.Errorf("after %s, by the %s: %v, want %v", tt.ahead, name, err, one.want)
+			}
+			nc.Close()
+		}
+	}
 }

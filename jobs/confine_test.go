@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +62,7 @@ func TestGrants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("HOME", dir)
 	read, written, other := filepath.Join(dir, "read"), filepath.Join(dir, "written"), filepath.Join(dir, "other")
 	for _, path := range []string{read, written, other} {
 		if err := os.Mkdir(path, 0o755); err != nil {
@@ -92,6 +94,10 @@ func TestGrants(t *testing.T) {
 			"also within what is granted", "policy: {sandbox: require, sandbox_read: [" + dir + "]}", "", read,
 			[]string{"read " + read, "read " + written, "read " + other},
 		},
+		{"by ~, of the home", "policy: {sandbox: require, sandbox_read: [~/read], sandbox_write: [~/written]}", "", "", []string{
+			"read " + read, "read " + written, "write " + written, "read " + inside,
+		}},
+		{"by ~, but what is private", "policy: {sandbox: require, sandbox_read: [~/read, ~/written]}", "", read, []string{"read " + written}},
 		{"required by the service", "policy: {" + grants, demand.Require, "", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,5 +115,50 @@ func TestGrants(t *testing.T) {
 				t.Errorf("it can\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// dialVariable makes the test binary a program that connects to the socket that it names.
+const dialVariable = "PFL_FORGE_TEST_DIAL"
+
+// init is before tests begin: a command in a sandbox is to connect, and no other program that does so is everywhere.
+func init() { //nolint:gochecknoinits // see above
+	if path := os.Getenv(dialVariable); path != "" {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			os.Exit(1)
+		}
+		_ = conn.Close()
+		os.Exit(0)
+	}
+}
+
+// TestGrantedSocket: a socket in a directory that is granted to read can be connected to, and one beside it is not there. The guide says
+// so, as a person who grants such a directory grants what listens there.
+func TestGrantedSocket(t *testing.T) {
+	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
+		t.Skipf("no sandbox can be made here: %v", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	line := "true"
+	for _, name := range []string{"granted", "other"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		socket := filepath.Join(dir, name, "s")
+		l, err := net.Listen("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = l.Close() }()
+		line += "; " + dialVariable + "=" + socket + " " + self + " && echo " + name
+	}
+	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "policy: {sandbox_read: [" + filepath.Join(dir, "granted") + ", " + self + "]}\n"})
+	if got := strings.TrimSpace(asModel(t, r.Dir, t.TempDir(), nil, nil, line+"; true")); got != "granted" {
+		t.Errorf("it connects to %q, want only what is granted", got)
 	}
 }

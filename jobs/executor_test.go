@@ -51,8 +51,8 @@ const (
 	noNetwork = "policy: {command_network: none}\n"
 )
 
-// verifyIn opens a repository with an executor and verifies its tip.
-func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config string, intent forge.Intent) forge.Result {
+// verifyIn opens a repository with an executor and verifies its tip, for a command with that intent and input, which may be nil.
+func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config string, intent forge.Intent, input forge.Input) forge.Result {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": config})
 	state := t.TempDir()
@@ -67,7 +67,7 @@ func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config str
 			t.Error(err)
 		}
 	}()
-	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: intent}
+	cmd := forge.Command{BudgetUSD: 5, To: forge.Key{Project: repotest.Project, Intent: "fix"}, Intent: intent, Input: input}
 	return set.Do(t.Context(), &cmd, func(forge.Progress) {}, func(ctx context.Context, j *jobs.Job) error {
 		_, err := j.Verify(ctx, j.Tip)
 		return err
@@ -109,7 +109,7 @@ func TestExecutorIsReported(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := verifyIn(t, tt.executor, tt.demand, tt.config, scripted)
+			res := verifyIn(t, tt.executor, tt.demand, tt.config, scripted, nil)
 			if res.Executor != tt.want || (res.Failure() != nil) != tt.fails {
 				t.Errorf("%q, want %q; %+v", res.Executor, tt.want, res.Failure())
 			}
@@ -132,7 +132,7 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 		"pods": {offering{name: forge.ExecutorPods}, []string{"what the test says"}, []string{"--pod-template", "pfl-forge.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := verifyIn(t, tt.executor, demand.Require, verifies, scripted)
+			res := verifyIn(t, tt.executor, demand.Require, verifies, scripted, nil)
 			f := res.Failure()
 			if f == nil || f.Reason != forge.FailSandbox {
 				t.Fatalf("got %+v", f)
@@ -164,30 +164,39 @@ func TestWithoutSandbox(t *testing.T) {
 	verifies := "verify: ['touch " + ran + "']\n"
 	system, proposed, child, agents := scripted, scripted, scripted, scripted
 	system.Source, proposed.Source, child.Parent, agents.Agent = forge.SourceSystem, forge.SourceReflection, "big", "claude"
+	// merge is of a change behind two others in the queue, of which the last one is scripted or not, as the change is.
+	merge := func(change, ahead bool) forge.Input {
+		return &forge.MergeInput{Change: &forge.QueueMerge{Scripted: change}, Ahead: []forge.QueueMerge{{Scripted: true}, {Scripted: ahead}}}
+	}
 	for name, tt := range map[string]struct {
 		demand demand.Demand
 		intent forge.Intent
+		input  forge.Input // nil: it is no merge
 		config string
 		says   string // by what it is refused; empty: it runs
 	}{
-		"a recipe of the person":     {"", scripted, verifies, ""},
-		"which needs no network":     {"", scripted, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
-		"where one is required":      {"", scripted, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
-		"of an agent":                {"", forge.Intent{Source: forge.SourceHuman}, verifies, refused},
-		"of an agent and a recipe":   {"", agents, verifies, refused},
-		"of another system":          {"", system, verifies, refused},
-		"of a reflection":            {"", proposed, verifies, refused},
-		"of an agent's plan":         {"", child, verifies, refused},
-		"of nobody":                  {"", forge.Intent{}, verifies, refused},
-		"with auto":                  {"", system, verifies + "policy: {sandbox: auto}\n", refused},
-		"turned off by the project":  {"", system, verifies + "policy: {sandbox: \"off\"}\n", "no repository can turn the sandbox off"},
-		"unconfined by the project":  {"", system, verifies + "policy: {sandbox: unconfined}\n", "is not one of auto, require"},
-		"unconfined":                 {demand.Unconfined, system, verifies, ""},
-		"unconfined, but it differs": {demand.Unconfined, system, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
-		"unconfined with no network": {demand.Unconfined, system, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
+		"a recipe of the person":     {"", scripted, nil, verifies, ""},
+		"which needs no network":     {"", scripted, nil, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
+		"where one is required":      {"", scripted, nil, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
+		"of an agent":                {"", forge.Intent{Source: forge.SourceHuman}, nil, verifies, refused},
+		"of an agent and a recipe":   {"", agents, nil, verifies, refused},
+		"of another system":          {"", system, nil, verifies, refused},
+		"of a reflection":            {"", proposed, nil, verifies, refused},
+		"of an agent's plan":         {"", child, nil, verifies, refused},
+		"of nobody":                  {"", forge.Intent{}, nil, verifies, refused},
+		"with auto":                  {"", system, nil, verifies + "policy: {sandbox: auto}\n", refused},
+		"turned off by the project":  {"", system, nil, verifies + "policy: {sandbox: \"off\"}\n", "no repository can turn the sandbox off"},
+		"unconfined by the project":  {"", system, nil, verifies + "policy: {sandbox: unconfined}\n", "is not one of auto, require"},
+		"unconfined":                 {demand.Unconfined, system, nil, verifies, ""},
+		"unconfined, but it differs": {demand.Unconfined, system, nil, verifies + "policy: {sandbox: require}\n", "or change policy in pfl-forge.yaml"},
+		"unconfined with no network": {demand.Unconfined, system, nil, verifies + noNetwork, "or change policy in pfl-forge.yaml"},
+		"a merge of the person's":    {"", scripted, merge(true, true), verifies, ""},
+		"a merge of an agent's":      {"", scripted, merge(false, true), verifies, refused},
+		"a merge behind an agent's":  {"", scripted, merge(true, false), verifies, refused},
+		"which is unconfined":        {demand.Unconfined, scripted, merge(true, false), verifies, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := verifyIn(t, offering{name: forge.ExecutorNamespaces}, tt.demand, tt.config, tt.intent)
+			res := verifyIn(t, offering{name: forge.ExecutorNamespaces}, tt.demand, tt.config, tt.intent, tt.input)
 			f := res.Failure()
 			_, err := os.Stat(ran)
 			_ = os.Remove(ran)

@@ -178,3 +178,28 @@ func TestCredentials(t *testing.T) {
 		t.Error(diff, err)
 	}
 }
+
+// TestProgramAndItsChildrenHaveItsKey: a program of a project has the credentials that are set for it, and so has whatever it runs, however deep;
+// none of those of others. The guide says so, as no token takes the place of such a key.
+func TestProgramAndItsChildrenHaveItsKey(t *testing.T) {
+	t.Setenv("FORGE_AGENT_OURS_API_KEY", "ours-key")
+	t.Setenv("FORGE_AGENT_OTHER_API_KEY", "other-key")
+	t.Setenv("ANTHROPIC_API_KEY", "model-key")
+	const looks = `sh -c "env; sh -c env" | grep -e -key | sort | tr '\n' ' '`
+	program := filepath.Join(t.TempDir(), "program")
+	text := "#!/bin/sh\ncat >/dev/null\nprintf '{\"type\":\"result\",\"text\":\"%s\"}\\n' \"$(" + looks + ")\"\n"
+	if err := os.WriteFile(program, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	opts := cli.Options{Connect: forgeexec.Credentials("ours", credentials.Variables{}.Prefixed)}
+	call := agent.Call{
+		Role: agent.RoleImplement, Dir: t.TempDir(), ScratchDir: t.TempDir(), StateDir: t.TempDir(), Prompt: "p", Session: agent.Session{ID: agent.NewSessionID()},
+	}
+	if out, err := exec.Command("git", "-C", call.Dir, "init", "-q").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := forgeexec.New("ours", config.AgentConfig{Command: []string{program}}, opts).Run(t.Context(), call, nil)
+	if want := "API_KEY=ours-key API_KEY=ours-key"; err != nil || strings.TrimSpace(out.Text) != want {
+		t.Errorf("what it runs has %q, want %q; %v", out.Text, want, err)
+	}
+}

@@ -73,6 +73,34 @@ func TestSandboxInSharedMemory(t *testing.T) {
 	}
 }
 
+// TestNoOverlayBeginsEmpty: where the file system cannot carry an overlay, a layer shows nothing of the directories below it, takes what is
+// written, and writes nothing to them. The kernel refuses every overlay whose directory for its own work is missing.
+func TestNoOverlayBeginsEmpty(t *testing.T) {
+	if !offered(t) {
+		return
+	}
+	below, layer := t.TempDir(), filepath.Join(t.TempDir(), "layer")
+	errs := []error{os.WriteFile(filepath.Join(below, "old"), []byte("old\n"), 0o600), os.Mkdir(layer, 0o700)}
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	c := confined(t, "ls -A /cache; echo new >/cache/new && echo evil >/cache/old && cat /cache/new")
+	c.Sandbox.Mounts = append(c.Sandbox.Mounts, sandbox.Mount{Path: "/cache", Kind: sandbox.Layered, To: layer, Below: []string{below}})
+	if r := run(t, c); r.ExitCode != 0 || string(r.Output) != "new\n" {
+		t.Errorf("code %d, and it finds\n%s", r.ExitCode, r.Output)
+	}
+	if data, err := os.ReadFile(filepath.Join(layer, "old")); err != nil || string(data) != "evil\n" {
+		t.Errorf("the layer has %q, %v", data, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(below, "old")); err != nil || string(data) != "old\n" {
+		t.Errorf("below it is %q, %v", data, err)
+	}
+	entries, err := os.ReadDir(below)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("below it are %v, %v", entries, err)
+	}
+}
+
 // TestForkBomb starts processes until it is kept from it.
 func TestForkBomb(t *testing.T) {
 	const script = `i=0; while [ $i -lt 2000 ]; do sleep 600 & i=$((i+1)); done; echo all of them`

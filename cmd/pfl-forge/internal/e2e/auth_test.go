@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,6 +153,14 @@ func TestGuardedCluster(t *testing.T) {
 		!strings.Contains(got.stdout, "1 in another form; 0 are unsigned, 0 not proven") {
 		t.Errorf("verify: exit code %d\n%s%s", got.code, got.stdout, got.stderr)
 	}
+	// To audit takes the right to read, and no other: the server would log what it refuses.
+	g.addReader("bob")
+	for _, args := range [][]string{{"audit-log", "verify"}, {"audit-log", "export"}} {
+		mine, theirs := g.forge(args...), g.as("bob", args...)
+		if theirs.code != 0 || theirs.stdout != mine.stdout {
+			t.Errorf("%v of a reader: exit code %d\n%s%s\nwant\n%s", args, theirs.code, theirs.stdout, theirs.stderr, mine.stdout)
+		}
+	}
 	r := g.clone()
 	checkAppended(t, r, r.read("log.txt"), append(lines, "far"))
 	g.proven(len(lines)) // the line that was there at first is none of them, and the system's is
@@ -181,6 +190,33 @@ func TestGuardedCluster(t *testing.T) {
 	if got := g.forge("doctor"); !strings.Contains(got.stdout, "it is not signed: nothing proves that it is from submitter") {
 		t.Errorf("doctor: exit code %d\n%s", got.code, got.stdout)
 	}
+}
+
+// addReader adds an account of a person who may read, and neither clean, which --no-clean leaves out, nor ask or decide, which no option
+// does.
+func (c *cluster) addReader(name string) {
+	c.t.Helper()
+	c.initKeys("--person", name, "--projects", project, "--no-clean")
+	path := filepath.Join(c.dir, "auth.conf")
+	conf, err := os.ReadFile(path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	asks := fmt.Sprintf("%q,", "forge.intent."+project+".by."+name+".*")
+	if strings.Count(string(conf), asks) != 1 || strings.Contains(string(conf), "by."+name+".clean") {
+		c.t.Fatalf("%s may do something else than what this test knows", name)
+	}
+	write(c.t, path, strings.Replace(string(conf), asks, "", 1))
+	c.reload()
+}
+
+// as runs pfl-forge against the cluster with the account of another person.
+func (c *cluster) as(account string, args ...string) result {
+	c.t.Helper()
+	as := []string{"--person", account, "--nkey", c.seed(account), "--tls-ca", filepath.Join(c.keys, "ca.crt"), "--server", c.url, "--project", project}
+	cmd := exec.CommandContext(c.t.Context(), filepath.Join(bin, "pfl-forge"), append(as, args...)...)
+	cmd.Dir = c.t.TempDir()
+	return launch(c.t, cmd).finish()
 }
 
 // noSeeds checks that no process has logged a seed.

@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// bin is the folder of the built programs: pfl-forge, the five services, and
+// bin is the folder of the built programs: pfl-forge, the six services, and
 // nats-server.
 var bin string
 
@@ -72,7 +72,7 @@ func shipped(cmd *exec.Cmd) {
 func programs() []string {
 	const module = "github.com/pfl-forge/pfl-forge"
 	all := []string{module + "/cmd/pfl-forge", "github.com/nats-io/nats-server/v2"}
-	for _, s := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
+	for _, s := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		all = append(all, module+"/services/"+s+"/cmd/"+s)
 	}
 	return all

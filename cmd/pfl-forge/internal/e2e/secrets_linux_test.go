@@ -164,6 +164,7 @@ func TestKeysAreNotReadByOthers(t *testing.T) {
 		{"implementer", "--server", server, "--project", "shop=" + dir},
 		{"reviewer", "--server", server, "--project", "shop=" + dir},
 		{"reflector", "--server", server, "--project", "shop=" + dir},
+		{"gateway", "--server", server},
 	} {
 		t.Run(strings.Join(tt[:2], " "), func(t *testing.T) {
 			cmd := start(t, bring(filepath.Join(bin, tt[0])), tt[1:]...)

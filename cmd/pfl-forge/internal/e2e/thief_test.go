@@ -152,8 +152,8 @@ func (th *thief) reports(intent, commit string) {
 // TestThieves gives a thief the credential of each account of an installation that works, the file of its key and nothing else. With it the
 // thief has approved what waits for a person, reports that what was rejected is good, gives orders, writes decisions, and destroys what
 // there is. The runner decides on a real server, and the repository is real: main stays where it was, whoever the thief is,
-// others go on, and all that the journals have is proven. The gateway's power to speak for people is shown last, and that a runner decides
-// is left out: both are inherent.
+// others go on, and all that the journals have is proven. The gateway's power to speak for people is shown last, with that of auth to say who
+// they are, and that a runner decides is left out: all three are inherent.
 func TestThieves(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -242,6 +242,21 @@ func TestThieves(t *testing.T) {
 		t.Errorf("with the credential of the gateway, bad waits for %q", got)
 	}
 	c.proven(12)
+
+	// The account auth says who is a person: two that it makes up are two approvals. It says nothing else, and what was rejected stays so.
+	if got := c.forge("create", "higher", "--title", "higher", "--body", "Please.", "--recipe", "high"); got.code != 0 {
+		t.Fatalf("create: %+v", got)
+	}
+	wait.Until(t, "another one waits for two people", func() bool { return c.shown("higher").Waiting == "approval" })
+	c.newThief("auth").certifies(c.shown("bad").Plan, c.shown("higher").Plan)
+	wait.Until(t, "what two made-up people approve is merged", func() bool { return c.shown("higher").Status == "done" })
+	if got := c.shown("bad").Waiting; got != "failed" {
+		t.Errorf("with the credential of auth, bad waits for %q", got)
+	}
+	if got := c.forge("audit-log", "verify", "--trusted-keys", filepath.Join(c.keys, "allowed_signers")); got.code != 0 {
+		t.Errorf("verify: %+v", got)
+	}
+	c.proven(13)
 }
 
 // standing is how an intent stands.
@@ -299,8 +314,8 @@ func (th *thief) orders(commit string) {
 	_ = commit
 }
 
-// destroys has the thief take things away. Of all that, workers may purge the store of objects, and nobody anything else; nobody does so
-// here, as the transcripts would be gone.
+// destroys has the thief take things away. Of all that, workers may purge the store of what they hand on to one another, and nobody anything
+// else; nobody does so here, as work under way would be made anew.
 func (th *thief) destroys() {
 	th.c.t.Helper()
 	workers := []string{"analyzer", "implementer", "reviewer", "reflector"}
@@ -310,7 +325,7 @@ func (th *thief) destroys() {
 	} {
 		for _, call := range []string{"STREAM.DELETE.", "STREAM.PURGE.", "STREAM.MSG.DELETE.", "STREAM.UPDATE.", "STREAM.CREATE.", "STREAM.RESTORE."} {
 			restores := th.account == "backup" && (call == "STREAM.RESTORE." || call == "STREAM.MSG.DELETE." && stream == "FORGE_PROJECTS")
-			purges := slices.Contains(workers, th.account) && call == "STREAM.PURGE." && (stream == "OBJ_FORGE" || stream == "OBJ_FORGE_TRANSCRIPTS")
+			purges := slices.Contains(workers, th.account) && call == "STREAM.PURGE." && stream == "OBJ_FORGE"
 			if restores || purges {
 				continue
 			}

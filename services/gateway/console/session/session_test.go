@@ -71,6 +71,66 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// TestKeyAndFileMakeSessions: whoever has the key of sessions and the file of tokens, which has no token but hashes, makes a session of each
+// person in it, and the console takes it. The guide says so. With one of the two alone nobody does.
+func TestKeyAndFileMakeSessions(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
+	at := func() time.Time { return time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC) }
+	keyPath := filepath.Join(t.TempDir(), "console.key")
+	key, err := LoadKey(keyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := New(key, b, "", at)
+	// What a thief has are copies of the two files.
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "copy.yaml")
+	text := fmt.Sprintf("tokens:\n  ada: {sha256: %s, person: ada, projects: {shop: [viewer]}}\n", ada.SHA256)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := copied.Named("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stolen, err := LoadKey(keyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guess, err := LoadKey(filepath.Join(t.TempDir(), "another.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _ := book(t, "person: ada, projects: {shop: [viewer]}")
+	other, err := made.Named("ada")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, one := range map[string]struct {
+		sealed string
+		want   error
+	}{
+		"both":     {New(stolen, copied, "", at).Seal(ByToken, entry), nil},
+		"the file": {New(guess, copied, "", at).Seal(ByToken, entry), ErrForeign},
+		"the key":  {New(stolen, made, "", at).Seal(ByToken, other), ErrRemoved},
+	} {
+		who, err := console.Open(one.sealed)
+		if err != one.want { //nolint:errorlint // exactly this one
+			t.Errorf("with %s: %v, want %v", name, err, one.want)
+		}
+		if one.want == nil && (who == nil || who.Name != "ada") {
+			t.Errorf("with %s it is a session of %+v", name, who)
+		}
+	}
+}
+
 // TestLoadKey makes a key once, and refuses one that others can read or that is none.
 func TestLoadKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "console.key")

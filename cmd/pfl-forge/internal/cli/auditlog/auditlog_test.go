@@ -118,3 +118,28 @@ func TestNamedWithTheirGateway(t *testing.T) {
 		t.Errorf("without a gateway: %+v", got.Author.Gateway)
 	}
 }
+
+// TestWhatIsNoRecordDamagesNothing: a message that is no record is named, and leaves the journals whole, by which the exit code is 0. Whoever may
+// have the server answer could else have every check of the journals fail, as its answers land there. What is broken or missing does damage.
+func TestWhatIsNoRecordDamagesNothing(t *testing.T) {
+	const journal = "forge.journal.shop.one"
+	first := chain.Link{Ref: chain.Ref{Subject: journal, Seq: 1, Hash: chain.Hash{1}}}
+	for name, tt := range map[string]struct {
+		link  chain.Link
+		kind  chain.Kind
+		whole bool
+	}{
+		"no record": {chain.Link{Other: "an answer of the server"}, chain.Foreign, true},
+		"broken":    {chain.Link{Broken: &chain.Break{Reason: "it was moved"}}, chain.Broken, false},
+		"missing":   {chain.Link{Anchors: []string{(&chain.Ref{Subject: journal, Seq: 1, Hash: chain.Hash{9}}).String()}}, chain.Missing, false},
+	} {
+		a := audit.Chains(project)
+		a.Add(&first)
+		tt.link.Ref = chain.Ref{Subject: journal, Seq: 2, Hash: chain.Hash{2}}
+		a.Add(&tt.link)
+		rep := reportOf(a, nil)
+		if rep.Whole != tt.whole || len(rep.Findings) != 1 || rep.Findings[0].Kind != tt.kind {
+			t.Errorf("%s: %+v", name, rep)
+		}
+	}
+}
