@@ -50,7 +50,7 @@ func (l *lasts[T]) refresh(ctx context.Context) error {
 		return nil
 	}
 	if taken := state.LastSeq - state.Msgs; state.LastSeq < l.seen.LastSeq || taken != l.seen.LastSeq-l.seen.Msgs {
-		// Somebody has deleted messages, or the stream: a journal with as many as before need not be the same.
+		// Messages were deleted, or the stream: a journal with as many as before need not be the same.
 		clear(l.known)
 	}
 	counts, err := l.journal.conn.Counts(ctx, stream, l.filter)
