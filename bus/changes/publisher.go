@@ -175,6 +175,9 @@ func (r *publishing) read(ctx context.Context) error {
 		if a.Last > 0 {
 			r.next = a.Last + 1
 		}
+		if a.Last > 0 && conn.Unanswered(err) && ctx.Err() == nil {
+			continue // a part of it came: the rest is asked for anew, or a slow connection would never get past it
+		}
 		if err != nil || !a.More {
 			return err
 		}

@@ -212,11 +212,15 @@ func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject strin
 	}
 	for {
 		var a Answer
+		before := last
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
 			a, err = c.Get(ctx, stream, &Query{Seq: last + 1, Batch: BatchSize, Next: subject}, do)
 			last = max(last, a.Last)
 			return err
 		})
+		if last > before && Unanswered(err) && ctx.Err() == nil {
+			continue // the connection is slow, and not cut
+		}
 		if err != nil || !a.More {
 			return last, err
 		}
