@@ -2,6 +2,7 @@ package conn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,8 +21,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// BatchSize is the number of messages that one request reads.
-const BatchSize = 500
+// BatchSize is the number of messages that one request reads, and answerBytes bounds their size, about: the server closes a connection over which
+// it cannot bring one answer within ten seconds.
+const (
+	BatchSize   = 500
+	answerBytes = 4 << 20
+)
 
 // Stored is a message as it is in a stream.
 type Stored struct {
@@ -212,15 +217,11 @@ func (c *Conn) EachAfter(ctx context.Context, last uint64, stream, subject strin
 	}
 	for {
 		var a Answer
-		before := last
 		err := c.patiently(ctx, directGet+stream, func(ctx context.Context) (err error) {
 			a, err = c.Get(ctx, stream, &Query{Seq: last + 1, Batch: BatchSize, Next: subject}, do)
 			last = max(last, a.Last)
 			return err
 		})
-		if last > before && Unanswered(err) && ctx.Err() == nil {
-			continue // the connection is slow, and not cut
-		}
 		if err != nil || !a.More {
 			return last, err
 		}
@@ -377,7 +378,7 @@ type Query struct {
 	// Lasts, in place of Next, lists the subjects whose last messages are asked for: those up to the sequence UpTo; 0: all.
 	Lasts []string `json:"multi_last,omitempty"`
 	UpTo  uint64   `json:"up_to_seq,omitempty"`
-	// Batch bounds the messages of one answer, and MaxBytes their bytes, about.
+	// Batch bounds the messages of one answer, and MaxBytes their bytes, about; 0: answerBytes.
 	Batch    int `json:"batch,omitempty"`
 	MaxBytes int `json:"max_bytes,omitempty"`
 
@@ -400,7 +401,9 @@ func (c *Conn) Get(ctx context.Context, stream string, q *Query, do func(Stored)
 	if c.Singly {
 		return singly(ctx, c, stream, q, do)
 	}
-	data, err := json.Marshal(q)
+	bounded := *q
+	bounded.MaxBytes = cmp.Or(q.MaxBytes, answerBytes)
+	data, err := json.Marshal(&bounded)
 	if err != nil {
 		return a, err
 	}
