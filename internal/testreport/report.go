@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 )
@@ -31,6 +33,20 @@ type event struct {
 	Package string `json:"package"`
 	Test    string `json:"test"`
 	Output  string `json:"output"`
+	// Elapsed is how long it took, in seconds.
+	Elapsed float64 `json:"elapsed"`
+}
+
+// A report names at most so many of the slowest tests, and none that took less than so many seconds.
+const (
+	slowest = 25
+	slow    = 10
+)
+
+// slowTest is a test that took long.
+type slowTest struct {
+	seconds float64
+	name    string
 }
 
 // reporter turns events into a report. Packages run at the same time, so that their events
@@ -43,6 +59,8 @@ type reporter struct {
 	held map[string]map[string][]string
 	// failed has the packages with at least one failed test.
 	failed map[string]bool
+	// slow has the tests, subtests excepted, that took long.
+	slow []slowTest
 }
 
 // report reads events from in until it ends and writes what is worth reading to out. Lines
@@ -56,6 +74,7 @@ func report(in io.Reader, out io.Writer) (totals, error) {
 			r.line(line)
 		}
 		if errors.Is(err, io.EOF) {
+			r.printSlowest()
 			return r.totals, nil
 		}
 		if err != nil {
@@ -103,6 +122,17 @@ func (r *reporter) test(e event) {
 		return
 	}
 	delete(r.held[e.Package], e.Test)
+	if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+		r.slow = append(r.slow, slowTest{e.Elapsed, path.Base(e.Package) + "." + e.Test})
+	}
+}
+
+// printSlowest prints the tests that took longest, the longest first: where a run can be made shorter.
+func (r *reporter) printSlowest() {
+	slices.SortStableFunc(r.slow, func(a, b slowTest) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, t := range r.slow[:min(len(r.slow), slowest)] {
+		r.print(fmt.Sprintf("slow: %4.0f s  %s\n", t.seconds, t.name))
+	}
 }
 
 // pkg takes an event of a package.

@@ -71,6 +71,16 @@ func TestReport(t *testing.T) {
 			out:    "FAIL\tp\t0.1s\nhalf way\n",
 			totals: totals{failed: 1},
 		},
+		"slow tests are named, the slowest first, without their subtests": {
+			in: `{"Action":"pass","Package":"m/p","Test":"TestA/one","Elapsed":19}
+{"Action":"pass","Package":"m/p","Test":"TestA","Elapsed":20.4}
+{"Action":"pass","Package":"m/p","Test":"TestB","Elapsed":9.9}
+{"Action":"pass","Package":"m/q","Test":"TestC","Elapsed":100}
+`,
+			out:    "slow:  100 s  q.TestC\nslow:   20 s  p.TestA\n",
+			totals: totals{passed: 4},
+			good:   true,
+		},
 		"lines that are no events are kept": {
 			in:  "go: no modules\n",
 			out: "go: no modules\n",
