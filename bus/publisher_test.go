@@ -359,7 +359,7 @@ func TestChangesAreToldAllTheSame(t *testing.T) {
 	}
 	put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
 	k := newBook(t, b, "b")
-	k.become(func(s *forge.Summary) { s.Waiting, s.Reason = forge.WaitingApproval, strings.Repeat("é", 3<<20) })
+	k.become(func(s *forge.Summary) { s.Waiting, s.Reason = forge.WaitingApproval, strings.Repeat("é", 1<<20) })
 	put(t, nc, "forge.journal.shop.garbage", []byte("\xff\xff"))
 	stop = tellChanges(t, b)
 	list := published(t, s, 6)

@@ -92,9 +92,7 @@ func TestServices(t *testing.T) {
 			{Service: "runner", Running: 1, Replicas: []requests.Replica{{Replica: "runner-1", Version: "v1", Started: began}}},
 		},
 	}
-	if diff := cmp.Diff(want, services(t, b, "shop", false)); diff != "" {
-		t.Error(diff)
-	}
+	wait.Until(t, "all of them answer", func() bool { return cmp.Equal(want, services(t, b, "shop", false)) }) // a busy one is left out of an answer
 	for project, known := range map[forge.ProjectID]bool{"shop": true, "old": true, "shpo": false} {
 		got := services(t, b, project, true)
 		if got.Known != known || got.Services != nil || got.Project != project {

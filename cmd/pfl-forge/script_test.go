@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"testing"
 
@@ -21,9 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Scripts wait for disks and for each other's locks more than they compute. This
+	// Scripts wait for disks and for each other's locks half of the time. This
 	// is only the default: -parallel wins.
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"pfl-forge": main})
