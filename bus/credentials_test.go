@@ -1,6 +1,7 @@
 package bus_test
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -216,4 +219,48 @@ func TestCertificates(t *testing.T) {
 	wait.Until(t, "the new server is not trusted", func() bool { return b.Ping(ctx) != nil })
 	writeFile(t, ca, text)
 	wait.Until(t, "the authority is read again", func() bool { return b.Ping(ctx) == nil })
+}
+
+// TestServerReadsItsCertificateOnce: a server goes on to show the certificate with which it started when the files are
+// replaced, until it is started anew. So who renews it, as cert-manager does, has to see to that.
+func TestServerReadsItsCertificateOnce(t *testing.T) {
+	cert, key, first := newCertificate(t)
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	writeFile(t, conf, fmt.Appendf(nil, "listen: \"127.0.0.1:-1\"\ntls { cert_file: %q, key_file: %q }\n", cert, key))
+	// started returns a server of these files.
+	started := func() *server.Server {
+		opts, err := server.ProcessConfigFile(conf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts.NoLog, opts.NoSigs = true, true
+		return start(t, opts)
+	}
+	// shows compares the certificate that a new client is shown.
+	shows := func(s *server.Server, want tls.Certificate) {
+		t.Helper()
+		c, err := nats.Connect(s.ClientURL(), nats.Secure(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // it is looked at
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		state, err := c.TLSConnectionState()
+		if err != nil || !bytes.Equal(state.PeerCertificates[0].Raw, want.Certificate[0]) {
+			t.Errorf("another certificate is shown: %v", err)
+		}
+	}
+	s := started()
+	shows(s, first)
+	renewed, renewedKey, second := newCertificate(t)
+	for from, to := range map[string]string{renewed: cert, renewedKey: key} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, to, text)
+	}
+	shows(s, first)
+	s.Shutdown()
+	s.WaitForShutdown()
+	shows(started(), second)
 }

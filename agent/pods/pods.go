@@ -57,6 +57,8 @@ type Executor struct {
 	// namespace is that of the template.
 	namespace string
 	replica   forge.ReplicaID
+	// start bounds the time until a pod's container runs: startTimeout.
+	start time.Duration
 	// state is the service's state directory.
 	state string
 	log   *slog.Logger
@@ -73,7 +75,7 @@ func New(api *API, template, image string, replica forge.ReplicaID, state string
 	if err != nil {
 		return nil, err
 	}
-	e := &Executor{api: api, client: api.client(), replica: replica, state: state, log: log}
+	e := &Executor{api: api, client: api.client(), replica: replica, start: startTimeout, state: state, log: log}
 	if err := yaml.Unmarshal(text, &e.template); err != nil {
 		return nil, fmt.Errorf("%s: %w", template, err)
 	}
@@ -314,7 +316,7 @@ func named(list []any, name string) bool {
 
 // await returns when the command's container runs, or why it does not.
 func (e *Executor) await(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the pod has not started within %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, e.start, fmt.Errorf("the pod has not started within %s", e.start))
 	defer cancel()
 	last := "nothing is known of it"
 	for {

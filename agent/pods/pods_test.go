@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -218,5 +219,35 @@ func TestStopped(t *testing.T) {
 	case <-deleted:
 	default:
 		t.Error("the pod is left")
+	}
+}
+
+// TestNoRoom: a pod for which no node has room is given up after a while, deleted and counted, with what Kubernetes says
+// of it: the command may be tried again.
+func TestNoRoom(t *testing.T) {
+	var asked, deleted atomic.Bool
+	e, err := open(t, template, "", func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodGet:
+			asked.Store(true)
+			_, _ = w.Write([]byte(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"no room"}]}}`))
+		case http.MethodDelete:
+			deleted.Store(true)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.start != 5*time.Minute {
+		t.Errorf("a pod has %s to start, and the guide says five minutes", e.start)
+	}
+	e.start = time.Second // in which it is asked for once at least
+	counted := measure(t, e)
+	_, err = e.Run(t.Context(), process.Command{Path: "/bin/true", Dir: e.state, Sandbox: &sandbox.Spec{}})
+	if !errors.Is(err, process.ErrLost) || !strings.Contains(err.Error(), "has not started within 1s: Unschedulable: no room") {
+		t.Error(err)
+	}
+	if got := counted(); got != "0 active, lost not_started" || !asked.Load() || !deleted.Load() {
+		t.Errorf("counted: %s; asked for: %t; deleted: %t", got, asked.Load(), deleted.Load())
 	}
 }

@@ -139,8 +139,9 @@ func scalesSlowly(m *manifests, o *autoscaling.HorizontalPodAutoscaler) []string
 		return []string{"HorizontalPodAutoscaler " + o.Name + " scales down at once"}
 	}
 	down := o.Spec.Behavior.ScaleDown
+	const after, every = 300, 60 // seconds, as the guide says
 	onePod := len(down.Policies) == 1 && down.Policies[0].Type == autoscaling.PodsScalingPolicy && down.Policies[0].Value == 1
-	if *down.StabilizationWindowSeconds < 120 || !onePod {
+	if *down.StabilizationWindowSeconds < after || !onePod || down.Policies[0].PeriodSeconds < every {
 		return []string{"HorizontalPodAutoscaler " + o.Name + " scales down by several replicas, or too soon"}
 	}
 	return nil

@@ -113,10 +113,13 @@ func (c *cluster) dropIPv6(t *testing.T, u *unstructured.Unstructured) {
 }
 
 // agents applies the overlay of the agents' namespace, in which the services of an
-// installation make pods, and returns its name. It goes when the test ends.
+// installation make pods, and returns its name. It goes when the test ends: one that is there
+// already is somebody's, with commands in it, and is left alone.
 func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 	t.Helper()
-	for _, u := range build(t, "overlays/agents").objects {
+	m := build(t, "overlays/agents")
+	c.isFree(t, of[*core.Namespace](m)[0].Name)
+	for _, u := range m.objects {
 		switch u.GetKind() {
 		case "NetworkPolicy":
 			c.dropIPv6(t, u)
@@ -144,6 +147,14 @@ func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 	}
 	c.awaitAccount(t, namespace)
 	return namespace
+}
+
+// isFree ends the test if there is a namespace of that name.
+func (c *cluster) isFree(t *testing.T, namespace string) {
+	t.Helper()
+	if _, err := c.client.CoreV1().Namespaces().Get(wait.Context(t), namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Fatalf("there is a namespace %s already (%v): it is left alone; if an earlier test has left it, kubectl delete namespace %s", namespace, err, namespace)
+	}
 }
 
 // awaitAccount waits for the account of a new namespace without which it takes no pods.

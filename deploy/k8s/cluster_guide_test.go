@@ -28,9 +28,7 @@ func TestClusterGuide(t *testing.T) {
 	version := c.images(t)
 	h := newHandbook(t)
 	in := &installation{cluster: c, namespace: ours, git: "pfl-forge-guide-git", systems: "pfl-forge-guide-systems", version: version}
-	if _, err := c.client.CoreV1().Namespaces().Get(wait.Context(t), ours, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Fatalf("there is an installation in the namespace %s already (%v): it is left alone", ours, err)
-	}
+	c.isFree(t, ours)
 	t.Cleanup(func() { c.removeNamespace(t, ours) })
 	c.namespace(t, in.git, nil)
 	c.namespace(t, in.systems, map[string]string{"pfl-forge.io/nats-clients": "true"})
@@ -105,12 +103,13 @@ func (h *handbook) command(line string) string {
 func (in *installation) agentsByHand(t *testing.T, h *handbook, sh *terminal) (namespace string) {
 	t.Helper()
 	m := build(t, "overlays/agents")
+	namespace = of[*core.Namespace](m)[0].Name
+	in.isFree(t, namespace)
 	for _, u := range m.objects {
 		if u.GetNamespace() == "" && u.GetKind() != "Namespace" {
 			t.Cleanup(func() { in.remove(t, u) })
 		}
 	}
-	namespace = of[*core.Namespace](m)[0].Name
 	t.Cleanup(func() { in.removeNamespace(t, namespace) })
 	sh.do(root(t), h.command("kubectl apply --server-side -k deploy/k8s/overlays/agents"))
 	for _, u := range m.objects {

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
@@ -97,7 +99,7 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 	verbs := map[string]int{}
 	for _, line := range h.commands() {
 		words := strings.Fields(line)
-		args, verb := words[1:], ""
+		args, verb, plain := words[1:], "", []string(nil)
 		for i := 0; i < len(args); i++ {
 			switch word := args[i]; {
 			case slices.Contains([]string{"-n", "-k", "-l", "-o", "-f"}, word):
@@ -110,15 +112,22 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 			case verb == "":
 				verb = word
 				verbs[verb]++
+			default:
+				plain = append(plain, word) // no flag, and the value of none
 			}
 		}
-		if verb == "rollout" {
+		switch verb {
+		case "rollout":
 			h.rollout(line, args)
+		case "port-forward":
+			h.forward(line, args)
+		case "delete":
+			h.deleted(line, plain)
 		}
 	}
 	// A verb that is new here needs a check of what it names, or a reason to need none.
 	for verb := range verbs {
-		if !slices.Contains([]string{"apply", "create", "get", "delete", "diff", "drain", "exec", "rollout"}, verb) {
+		if !slices.Contains([]string{"apply", "create", "get", "delete", "diff", "drain", "exec", "port-forward", "rollout"}, verb) {
 			t.Errorf("kubectl %s is not looked at", verb)
 		}
 	}
@@ -185,6 +194,39 @@ func (h *handbook) rollout(line string, args []string) {
 	}
 }
 
+// deleted checks the objects of kubectl delete: kinds, and names behind one of them.
+func (h *handbook) deleted(line string, plain []string) {
+	h.t.Helper()
+	if len(plain) == 0 {
+		return // a folder, which flag has seen
+	}
+	for kind := range strings.SplitSeq(plain[0], ",") {
+		kind = strings.TrimSuffix(kind, "s")
+		if !slices.ContainsFunc(h.installation.objects, func(o *unstructured.Unstructured) bool { return strings.EqualFold(o.GetKind(), kind) }) {
+			h.t.Errorf("%q: an installation has no %s", line, kind)
+		}
+		for _, name := range plain[1:] {
+			if !h.exists(kind, name) {
+				h.t.Errorf("%q: an installation has no %s %s", line, kind, name)
+			}
+		}
+	}
+}
+
+// forward checks the Service and the port of kubectl port-forward service/NAME PORT.
+func (h *handbook) forward(line string, args []string) {
+	h.t.Helper()
+	for _, s := range of[*core.Service](h.installation) {
+		for _, p := range s.Spec.Ports {
+			at := slices.Index(args, "service/"+s.Name)
+			if at >= 0 && at+1 < len(args) && args[at+1] == strconv.Itoa(int(p.Port)) {
+				return
+			}
+		}
+	}
+	h.t.Errorf("%q: an installation has no such Service and port", line)
+}
+
 // exists reports whether the installation has an object.
 func (h *handbook) exists(kind, name string) bool {
 	for _, o := range h.installation.objects {
@@ -193,6 +235,27 @@ func (h *handbook) exists(kind, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestSecretsAreRead: every Secret of the guide's table is one that some pod reads, so that an operator makes none for
+// nothing. That pods read no others is a rule.
+func TestSecretsAreRead(t *testing.T) {
+	documented, err := documentedSecrets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documented) < 10 {
+		t.Errorf("the table has %d Secrets", len(documented))
+	}
+	for _, w := range workloads(build(t, everything)) {
+		_, secrets := references(&w.pod.Spec)
+		for _, name := range secrets {
+			delete(documented, name)
+		}
+	}
+	for name := range documented {
+		t.Errorf("no pod reads the Secret %s", name)
+	}
 }
 
 // TestGuideRuns runs the guide's shell blocks as they stand, with the real pfl-forge and a kubectl
@@ -214,10 +277,14 @@ func TestGuideRuns(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"create namespace pfl-forge", "secret generic forge-git --from-file=netrc=" + sh.dir, "secret generic forge-models"} {
+	for _, want := range []string{"create namespace pfl-forge", "secret generic forge-git --from-file=netrc", "secret generic forge-models --from-file=ANTHROPIC_API_KEY=anthropic-key"} {
 		if !strings.Contains(sh.asked(), want) {
 			t.Errorf("kubectl is not asked to %q:\n%s", want, sh.asked())
 		}
+	}
+	// What is on a command line is in the history of the shell, and in the list of processes.
+	if strings.Contains(h.text, "--from-literal") {
+		t.Error("a secret is on a command line")
 	}
 	rotate := h.block("--role implementer --from -")
 	m := regexp.MustCompile(`get secrets -l (\S+) -o json`).FindStringSubmatch(rotate)
@@ -241,6 +308,7 @@ func TestGuideRuns(t *testing.T) {
 	if !strings.Contains(sh.asked(), "rollout restart statefulset/nats") {
 		t.Errorf("NATS is not restarted:\n%s", sh.asked())
 	}
+	sh.do(sh.dir, h.block("forge-models --from-file=ANTHROPIC_API_KEY=anthropic-key --dry-run=client"))
 }
 
 // terminal runs what a person would type.
@@ -265,7 +333,9 @@ func newTerminal(t *testing.T, kubectl string) *terminal {
 	if err := os.Mkdir(filepath.Join(s.dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"bin/kubectl": kubectl, ".netrc": "machine git.example.com login x password y\n"} {
+	for name, text := range map[string]string{
+		"bin/kubectl": kubectl, "netrc": "machine git.example.com login x password y\n", "anthropic-key": "key\n",
+	} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/pfl-forge/pfl-forge/config"
 )
 
 // workload is a Deployment or a StatefulSet.
@@ -180,7 +182,8 @@ func podsHaveNoPrivileges(m *manifests) []string {
 	})...)
 }
 
-// podsDrain compares how long a service may take to end with how long it is given.
+// podsDrain compares how long a service may take to end with how long it is given, and with the longest call that a
+// project may have where it says nothing else.
 func podsDrain(m *manifests) []string {
 	const overtime = 5 * time.Second // what a service takes beyond its drain timeout, at most
 	return eachContainer(workloads(m), func(w workload, c *core.Container) []string {
@@ -192,6 +195,9 @@ func podsDrain(m *manifests) []string {
 			return []string{w.name + ": no FORGE_DRAIN_TIMEOUT"}
 		}
 		drain, err := time.ParseDuration(c.Env[i].Value)
+		if longest := config.Default().Timeouts.Implement; w.pod.Labels[worker] != "" && drain <= longest {
+			return []string{fmt.Sprintf("%s: drains for %s, and a call may take %s by default", w.name, drain, longest)}
+		}
 		grace := w.pod.Spec.TerminationGracePeriodSeconds
 		if err != nil || grace == nil || time.Duration(*grace)*time.Second <= drain+overtime {
 			return []string{fmt.Sprintf("%s: drains for %s, and is killed after %v seconds", w.name, drain, grace)}

@@ -3,8 +3,10 @@
 package k8s
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -24,8 +26,41 @@ import (
 // guide is where a person reads which Secrets an installation needs.
 const guide = "../../docs/guide-kubernetes.md"
 
+// quoted matches what a document has in backticks.
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+// documentedSecrets returns the Secrets of the guide's table, with the entries that it gives each of them. A name
+// elsewhere in the guide is none: there are Secrets that it says no pod may read.
+func documentedSecrets() (map[string][]string, error) {
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		return nil, err
+	}
+	_, table, found := strings.Cut(string(text), "| Secret | keys | for |\n")
+	if !found {
+		return nil, errors.New(guide + " has no table of Secrets")
+	}
+	list := map[string][]string{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			break // the first line that is none of the table
+		}
+		var keys []string
+		for _, key := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			keys = append(keys, key[1])
+		}
+		for _, name := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			if strings.HasPrefix(name[1], "forge-") {
+				list[name[1]] = append(list[name[1]], keys...)
+			}
+		}
+	}
+	return list, nil
+}
+
 // namesExist looks for the ConfigMaps and ServiceAccounts that pods name, and for their
-// Secrets in the guide: nothing else makes them.
+// Secrets, with the entries that they name, in the guide's table: nothing else makes them.
 func namesExist(m *manifests) []string {
 	configs, accounts, found := []string{"kube-root-ca.crt"}, []string(nil), []string(nil) // Kubernetes makes that one
 	for _, c := range of[*core.ConfigMap](m) {
@@ -37,7 +72,7 @@ func namesExist(m *manifests) []string {
 			found = append(found, "ServiceAccount "+a.Name+" mounts a token")
 		}
 	}
-	documented, err := os.ReadFile(guide)
+	documented, err := documentedSecrets()
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -52,8 +87,15 @@ func namesExist(m *manifests) []string {
 			}
 		}
 		for _, name := range secrets {
-			if !strings.Contains(string(documented), "`"+name+"`") {
-				found = append(found, fmt.Sprintf("%s: Secret %q is not in %s", w.name, name, guide))
+			if documented[name] == nil {
+				found = append(found, fmt.Sprintf("%s: Secret %q is not in the table of %s", w.name, name, guide))
+			}
+		}
+		for name, keys := range entries(&w.pod.Spec) {
+			for _, key := range keys {
+				if !slices.Contains(documented[name], key) {
+					found = append(found, fmt.Sprintf("%s: Secret %q has no %s in the table of %s", w.name, name, key, guide))
+				}
 			}
 		}
 	}
@@ -92,6 +134,22 @@ func references(spec *core.PodSpec) (configs, secrets []string) {
 		}
 	}
 	return configs, secrets
+}
+
+// entries returns those entries of Secrets that a pod names, by the Secret.
+func entries(spec *core.PodSpec) map[string][]string {
+	named := map[string][]string{}
+	for i := range spec.Volumes {
+		for _, s := range sourcesOf(&spec.Volumes[i]) {
+			if s.Secret == nil {
+				continue
+			}
+			for _, item := range s.Secret.Items {
+				named[s.Secret.Name] = append(named[s.Secret.Name], item.Key)
+			}
+		}
+	}
+	return named
 }
 
 // alone lists the Deployments of which there is never more than one pod, also not while it is replaced.

@@ -14,8 +14,10 @@ import (
 	autoscaling "k8s.io/api/autoscaling/v2"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
 	rbac "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // rules hold of every overlay. Each returns a line for everything that breaks it.
@@ -26,6 +28,8 @@ var rules = map[string]func(*manifests) []string{
 	"privileges": podsHaveNoPrivileges,
 	"drain":      podsDrain,
 	"names":      namesExist,
+	"files":      settingsNameFiles,
+	"budgets":    drainsEnd,
 	"selectors":  selectorsFind,
 	"policies":   policiesAllowPorts,
 	"roles":      rolesAreNarrow,
@@ -74,6 +78,21 @@ func TestRulesBite(t *testing.T) {
 			change(all[slices.IndexFunc(all, func(d *apps.Deployment) bool { return d.Name == "forges" })])
 		}
 	}
+	secretOf := func(name string) func(*manifests) {
+		return one(func(s *apps.StatefulSet, _ *core.Container) {
+			for _, v := range s.Spec.Template.Spec.Volumes {
+				if v.Name == "nats" {
+					v.Secret.SecretName = name
+				}
+			}
+		})
+	}
+	budget := func(name string, change func(*policy.PodDisruptionBudget)) func(*manifests) {
+		return func(m *manifests) {
+			all := of[*policy.PodDisruptionBudget](m)
+			change(all[slices.IndexFunc(all, func(b *policy.PodDisruptionBudget) bool { return b.Name == name })])
+		}
+	}
 	yes := true
 	for name, c := range map[string]struct {
 		rule  string
@@ -108,6 +127,9 @@ func TestRulesBite(t *testing.T) {
 		"short grace": {"drain", one(func(s *apps.StatefulSet, _ *core.Container) {
 			*s.Spec.Template.Spec.TerminationGracePeriodSeconds = 2105
 		})},
+		"short drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) {
+			c.Env[slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "FORGE_DRAIN_TIMEOUT" })].Value = "30m"
+		})},
 		"no drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) { c.Env = nil })},
 		"config":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[0].ConfigMapRef.Name = "other" })},
 		"secret": {"names", one(func(s *apps.StatefulSet, _ *core.Container) {
@@ -117,6 +139,30 @@ func TestRulesBite(t *testing.T) {
 				}
 			}
 		})},
+		"the authority's key": {"names", secretOf("forge-nats-ca")},
+		"a person's key":      {"names", secretOf("forge-nats-ada")},
+		"an entry of a Secret": {"names", one(func(s *apps.StatefulSet, _ *core.Container) {
+			for _, v := range s.Spec.Template.Spec.Volumes {
+				if v.Name == "home" {
+					v.Projected.Sources[0].Secret.Items[0].Key = "netcr"
+				}
+			}
+		})},
+		"no authority": {"files", watcher(func(d *apps.Deployment) {
+			c := &d.Spec.Template.Spec.Containers[0]
+			c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(v core.VolumeMount) bool { return v.Name == "nats-ca" })
+		})},
+		"no settings": {"files", watcher(func(d *apps.Deployment) {
+			mountOf(&d.Spec.Template.Spec.Containers[0], "forges").MountPath = "/etc/other"
+		})},
+		"no template": {"files", func(m *manifests) {
+			for _, c := range of[*core.ConfigMap](m) {
+				delete(c.Data, templateKey)
+			}
+		}},
+		"all or none":   {"budgets", budget("implementer", func(b *policy.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = nil })},
+		"no drain ever": {"budgets", budget("gateway", func(b *policy.PodDisruptionBudget) { b.Spec.MaxUnavailable = new(intstr.FromInt32(0)) })},
+		"no quorum":     {"budgets", budget("nats", func(b *policy.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = new(policy.AlwaysAllow) })},
 		"keys as variables": {"rotation", one(func(_ *apps.StatefulSet, c *core.Container) {
 			c.EnvFrom = append(c.EnvFrom, core.EnvFromSource{SecretRef: &core.SecretEnvSource{LocalObjectReference: core.LocalObjectReference{Name: "forge-models"}}})
 		})},
@@ -165,8 +211,13 @@ func TestRulesBite(t *testing.T) {
 		}},
 		"made-up label": {"labels", func(m *manifests) { m.yaml = append(m.yaml, "forge.example.com/worker: \"true\"\n"...) }},
 		"trigger":       {"scaling", func(m *manifests) { o := of[*scaledObject](m)[0]; o.Spec.Triggers = o.Spec.Triggers[1:] }},
-		"target":        {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.ScaleTargetRef.Name = "runner" }},
-		"counted step":  {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.Metrics = o.Spec.Metrics[1:] })},
+		"no analyzer": {"scaling", func(m *manifests) {
+			for _, o := range of[*scaledObject](m) {
+				o.Spec.MinReplicaCount = 0
+			}
+		}},
+		"target":       {"scaling", func(m *manifests) { of[*scaledObject](m)[0].Spec.ScaleTargetRef.Name = "runner" }},
+		"counted step": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.Metrics = o.Spec.Metrics[1:] })},
 		"unserved metric": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
 			o.Spec.Metrics[0].External.Metric.Name = "forge_step_queue_depth"
 		})},
@@ -176,6 +227,12 @@ func TestRulesBite(t *testing.T) {
 		"no target": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.ScaleTargetRef.Name = "runner" })},
 		"to none":   {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { *o.Spec.MinReplicas = 0 })},
 		"at once":   {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) { o.Spec.Behavior.ScaleDown.Policies[0].Value = 4 })},
+		"two in a minute": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
+			o.Spec.Behavior.ScaleDown.Policies[0].PeriodSeconds = 30
+		})},
+		"too soon": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
+			*o.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = 299
+		})},
 		"two scalers": {"autoscaler", func(m *manifests) {
 			m.list = append(m.list, of[*autoscaling.HorizontalPodAutoscaler](build(t, autoscaled))[0])
 		}},

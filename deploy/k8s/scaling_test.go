@@ -68,6 +68,9 @@ func scalersCountSteps(m *manifests) []string {
 		if !slices.Equal(consumers, want[target]) {
 			found = append(found, fmt.Sprintf("ScaledObject %s of %s counts %v, and its steps are %v", o.Name, target, consumers, want[target]))
 		}
+		if target == "analyzer" && o.Spec.MinReplicaCount < 1 {
+			found = append(found, fmt.Sprintf("ScaledObject %s: no analyzer may be left, and then every project is refused", o.Name))
+		}
 		delete(want, target)
 		sets := of[*apps.StatefulSet](m)
 		i := slices.IndexFunc(sets, func(s *apps.StatefulSet) bool { return s.Name == target })

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -206,6 +207,26 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestFirstFailure: what no retry mends is told of at its first failure, with which the series of its replica begins:
+// increase sees none of that. It is over a quarter of an hour later.
+func TestFirstFailure(t *testing.T) {
+	const series = `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type=%q,instance="w9"} `
+	for _, r := range alerts(t) {
+		if r.Alert != "ForgeSetupBroken" {
+			continue
+		}
+		for _, reason := range []string{"auth", "missing_cli", "cli_too_old", "sandbox"} {
+			one := fmt.Sprintf(series, reason)
+			if got := firing(t, world(t, one+"_x230 1x10"), r, 240); len(got) != 1 || !strings.Contains(got[0], reason) {
+				t.Errorf("the first failure by %s: %q", reason, got)
+			}
+			if got := firing(t, world(t, one+"_x200 1x40"), r, 240); len(got) != 0 {
+				t.Errorf("half an hour after the only failure by %s: %q", reason, got)
+			}
+		}
+	}
+}
+
 // queries returns the dashboard's queries by the titles of their panels.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
@@ -234,7 +255,22 @@ func queries(t *testing.T) map[string]string {
 	return all
 }
 
-// TestQueriesNameWhatThereIs: a query over a metric or a label that nobody exposes shows
+// unknown reports the values that a query asks an attribute for and that it never has. Of regular expressions those
+// that list values are looked at.
+func unknown(t *testing.T, query string, a *telemetry.Attribute, m *labels.Matcher) {
+	t.Helper()
+	values := []string{m.Value}
+	if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
+		values = m.SetMatches()
+	}
+	for _, v := range values {
+		if a.Values != nil && v != telemetry.Other && !slices.Contains(a.Values, v) {
+			t.Errorf("%s asks for %s %q, which is none of %q", query, a.Key, v, a.Values)
+		}
+	}
+}
+
+// TestQueriesNameWhatThereIs: a query over a metric, a label or a value that nobody exposes shows
 // nothing, for ever, and nobody notices. Gauges of the whole are not added up over runners.
 func TestQueriesNameWhatThereIs(t *testing.T) {
 	byName := map[string]*telemetry.Instrument{}
@@ -271,7 +307,10 @@ func TestQueriesNameWhatThereIs(t *testing.T) {
 			for _, m := range v.LabelMatchers {
 				has := m.Name == model.MetricNameLabel || m.Name == "le"
 				for _, a := range i.Attributes {
-					has = has || strings.ReplaceAll(a.Key, ".", "_") == m.Name
+					if strings.ReplaceAll(a.Key, ".", "_") == m.Name {
+						has = true
+						unknown(t, name, a, m)
+					}
 				}
 				if !has {
 					t.Errorf("%s asks %s for %s", name, v.Name, m.Name)

@@ -40,7 +40,7 @@ const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats
   pfl-forge auth init --out /etc/pfl-forge/nats --person ada --projects shop
   pfl-forge auth init --kubernetes --namespace pfl-forge | kubectl create -f -
   kubectl -n pfl-forge get secrets -l app.kubernetes.io/part-of=pfl-forge -o json |
-    pfl-forge auth init --kubernetes --role implementer --from - | kubectl apply -f -`
+    pfl-forge auth init --kubernetes --role implementer --from - | kubectl apply --server-side --force-conflicts -f -`
 
 // Command returns the command auth with those below it.
 func Command(a *kit.App) *cobra.Command {
