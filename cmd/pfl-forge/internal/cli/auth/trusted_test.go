@@ -1,0 +1,47 @@
+package auth
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pfl-forge/pfl-forge/proof"
+)
+
+// TestTrustedKeysComeFirst checks the order in which files are written, and that the file of trusted keys is not begun anew beside
+// accounts whose keys it would lack.
+func TestTrustedKeysComeFirst(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	run(t, "", "--out", dir)
+	var doc document
+	if err := json.Unmarshal([]byte(run(t, "", "--out", dir, "--person", "ada", "-o", "json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(dir, "allowed_signers"), filepath.Join(dir, "ada.nk"), filepath.Join(dir, "auth.conf")}
+	if diff := cmp.Diff(want, doc.Written); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.Remove(want[0]); err != nil {
+		t.Fatal(err)
+	}
+	before := contents(t, dir)
+	for _, args := range [][]string{{"--role", "reviewer"}, {"--person", "bob"}} {
+		_, _, err := try("", append(args, "--out", dir)...)
+		if err == nil || !strings.Contains(err.Error(), "no allowed_signers") || !strings.Contains(err.Error(), "implementer") || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("it was refused, and changed\n%s", diff)
+	}
+	run(t, "", "--out", dir, "--follower", "tracker") // who signs nothing
+	run(t, "", "--out", dir, "--role", "server")
+	run(t, "", "--out", dir, "--force")
+	if list, err := proof.ReadSigners(want[0]); err != nil || len(list) != len(basis())+1 {
+		t.Errorf("renewed, the keys are %v, %v", list, err)
+	}
+}
