@@ -56,8 +56,8 @@ func report(a *kit.App, o *options, p *plan, written []string) error {
 	if doc.TLS != nil {
 		a.Say("the server's certificate is good until %s: renew it before by --role server", doc.TLS.Until.Format(time.DateOnly))
 	}
-	if access.Find(p.users, string(access.Auth)) >= 0 {
-		a.Say("restart the NATS servers, one after the other: with logins they read auth.conf at their start alone, and refuse to reload it")
+	if len(renewed) > 0 && access.Find(p.users, string(access.Auth)) >= 0 {
+		a.Say("restart the NATS servers, one after the other: with logins they read new keys at their start alone, and refuse to reload them")
 	}
 	if o.kubernetes && o.out == "" {
 		return nil

@@ -45,3 +45,24 @@ func TestTrustedKeysComeFirst(t *testing.T) {
 		t.Errorf("renewed, the keys are %v, %v", list, err)
 	}
 }
+
+// TestRestartIsAskedFor: whoever changes a key where people log in is told that the server has to be restarted, and nobody else.
+func TestRestartIsAskedFor(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "keys")
+	for _, c := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, false},
+		{[]string{"--role", "reviewer"}, false},
+		{[]string{"--logins"}, true},
+		{[]string{"--role", "reviewer"}, true},
+		{[]string{"--person", "ada"}, true},
+		{[]string{"--role", "server"}, false}, // the certificate, and rights of the same keys
+	} {
+		_, said, err := try("", append(c.args, "--out", dir)...)
+		if err != nil || strings.Contains(said, "restart the NATS servers") != c.want {
+			t.Errorf("%v: %v, said %q", c.args, err, said)
+		}
+	}
+}
