@@ -248,12 +248,12 @@ func (p *plan) trusted(before secrets) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("there is %s, and no %s (Secret %s) with it: a new one would lack the keys of %s, and nobody would trust them; "+
+	return fmt.Errorf("there is %s, and no %s (Secret %s) with it: a new one would lack the keys of %s, and their word would not count; "+
 		"put back the one that the runner has, or give --force to renew all keys", entryConf, entrySigners, objectOf(signersSecret), strings.Join(left, ", "))
 }
 
-// inOrder returns the names of secrets or files as they are written: first has the trusted keys, so that no key is in use that nobody
-// trusts; then the seeds; last has the permissions, by which the server knows them.
+// inOrder returns the names of secrets or files as they are written: first has the trusted keys, so that no key is in use that is not
+// trusted; then the seeds; last has the permissions, by which the server knows them.
 func inOrder(names iter.Seq[string], first, last string) []string {
 	rank := map[string]int{first: -1, last: 1}
 	return slices.SortedFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), strings.Compare(a, b)) })

@@ -46,7 +46,7 @@ func TestTrustedKeysComeFirst(t *testing.T) {
 	}
 }
 
-// TestRestartIsAskedFor: whoever changes a key where people log in is told that the server has to be restarted, and nobody else.
+// TestRestartIsAskedFor: whoever changes a key where people log in is told that the server has to be restarted, and no other is.
 func TestRestartIsAskedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	for _, c := range []struct {

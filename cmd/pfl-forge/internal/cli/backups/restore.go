@@ -25,8 +25,8 @@ has of tasks that the backup shows unfinished was merged after the backup. Their
 so that nothing is made twice: cancel them, or resume them to have the rest made.
 
 With --server it is the organisation's: stop its services, and start them when it is done. Call it in
-a clone with --project to have the same found and printed: start the runner alone then, which is what
-hears you, and cancel or pause those before you start the workers.`
+a clone with --project to have the same found and printed: start the runner alone then, which hears
+you, and cancel or pause those before you start the workers.`
 
 // restored is the document that restore prints for programs.
 type restored struct {
