@@ -204,6 +204,9 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	if shown := b.Certificate(); shown == nil || string(shown.Raw) != string(server1.Certificate[0]) {
+		t.Errorf("the server has shown %v", shown)
+	}
 
 	next, _, server2 := newCertificate(t)
 	text, err = os.ReadFile(next)

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -20,6 +21,15 @@ func (b *Bus) Ping(ctx context.Context) error {
 		return fmt.Errorf("not connected to a NATS server: %s", b.conn.NC.Status())
 	}
 	return b.conn.NC.FlushWithContext(ctx)
+}
+
+// Certificate returns the certificate that the server has shown; nil where the connection is not encrypted.
+func (b *Bus) Certificate() *x509.Certificate {
+	state, err := b.conn.NC.TLSConnectionState()
+	if err != nil || len(state.PeerCertificates) == 0 {
+		return nil
+	}
+	return state.PeerCertificates[0]
 }
 
 // Prepared returns nil when a runner has made the streams, else ErrNoRunner. With

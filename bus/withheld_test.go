@@ -3,8 +3,6 @@ package bus_test
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -50,18 +48,7 @@ func TestWithheld(t *testing.T) {
 func TestWithheldByAReload(t *testing.T) {
 	ctx := wait.Context(t)
 	dir := t.TempDir()
-	read := func(text string) *server.Options {
-		path := filepath.Join(dir, "nats.conf")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		opts, err := server.ProcessConfigFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opts.Host, opts.Port, opts.JetStream, opts.StoreDir, opts.NoLog, opts.NoSigs = "127.0.0.1", server.RANDOM_PORT, true, filepath.Join(dir, "data"), true, true
-		return opts
-	}
+	read := func(text string) *server.Options { return readConf(t, dir, text) }
 	runner, err := access.NewAccount(access.Runner, "")
 	if err != nil {
 		t.Fatal(err)

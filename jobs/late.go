@@ -18,8 +18,9 @@ const (
 	// firstOpening and longestOpening bound the pauses between two tries to open a repository.
 	firstOpening   = 500 * time.Millisecond
 	longestOpening = 30 * time.Second
-	// holdFor is how long after the start commands wait for an origin that cannot be reached. After that they fail, so that a person hears of it.
-	holdFor = 5 * time.Minute
+	// holdFor is how long after the start commands wait for an origin that cannot be reached. After that their attempts find it out, which spends
+	// nothing: the project hears of it, tells a person, and has one probe at a time look for the origin's return (forge.FailOrigin).
+	holdFor = 15 * time.Second
 )
 
 // KeepOpening opens in the background, until ctx ends or the Set is closed, those
@@ -69,10 +70,11 @@ func (s *Set) Opened() error {
 
 // Hold returns why a command cannot begin yet: shortly after the start, the origin of its
 // project cannot be reached, and has not been since. It returns nil for everything else,
-// also for what a person has to mend, so that the attempt tells it.
+// also for what a person has to mend, so that the attempt tells it, and for probes: they wait for
+// the origin by themselves, and all of the project waits for them.
 func (s *Set) Hold(cmd *forge.Command) error {
 	p := s.projects[cmd.To.Project]
-	if p == nil || p.repo.Load() != nil || time.Since(s.began) > holdFor {
+	if p == nil || p.repo.Load() != nil || cmd.Attempt.Step == forge.StepProbe || time.Since(s.began) > holdFor {
 		return nil
 	}
 	if err := p.why(); git.Unreachable(err) {

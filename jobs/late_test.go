@@ -80,7 +80,7 @@ func TestOriginThatComesLate(t *testing.T) {
 }
 
 // TestHeldCommands checks for which origins commands are held back: not where a person has to
-// mend something.
+// mend something, nor the one that looks whether the origin is back.
 func TestHeldCommands(t *testing.T) {
 	away := httptest.NewServer(http.NotFoundHandler())
 	missing := httptest.NewServer(http.NotFoundHandler())
@@ -99,6 +99,10 @@ func TestHeldCommands(t *testing.T) {
 		}
 		if err := set.Opened(); err == nil {
 			t.Errorf("%s is open", url)
+		}
+		probe := &forge.Command{To: cmd.To, Attempt: forge.Attempt{Step: forge.StepProbe, Number: 1, Claim: 1}}
+		if err := set.Hold(probe); err != nil {
+			t.Errorf("%s: what looks for the origin's return waits for it: %v", url, err)
 		}
 		cmd.To.Project = "other"
 		if err := set.Hold(cmd); err != nil {

@@ -20,10 +20,14 @@ const (
 	longestLook = time.Second
 )
 
-// Probe waits until a project's origin answers, as long as the command says, and reports whether it does.
+// Probe waits until a project's origin answers, as long as the command says, and reports whether it does. One in vain takes all of
+// that time, whatever the reason: the project issues the next at once, so nothing else would pace them.
 func (s *Set) Probe(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 	p := s.projects[cmd.To.Project]
-	if p == nil {
+	if p == nil { // such as one that was taken out of the settings while its origin is away
+		waited, cancel := context.WithTimeout(ctx, cmd.Probe().Patience)
+		defer cancel()
+		<-waited.Done()
 		return forge.Result{Output: Failure(notServed(cmd.To.Project))}
 	}
 	err := patiently(ctx, cmd.Probe().Patience, func() error {

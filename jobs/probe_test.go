@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -38,5 +40,24 @@ func TestProbe(t *testing.T) {
 	res = set.Do(t.Context(), &held, nil, nil)
 	if f := res.Failure(); f == nil || f.Reason != forge.FailHeld {
 		t.Errorf("a step that is to wait says %+v", res.Output)
+	}
+}
+
+// TestProbeOfAnotherProject has a probe come to a replica that does not have its project. It takes as long as the command says, since the
+// project issues the next one as soon as it has answered.
+func TestProbeOfAnotherProject(t *testing.T) {
+	set := openLate(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
+	cmd := forge.Command{To: forge.Key{Project: "gone", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepProbe, Number: 1, Claim: 1}}
+	cmd.Input = &forge.ProbeInput{Patience: time.Hour}
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := make(chan forge.Result, 1)
+	go func() { answer <- set.Probe(ctx, cmd, nil) }()
+	<-wait.Briefly(t, 50*time.Millisecond).Done()
+	if len(answer) > 0 {
+		t.Errorf("it answered at once: %+v", (<-answer).Output)
+	}
+	cancel()
+	if f := wait.For(t, answer).Failure(); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "not served here") {
+		t.Errorf("got %+v", f)
 	}
 }

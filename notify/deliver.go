@@ -162,7 +162,7 @@ func checkStatus(r *http.Response) error {
 		return nil
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 		if s, e := strconv.Atoi(r.Header.Get("Retry-After")); e == nil && s > 0 {
-			return &retryAfterError{min(time.Duration(s)*time.Second, maxRetryAfter), err}
+			return &retryAfterError{time.Duration(min(s, int(maxRetryAfter/time.Second))) * time.Second, err} // more seconds than a Duration holds would be none
 		}
 		return err
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code >= 500:

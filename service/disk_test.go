@@ -38,7 +38,7 @@ func TestDiskIsProbed(t *testing.T) {
 		err = syscall.ENOSPC
 		ask("") // not asked again yet
 		<-wait.Briefly(t, diskInterval).Done()
-		ask("--state-dir (FORGE_STATE_DIR) cannot be written to: no space left on device")
+		ask("--state-dir (FORGE_STATE_DIR) cannot be used: no space left on device")
 		err = nil
 		<-wait.Briefly(t, diskInterval).Done()
 		ask("")
@@ -68,7 +68,7 @@ func TestDiskProbeWrites(t *testing.T) {
 	if err := newDisk(dir).check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != markFile {
 		t.Errorf("%v is left, %v", list, err)
 	}
 	file := filepath.Join(dir, "file")
@@ -78,4 +78,37 @@ func TestDiskProbeWrites(t *testing.T) {
 	if err := newDisk(filepath.Join(file, "state")).check(t.Context()); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("a state directory in a file: %v", err)
 	}
+}
+
+// TestAnotherDirectoryIsNoticed: where the state directory is gone, what takes its place can be written to, and has no clones. So the replica
+// stays unwell until it has its own again, or is started anew.
+func TestAnotherDirectoryIsNoticed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	d := newDisk(dir)
+	ask := func(d *disk, want string) {
+		t.Helper()
+		if err := d.answer(t.Context(), true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	ask(d, "")
+	ask(newDisk(dir), "") // a second process, which waits for the end of this one
+	ask(d, "")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	ask(d, "what was in it is gone: start the service again")
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("an empty one is made in its place: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ask(d, "what was in it is gone: start the service again")
+	ask(newDisk(dir), "") // of the next process
+	ask(d, "what was in it is gone")
+	if err := errors.Join(os.RemoveAll(dir), os.Rename(dir+".away", dir)); err != nil {
+		t.Fatal(err)
+	}
+	ask(d, "")
 }

@@ -27,6 +27,8 @@ type OriginConfig struct {
 	Dir string
 	// Patience bounds each command that talks to the origin; 0 is ten minutes. The first clone may take twelve times as long.
 	Patience time.Duration
+	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds.
+	Question time.Duration
 }
 
 const (
@@ -35,6 +37,8 @@ const (
 	defaultPatience = 10 * time.Minute
 	// clonePatience is how many times as long a clone may take: it brings all of a repository.
 	clonePatience = 12
+	// defaultQuestion is far more than a server takes to list one branch.
+	defaultQuestion = 10 * time.Second
 )
 
 // origin is the repository that all replicas share. Its branches and hidden refs are the
@@ -62,6 +66,11 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{url: cfg.URL, patience: cmp.Or(cfg.Patience, defaultPatience)}}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
+	}
+	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
+	// the connection and is silent is found out by a short question.
+	if err := s.question(ctx, cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
+		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
 	if err != nil {
@@ -182,10 +191,15 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 // Observer is told. An origin that is silent until the command's time is over, or the caller's, is
 // one that does not answer: git.ErrSilent.
 func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
+	return s.talkFrom(ctx, s.transport(), op, args...)
+}
+
+// talkFrom is talk by a command of another folder.
+func (s *Store) talkFrom(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.origin.patience)
 	defer cancel()
 	ctx, end := git.Begin(ctx, op)
-	out, err := git.Run(ctx, s.transport(), append([]string{string(op)}, args...)...)
+	out, err := git.Run(ctx, c, append([]string{string(op)}, args...)...)
 	if e, ok := errors.AsType[*git.Error](err); ok && errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Err = git.ErrSilent
 	}
@@ -236,6 +250,20 @@ func (s *Store) Answers(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	_, err := s.talk(ctx, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
+	return s.ask(ctx, s.transport())
+}
+
+// question is Answers within a time, also where there is no clone yet.
+func (s *Store) question(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	c := s.transport()
+	c.Dir = filepath.Dir(s.Dir())
+	return s.ask(ctx, c)
+}
+
+// ask has the origin list a branch that is not there: most of its branches, and hidden refs, are left out.
+func (s *Store) ask(ctx context.Context, c git.Command) error {
+	_, err := s.talkFrom(ctx, c, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
 	return err
 }

@@ -55,6 +55,13 @@ func TestSilentOrigin(t *testing.T) {
 	if err := first.Answers(soon); git.CauseOf(err) != git.CauseTimeout {
 		t.Errorf("asked by somebody whose time is over: %v, which is %q", err, git.CauseOf(err))
 	}
+	// That it is silent is found out by a question, before a fetch or a clone that may take hours.
+	for _, dir := range []string{cfg.Dir, filepath.Join(t.TempDir(), "another.git")} {
+		asked := store.OriginConfig{URL: cfg.URL, Dir: dir, Patience: time.Hour, Question: 200 * time.Millisecond}
+		if _, err := store.OpenOrigin(t.Context(), asked); git.CauseOf(err) != git.CauseTimeout || !git.Unreachable(err) {
+			t.Errorf("opened with a question: %v, which is %q", err, git.CauseOf(err))
+		}
+	}
 	cfg.Patience = 200 * time.Millisecond
 	if _, err := store.OpenOrigin(t.Context(), cfg); git.CauseOf(err) != git.CauseTimeout || !git.Unreachable(err) {
 		t.Errorf("opened: %v, which is %q", err, git.CauseOf(err))

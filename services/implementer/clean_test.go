@@ -417,3 +417,24 @@ func TestCleanInParts(t *testing.T) {
 		t.Error("folders of refs stay")
 	}
 }
+
+// Where the origin deletes no refs, an intent is kept with what the origin says, and so are its sessions and transcripts, until it does.
+func TestCleanWhereNothingIsDeleted(t *testing.T) {
+	w, _ := sharing(t)
+	w.leaves("fix")
+	w.became("fix", forge.StatusDone, longAgo)
+	w.repo.Git("config", "receive.denyDeletes", "true")
+	got := w.clean(requests.CleanRequest{})
+	if len(got.Intents) != 1 || got.Intents[0].Removed || len(got.Kept) != 1 || got.Kept[0].ID != "fix" ||
+		!strings.Contains(got.Kept[0].Reason, "is kept: commits of it stay at the origin: ") || !strings.Contains(got.Kept[0].Reason, "prohibited") {
+		t.Errorf("got %+v", got)
+	}
+	stored, err := w.bus.Objects.List(t.Context(), objects.Name{Project: repotest.Project, Intent: "fix"})
+	if err != nil || len(stored) != 3 || len(w.refs("fix")) == 0 { // the session, the transcript, and the change
+		t.Errorf("of what is kept are left %v, %v, %q", stored, err, w.refs(""))
+	}
+	w.repo.Git("config", "receive.denyDeletes", "false")
+	if got := w.clean(requests.CleanRequest{}); len(got.Kept) > 0 || len(w.left()) > 0 {
+		t.Errorf("got %+v, left %q", got, w.left())
+	}
+}

@@ -222,7 +222,7 @@ func (c *cluster) merged() int {
 
 // TestFaults has one thing after the other go wrong while intents are worked on, each in an
 // installation of its own. Whatever it is, every intent is done, each change is on the base branch
-// once, nothing that people pushed is lost, and no intent failed for it. It logs how long after
+// once, nothing that people pushed is lost, and no intent failed or spent an attempt for it. It logs how long after
 // the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -292,9 +292,13 @@ func (x *trouble) check(n int) {
 		count[s]++
 	}
 	for i := range n {
-		file, subject := fmt.Sprintf("f%03d.txt", i), fmt.Sprintf("Line line-%03d", i)
+		id := fmt.Sprintf("line-%03d", i)
+		file, subject := fmt.Sprintf("f%03d.txt", i), "Line "+id
 		if got := r.read(file); got != "begin\nx\n" || count[subject] != 1 {
 			x.t.Errorf("%s is merged %d times, its file holds %q", subject, count[subject], got)
+		}
+		if got := x.forge("history", id); got.code != 0 || strings.Contains(got.stdout, "retry-agent") {
+			x.t.Errorf("%s spent an attempt: exit code %d\n%s%s", id, got.code, got.stdout, got.stderr)
 		}
 	}
 	for i := range x.pushed {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,12 +49,29 @@ func examineServer(ctx context.Context, a *kit.App, deep bool) ([]finding, []rep
 	if t.Remote {
 		var more []finding
 		more, replicas = checkServices(ctx, t)
-		found = append(found, more...)
+		found = slices.Concat(found, checkCertificate(t.Bus.Certificate(), time.Now()), more)
 	}
 	if deep {
 		found = append(found, checkHistory(ctx, a, t)...)
 	}
 	return slices.Concat(files, found, checkJournals(ctx, t), checkAccounts(ctx, t), checkDead(ctx, t)), replicas
+}
+
+const (
+	// soon is how long before its end a certificate is told of, and lastPart the part of its life that this is at most: one that lives
+	// for days is renewed every day.
+	soon, lastPart = 30 * 24 * time.Hour, 6
+)
+
+// checkCertificate warns of a server's certificate that ends soon: from then on every connection is refused, of services and of people.
+func checkCertificate(c *x509.Certificate, now time.Time) []finding {
+	if c == nil || c.NotAfter.Sub(now) > min(soon, c.NotAfter.Sub(c.NotBefore)/lastPart) {
+		return nil
+	}
+	return []finding{{
+		"certificate", warning, "the server's ends on " + c.NotAfter.Local().Format(time.DateTime) + ", and then no service and no person connects",
+		"renew it (pfl-forge auth init --role server, if that made it), and reload the server",
+	}}
 }
 
 // checkAccounts names the accounts of agents that refuse calls, so that none is made.

@@ -160,8 +160,8 @@ func TestSecretsOfKubernetes(t *testing.T) {
 func TestRenewalKeepsTheOthers(t *testing.T) {
 	first := objects(t, run(t, "", "--kubernetes"))
 	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
-	if len(next) != 3 || next[0].Metadata.Name != "forge-nats-reviewer" || next[1].Metadata.Name != "forge-nats-server" ||
-		next[2].Metadata.Name != "forge-nats-signers" {
+	if len(next) != 3 || next[0].Metadata.Name != "forge-nats-signers" || next[1].Metadata.Name != "forge-nats-reviewer" ||
+		next[2].Metadata.Name != "forge-nats-server" {
 		t.Fatalf("%d Secrets, the first is %s", len(next), next[0].Metadata.Name)
 	}
 	for secret, keys := range map[string][]string{"forge-nats-server": {"tls.crt", "tls.key", "ca.crt"}, "forge-nats-reviewer": {"ca.crt"}} {

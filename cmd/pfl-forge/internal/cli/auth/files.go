@@ -7,8 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 )
 
 // folder keeps an installation's secrets as plain files.
@@ -65,7 +63,7 @@ func serverFiles() map[string]string {
 	}
 }
 
-// write implements store. The permissions come last: what they let in is there then.
+// write implements store, file after file in the order of inOrder.
 func (f *folder) write(changed, whole secrets) ([]string, error) {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
@@ -78,12 +76,7 @@ func (f *folder) write(changed, whole secrets) ([]string, error) {
 		}
 		files[name+seedFile] = []byte(string(entries[entrySeed]) + "\n")
 	}
-	names := slices.SortedFunc(maps.Keys(files), func(a, b string) int {
-		if (a == entryConf) != (b == entryConf) {
-			return map[bool]int{true: 1, false: -1}[a == entryConf]
-		}
-		return strings.Compare(a, b)
-	})
+	names := inOrder(maps.Keys(files), entrySigners, entryConf)
 	var written []string
 	for _, name := range names {
 		path := filepath.Join(f.path, name)

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
@@ -157,7 +156,7 @@ func objectOf(name string) string {
 // write implements store.
 func (c *cluster) write(changed, _ secrets) ([]string, error) {
 	var written []string
-	for i, name := range slices.Sorted(maps.Keys(changed)) {
+	for i, name := range inOrder(maps.Keys(changed), signersSecret, serverSecret) {
 		s := secretObject{
 			APIVersion: "v1", Kind: "Secret", Type: "Opaque", Data: map[string]string{},
 			Metadata: secretMetadata{Name: objectOf(name), Namespace: c.namespace, Labels: map[string]string{partOf: "pfl-forge"}},

@@ -1,10 +1,12 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -101,6 +103,9 @@ func newPlan(o *options, before secrets) (*plan, error) {
 			"or --force to renew all")
 	}
 	if err := p.keys(o, added); err != nil {
+		return nil, err
+	}
+	if err := p.trusted(before); err != nil {
 		return nil, err
 	}
 	p.console(o)
@@ -226,6 +231,32 @@ func (p *plan) trust(account *access.Account, seed []byte) error {
 	}
 	p.entry(signersSecret, entrySigners, []byte(list.Renew(key.AccountSigner(string(account.Role)), time.Now().UTC().Truncate(time.Second)).String()))
 	return nil
+}
+
+// trusted returns an error if the file of trusted keys would be begun anew without the keys of accounts that keep theirs:
+// a runner that reads it takes no further word of them, and results of workers would wait for ever.
+func (p *plan) trusted(before secrets) error {
+	if before[signersSecret][entrySigners] != nil || p.changed[signersSecret] == nil {
+		return nil
+	}
+	var left []string
+	for i := range p.users {
+		if u := &p.users[i]; !p.renewed[u.Name] && proof.Sends(string(u.Role)) {
+			left = append(left, u.Name)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("there is %s, and no %s (Secret %s) with it: a new one would lack the keys of %s, and their word would not count; "+
+		"put back the one that the runner has, or give --force to renew all keys", entryConf, entrySigners, objectOf(signersSecret), strings.Join(left, ", "))
+}
+
+// inOrder returns the names of secrets or files as they are written: first has the trusted keys, so that no key is in use that is not
+// trusted; then the seeds; last has the permissions, by which the server knows them.
+func inOrder(names iter.Seq[string], first, last string) []string {
+	rank := map[string]int{first: -1, last: 1}
+	return slices.SortedFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), strings.Compare(a, b)) })
 }
 
 // certify makes the server's certificate, and the authority that signs it where none

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
@@ -54,6 +55,9 @@ func report(a *kit.App, o *options, p *plan, written []string) error {
 	}
 	if doc.TLS != nil {
 		a.Say("the server's certificate is good until %s: renew it before by --role server", doc.TLS.Until.Format(time.DateOnly))
+	}
+	if len(renewed) > 0 && access.Find(p.users, string(access.Auth)) >= 0 {
+		a.Say("restart the NATS servers, one after the other: with logins they read new keys at their start alone, and refuse to reload them")
 	}
 	if o.kubernetes && o.out == "" {
 		return nil

@@ -25,7 +25,8 @@ has of tasks that the backup shows unfinished was merged after the backup. Their
 so that nothing is made twice: cancel them, or resume them to have the rest made.
 
 With --server it is the organisation's: stop its services, and start them when it is done. Call it in
-a clone with --project to have the same found and printed.`
+a clone with --project to have the same found and printed: start the runner alone then, which hears
+you, and cancel or pause those before you start the workers.`
 
 // restored is the document that restore prints for programs.
 type restored struct {
@@ -222,6 +223,6 @@ func (x *ahead) words() string {
 		return fmt.Sprintf("%s is paused: the base branch has %s, which the restored backup does not know: pfl-forge cancel %s, or pfl-forge resume %s to "+
 			"have it made again", x.Intent, x.Merged, x.Intent, x.Intent)
 	}
-	return fmt.Sprintf("%s: the base branch has %s, which the backup does not know: before you start services, "+
+	return fmt.Sprintf("%s: the base branch has %s, which the backup does not know: start the runner, and before any worker "+
 		"pfl-forge cancel %s, or pfl-forge pause %s", x.Intent, x.Merged, x.Intent, x.Intent)
 }

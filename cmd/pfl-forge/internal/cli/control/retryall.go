@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,8 +84,10 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	case len(list) == 0:
 		a.Say("no failed intent matches; all that failed: pfl-forge status --status error,blocked")
 		return nil
-	case len(list) > maxRetries:
-		return fmt.Errorf("%d intents fit, and at most %d are retried at once: narrow it with --reason or --since", len(list), maxRetries)
+	}
+	left := 0
+	if !f.dryRun {
+		list, left = oldest(list)
 	}
 	if !f.format.Data() {
 		if err := printFailures(a, list); err != nil {
@@ -94,6 +97,9 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	if f.dryRun {
 		return nil
 	}
+	if left > 0 {
+		a.Say("at most %d are retried at once: these failed first; %d more fit, give the command again for them", maxRetries, left)
+	}
 	if !f.yes {
 		sure, err := a.Confirm(ctx, c, "Retry "+render.Count(len(list), "intent")+"?")
 		if err != nil || !sure {
@@ -101,6 +107,16 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 		}
 	}
 	return retryEach(ctx, a, list, f.format, said)
+}
+
+// oldest returns the failures that one command retries, those that failed first, and how many are left for the next. What fails once more
+// comes last then, so that each has its turn.
+func oldest(list []failed) (first []failed, left int) {
+	list = slices.SortedFunc(slices.Values(list), func(a, b failed) int {
+		return cmp.Or(a.At.Compare(b.At), strings.Compare(string(a.ID), string(b.ID)))
+	})
+	n := min(len(list), maxRetries)
+	return list[:n], len(list) - n
 }
 
 // retryEach retries each intent that is still failed when its turn comes.

@@ -193,7 +193,7 @@ func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.NKey != "" && a.Person == string(access.Operator) { // nobody was named
+	if cfg.NKey != "" && (a.Person == string(access.Operator) || a.Person == a.Getenv("FORGE_PERSON")) { // no account was named for this
 		cfg.InboxPrefix, cfg.Singly = access.Inbox(string(access.Backup)), true
 	}
 	cfg.Name, cfg.Logger = "pfl-forge/administrator", a.Log()
