@@ -218,8 +218,8 @@ func limits(t *testing.T, w *world) {
 		limits process.Limits
 		want   error
 	}{
-		"wall":   {"while :; do echo x; sleep 0.1; done", process.Limits{Wall: time.Second}, process.ErrWall},
-		"idle":   {"echo x; sleep 600", process.Limits{Wall: time.Minute, Idle: time.Second}, process.ErrIdle},
+		"wall":   {"while :; do echo x; sleep 0.1; done", process.Limits{Wall: 5 * time.Second}, process.ErrWall},
+		"idle":   {"echo x; sleep 600", process.Limits{Wall: time.Minute, Idle: 3 * time.Second}, process.ErrIdle},
 		"output": {"while :; do echo xxxxxxxxxxxxxxxx; done", process.Limits{Wall: time.Minute, OutputBytes: 10_000}, process.ErrOutput},
 	} {
 		t.Run(name, func(t *testing.T) {
