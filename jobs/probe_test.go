@@ -57,7 +57,8 @@ func TestProbeOfAnotherProject(t *testing.T) {
 		t.Errorf("it answered at once: %+v", (<-answer).Output)
 	}
 	cancel()
-	if f := wait.For(t, answer).Failure(); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "not served here") {
+	res := wait.For(t, answer)
+	if f := res.Failure(); f == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "not served here") {
 		t.Errorf("got %+v", f)
 	}
 }
