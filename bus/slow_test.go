@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // slowly returns the address of a relay to a server that brings about so many bytes a second back.
@@ -39,12 +40,11 @@ func slowly(t *testing.T, server string, rate int) string {
 		running.Go(func() { _, _ = io.Copy(out, in); _ = out.Close() })
 		running.Go(func() {
 			defer func() { _ = in.Close() }()
-			tick := time.NewTicker(10 * time.Millisecond)
-			defer tick.Stop()
-			for range tick.C {
+			for {
 				if _, err := io.CopyN(in, out, int64(rate/100)); err != nil {
 					return
 				}
+				<-wait.Briefly(t, 10*time.Millisecond).Done()
 			}
 		})
 	}

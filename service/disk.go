@@ -2,38 +2,31 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/internal/dirmark"
 )
 
 const (
-	// diskInterval is how long an answer of the disk is good for: probes come every few
-	// seconds, and the disk has other work.
+	// diskInterval is how long an answer of the disk is good for: probes come every few seconds, and the disk has other work.
 	diskInterval = 10 * time.Second
 	// illInterval is the same for a bad answer: no work is taken meanwhile.
 	illInterval = time.Second
 	// probeSize is how much the probe writes, in bytes: a block, so that a full disk is noticed.
 	probeSize = 4096
-	// markFile is by what a process knows its directory again. One that was removed, or whose volume is not mounted, can be
-	// written to as well once it is made anew, and has none of the clones on which each command works.
-	markFile = ".life"
 )
 
 // disk tells whether a directory can be written to, by writing a small file, and is the one that it was. At most one
 // write is under way, however long the disk takes. It is safe for concurrent use.
 type disk struct {
-	// dir is made if it is missing at the start.
 	dir string
-	// mark is the content of markFile.
-	mark string
-	// marked says that the mark was written. Only newDisk and the probe that is under way read it.
-	marked bool
+	// mark knows the directory. Only newDisk and the probe that is under way use it.
+	mark *dirmark.Mark
 	// write writes the file; tests replace it.
 	write func(name string) error
 
@@ -44,34 +37,8 @@ type disk struct {
 	err     error
 }
 
-// newDisk returns a disk that probes a state directory, and marks that. Where this cannot be done, the first probe that can does it.
-func newDisk(dir string) *disk {
-	d := &disk{dir: dir, write: writeProbe, mark: rand.Text()}
-	_ = d.known() // a probe says why
-	return d
-}
-
-// known marks the directory once, or takes the mark that is there, so that a second process which waits for the end of the first one takes
-// nothing from that. From then on it returns an error if the directory is another one.
-func (d *disk) known() error {
-	path := filepath.Join(d.dir, markFile)
-	text, err := os.ReadFile(path)
-	switch {
-	case !d.marked && err == nil && len(text) > 0:
-		d.mark, d.marked = string(text), true
-		return nil
-	case !d.marked:
-		if err = os.MkdirAll(d.dir, 0o700); err == nil {
-			err = os.WriteFile(path, []byte(d.mark), 0o600)
-		}
-		d.marked = err == nil
-		return err
-	case errors.Is(err, fs.ErrNotExist), err == nil && string(text) != d.mark:
-		return errors.New("what was in it is gone: start the service again, which makes it anew")
-	default:
-		return err
-	}
-}
+// newDisk returns a disk that probes a state directory, and marks that.
+func newDisk(dir string) *disk { return &disk{dir: dir, mark: dirmark.New(dir), write: writeProbe} }
 
 // check is the condition of readiness: nil if the newest answer of the disk is good.
 func (d *disk) check(ctx context.Context) error { return d.answer(ctx, false) }
@@ -79,10 +46,7 @@ func (d *disk) check(ctx context.Context) error { return d.answer(ctx, false) }
 // answer returns the newest answer of the disk, or with anew one to a question that is asked now.
 func (d *disk) answer(ctx context.Context, anew bool) error {
 	d.mu.Lock()
-	interval := diskInterval
-	if d.err != nil {
-		interval = illInterval
-	}
+	interval := map[bool]time.Duration{true: diskInterval, false: illInterval}[d.err == nil]
 	if !anew && d.running == nil && !d.asked.IsZero() && time.Since(d.asked) < interval {
 		defer d.mu.Unlock()
 		return d.err
@@ -105,7 +69,7 @@ func (d *disk) answer(ctx context.Context, anew bool) error {
 
 // probe asks the disk, and then closes running.
 func (d *disk) probe(running chan struct{}) {
-	err := d.known()
+	err := d.mark.Check()
 	if err == nil {
 		err = d.write(filepath.Join(d.dir, ".probe"))
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/dirmark"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -68,7 +69,7 @@ func TestDiskProbeWrites(t *testing.T) {
 	if err := newDisk(dir).check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != markFile {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != dirmark.File {
 		t.Errorf("%v is left, %v", list, err)
 	}
 	file := filepath.Join(dir, "file")

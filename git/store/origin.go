@@ -69,7 +69,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
 	// the connection and is silent is found out by a short question.
-	if err := s.question(ctx, cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
+	if err := question(ctx, s, cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
 		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
@@ -191,11 +191,11 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 // Observer is told. An origin that is silent until the command's time is over, or the caller's, is
 // one that does not answer: git.ErrSilent.
 func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
-	return s.talkFrom(ctx, s.transport(), op, args...)
+	return talkFrom(ctx, s, s.transport(), op, args...)
 }
 
-// talkFrom is talk by a command of another folder.
-func (s *Store) talkFrom(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
+// talkFrom is Store.talk by a command of another folder.
+func talkFrom(ctx context.Context, s *Store, c git.Command, op git.Operation, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.origin.patience)
 	defer cancel()
 	ctx, end := git.Begin(ctx, op)
@@ -250,20 +250,20 @@ func (s *Store) Answers(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return s.ask(ctx, s.transport())
+	return ask(ctx, s, s.transport())
 }
 
-// question is Answers within a time, also where there is no clone yet.
-func (s *Store) question(ctx context.Context, within time.Duration) error {
+// question is Store.Answers within a time, also where there is no clone yet.
+func question(ctx context.Context, s *Store, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	c := s.transport()
 	c.Dir = filepath.Dir(s.Dir())
-	return s.ask(ctx, c)
+	return ask(ctx, s, c)
 }
 
 // ask has the origin list a branch that is not there: most of its branches, and hidden refs, are left out.
-func (s *Store) ask(ctx context.Context, c git.Command) error {
-	_, err := s.talkFrom(ctx, c, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
+func ask(ctx context.Context, s *Store, c git.Command) error {
+	_, err := talkFrom(ctx, s, c, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
 	return err
 }
