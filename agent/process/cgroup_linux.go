@@ -152,6 +152,21 @@ func (g *cgroup) add(pid int) error {
 // limitsMemory reports whether the groups limit the memory of what is in them.
 func (g *cgroup) limitsMemory() bool { return g != nil && slices.Contains(g.limits, memoryController) }
 
+// ranOut reports whether the kernel has ended a process of the groups because they had no memory left.
+func (g *cgroup) ranOut() bool {
+	for _, dir := range g.paths() {
+		for _, name := range [...]string{"memory.oom_control", "memory.events"} { // of cgroup version 1 and 2
+			text, _ := os.ReadFile(filepath.Join(dir, name))
+			for line := range strings.Lines(string(text)) {
+				if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok && n != "0" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // errNoMemoryLimit is the error of a command whose memory the operator bounds, where nothing holds it to that.
 var errNoMemoryLimit = fmt.Errorf("%w: %s bounds the memory of commands, and no control group that limits memory can be had here",
 	ErrSandbox, demand.MemoryVariable)

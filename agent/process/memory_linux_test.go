@@ -124,6 +124,33 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
+// TestRanOut: where the kernel ended the supervisor as well, the groups tell that the command had no memory left.
+func TestRanOut(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                     false,
+		"low 0\noom 3\noom_kill 0\n":           false,
+		"low 0\noom 3\noom_kill 2\n":           true,
+		"oom_group_kill 1\n":                   false,
+		"oom_kill_disable 0\nunder_oom 1\n":    false,
+		"oom_kill_disable 0\noom_kill 1\n":     true,
+		"oom_kill_disable 1\nunder_oom 0 \n\n": false,
+	} {
+		for _, name := range []string{"memory.events", "memory.oom_control"} {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := (&cgroup{dirs: []string{dir}}).ranOut(); got != want {
+				t.Errorf("%s %q: %t", name, text, got)
+			}
+		}
+	}
+	var none *cgroup
+	if none.ranOut() {
+		t.Error("without a group")
+	}
+}
+
 // touch makes an empty file.
 func touch(t *testing.T, path string) {
 	t.Helper()

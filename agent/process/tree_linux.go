@@ -77,7 +77,7 @@ func runTree(ctx context.Context, c *Command, out *outputCapture) (int, error) {
 	ended := make(chan struct{})
 	group.Go(func() { wires.serve(c, limit.paths(), ended) })
 	var code int
-	group.Go(func() { code, err = readVerdict(wires.result, c, mark) })
+	group.Go(func() { code, err = readVerdict(wires.result, c, mark, limit) })
 	waited := cmd.Wait()
 	close(ended)
 	group.Wait()
@@ -176,12 +176,16 @@ func (w *pipes) close() {
 
 // readVerdict waits for the supervisor's verdict. A supervisor that was itself killed
 // gives none. Then the mark finds the processes that are left, which may hold the pipes
-// that the service waits for.
-func readVerdict(result io.Reader, c *Command, mark string) (int, error) {
+// that the service waits for. Where the command had no memory left, the kernel may end the supervisor right after it, which says
+// nothing else than that.
+func readVerdict(result io.Reader, c *Command, mark string, limit *cgroup) (int, error) {
 	var v verdict
 	switch err := json.NewDecoder(result).Decode(&v); {
 	case err != nil:
 		_, err = sweep(context.Background(), mark)
+		if err == nil && limit.ranOut() {
+			return 128 + int(syscall.SIGKILL), nil
+		}
 		return -1, errors.Join(fmt.Errorf("%s: its supervisor was killed", c.Path), err)
 	case v.Start != "" && v.Sandbox:
 		return -1, fmt.Errorf("%w: %s", ErrSandbox, v.Start)
