@@ -242,7 +242,7 @@ func TestServerReadsItsCertificateOnce(t *testing.T) {
 	// shows compares the certificate that a new client is shown.
 	shows := func(s *server.Server, want tls.Certificate) {
 		t.Helper()
-		c, err := nats.Connect(s.ClientURL(), nats.Secure(&tls.Config{InsecureSkipVerify: true})) //nolint:gosec // it is looked at
+		c, err := nats.Connect(s.ClientURL(), nats.Secure(&tls.Config{InsecureSkipVerify: true})) // it is looked at
 		if err != nil {
 			t.Fatal(err)
 		}

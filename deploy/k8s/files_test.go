@@ -4,7 +4,6 @@ package k8s
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -37,7 +36,7 @@ func brings(m *manifests, w workload, c *core.Container, file string) bool {
 		}
 		below, inside := strings.CutPrefix(file, mount.MountPath+"/")
 		i := slices.IndexFunc(w.pod.Spec.Volumes, func(v core.Volume) bool { return v.Name == mount.Name })
-		return inside && i >= 0 && slices.ContainsFunc(sourcesOf(&w.pod.Spec.Volumes[i]), func(s core.VolumeProjection) bool { return has(m, &s, path.Clean(below)) })
+		return inside && i >= 0 && slices.ContainsFunc(sourcesOf(&w.pod.Spec.Volumes[i]), func(s core.VolumeProjection) bool { return has(m, &s, below) })
 	})
 }
 

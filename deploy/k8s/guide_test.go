@@ -277,7 +277,10 @@ func TestGuideRuns(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"create namespace pfl-forge", "secret generic forge-git --from-file=netrc", "secret generic forge-models --from-file=ANTHROPIC_API_KEY=anthropic-key"} {
+	for _, want := range []string{
+		"create namespace pfl-forge", "secret generic forge-git --from-file=netrc",
+		"secret generic forge-models --from-file=ANTHROPIC_API_KEY=anthropic-key",
+	} {
 		if !strings.Contains(sh.asked(), want) {
 			t.Errorf("kubectl is not asked to %q:\n%s", want, sh.asked())
 		}
