@@ -1,4 +1,6 @@
-package service
+// Package statedir tells whether a service's state directory can be worked in: whether it can be written to, and is the one that
+// it was when the process began. A service that cannot is not ready, and takes no work.
+package statedir
 
 import (
 	"context"
@@ -25,14 +27,14 @@ const (
 	markFile = ".life"
 )
 
-// disk tells whether a directory can be written to, by writing a small file, and is the one that it was. At most one
+// Disk tells whether a directory can be written to, by writing a small file, and is the one that it was. At most one
 // write is under way, however long the disk takes. It is safe for concurrent use.
-type disk struct {
+type Disk struct {
 	// dir is made if it is missing at the start.
 	dir string
 	// mark is the content of markFile; of this process alone.
 	mark string
-	// marked says that the mark was written. Only newDisk and the probe that is under way read it.
+	// marked says that the mark was written. Only New and the probe that is under way read it.
 	marked bool
 	// write writes the file; tests replace it.
 	write func(name string) error
@@ -44,15 +46,15 @@ type disk struct {
 	err     error
 }
 
-// newDisk returns a disk that probes a state directory, and marks that. Where this cannot be done, the first probe that can does it.
-func newDisk(dir string) *disk {
-	d := &disk{dir: dir, write: writeProbe, mark: rand.Text()}
+// New returns a Disk that probes a state directory, and marks that. Where this cannot be done, the first probe that can does it.
+func New(dir string) *Disk {
+	d := &Disk{dir: dir, write: writeProbe, mark: rand.Text()}
 	_ = d.known() // a probe says why
 	return d
 }
 
 // known marks the directory once, and from then on returns an error if it is another one.
-func (d *disk) known() error {
+func (d *Disk) known() error {
 	path := filepath.Join(d.dir, markFile)
 	if !d.marked {
 		err := os.MkdirAll(d.dir, 0o700)
@@ -70,11 +72,11 @@ func (d *disk) known() error {
 	}
 }
 
-// check is the condition of readiness: nil if the newest answer of the disk is good.
-func (d *disk) check(ctx context.Context) error { return d.answer(ctx, false) }
+// Check is the condition of readiness: nil if the newest answer of the disk is good.
+func (d *Disk) Check(ctx context.Context) error { return d.Answer(ctx, false) }
 
-// answer returns the newest answer of the disk, or with anew one to a question that is asked now.
-func (d *disk) answer(ctx context.Context, anew bool) error {
+// Answer returns the newest answer of the disk, or with anew one to a question that is asked now.
+func (d *Disk) Answer(ctx context.Context, anew bool) error {
 	d.mu.Lock()
 	interval := diskInterval
 	if d.err != nil {
@@ -101,7 +103,7 @@ func (d *disk) answer(ctx context.Context, anew bool) error {
 }
 
 // probe asks the disk, and then closes running.
-func (d *disk) probe(running chan struct{}) {
+func (d *Disk) probe(running chan struct{}) {
 	err := d.known()
 	if err == nil {
 		err = d.write(filepath.Join(d.dir, ".probe"))
