@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/statedir"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 	"github.com/pfl-forge/pfl-forge/proof"
@@ -62,8 +63,8 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	if err != nil {
 		e.Log.Error("results are not kept until they are journaled", "error", err)
 	}
-	disk := newDisk(e.Config.StateDir)
-	e.Health.Add("state", disk.check)
+	disk := statedir.New(e.Config.StateDir)
+	e.Health.Add("state", disk.Check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)
@@ -72,7 +73,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Group: e.Config.Group, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Unwell: disk.answer, Metrics: e.Metrics, Alive: &e.Health.Alive,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Unwell: disk.Answer, Metrics: e.Metrics, Alive: &e.Health.Alive,
 	}
 }
 

@@ -69,7 +69,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
 	// the connection and is silent is found out by a short question.
-	if err := question(ctx, s, cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
+	if err := s.origin.question(ctx, s.transport(), cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
 		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
@@ -191,12 +191,12 @@ func (s *Store) fetch(ctx context.Context, specs ...string) error {
 // Observer is told. An origin that is silent until the command's time is over, or the caller's, is
 // one that does not answer: git.ErrSilent.
 func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
-	return talkFrom(ctx, s, s.transport(), op, args...)
+	return s.origin.talk(ctx, s.transport(), op, args...)
 }
 
-// talkFrom is Store.talk by a command of another folder.
-func talkFrom(ctx context.Context, s *Store, c git.Command, op git.Operation, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.origin.patience)
+// talk is that of the store, by a command of any folder.
+func (o *origin) talk(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
 	ctx, end := git.Begin(ctx, op)
 	out, err := git.Run(ctx, c, append([]string{string(op)}, args...)...)
@@ -250,20 +250,19 @@ func (s *Store) Answers(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return ask(ctx, s, s.transport())
+	return s.origin.ask(ctx, s.transport())
 }
 
-// question is Store.Answers within a time, also where there is no clone yet.
-func question(ctx context.Context, s *Store, within time.Duration) error {
+// ask has the origin list a branch that is not there: its branches and hidden refs are left out.
+func (o *origin) ask(ctx context.Context, c git.Command) error {
+	_, err := o.talk(ctx, c, git.OpList, "-q", "--heads", "--", o.url, "HEAD") // it lists branches alone
+	return err
+}
+
+// question is ask within a time, by a command for a clone that need not be there yet.
+func (o *origin) question(ctx context.Context, c git.Command, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	c := s.transport()
-	c.Dir = filepath.Dir(s.Dir())
-	return ask(ctx, s, c)
-}
-
-// ask has the origin list a branch that is not there: most of its branches, and hidden refs, are left out.
-func ask(ctx context.Context, s *Store, c git.Command) error {
-	_, err := talkFrom(ctx, s, c, git.OpList, "-q", "--heads", "--", s.origin.url, "HEAD") // it lists branches alone
-	return err
+	c.Dir = filepath.Dir(c.GitDir)
+	return o.ask(ctx, c)
 }

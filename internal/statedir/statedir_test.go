@@ -1,4 +1,4 @@
-package service
+package statedir
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/internal/dirmark"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -19,13 +18,13 @@ import (
 // is mended; and it is not written to for every probe.
 func TestDiskIsProbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDisk(t.TempDir())
+		d := New(t.TempDir())
 		var writes atomic.Int32
 		var err error
 		d.write = func(string) error { writes.Add(1); return err }
 		ask := func(want string) {
 			t.Helper()
-			got := d.check(t.Context())
+			got := d.Check(t.Context())
 			if want == "" && got != nil || want != "" && (got == nil || !strings.Contains(got.Error(), want)) {
 				t.Errorf("got %v, want %q", got, want)
 			}
@@ -50,7 +49,7 @@ func TestDiskIsProbed(t *testing.T) {
 		writes.Store(0)
 		for range 10 {
 			ctx := wait.Briefly(t, time.Second)
-			if err := d.check(ctx); err == nil || !strings.Contains(err.Error(), "does not answer") {
+			if err := d.Check(ctx); err == nil || !strings.Contains(err.Error(), "does not answer") {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -66,17 +65,17 @@ func TestDiskIsProbed(t *testing.T) {
 // The real write: what it needs is asked of the disk, and nothing is left.
 func TestDiskProbeWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if err := newDisk(dir).check(t.Context()); err != nil {
+	if err := New(dir).Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != dirmark.File {
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 || list[0].Name() != markFile {
 		t.Errorf("%v is left, %v", list, err)
 	}
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := newDisk(filepath.Join(file, "state")).check(t.Context()); !errors.Is(err, syscall.ENOTDIR) {
+	if err := New(filepath.Join(file, "state")).Check(t.Context()); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("a state directory in a file: %v", err)
 	}
 }
@@ -85,15 +84,15 @@ func TestDiskProbeWrites(t *testing.T) {
 // stays unwell until it has its own again, or is started anew.
 func TestAnotherDirectoryIsNoticed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	d := newDisk(dir)
-	ask := func(d *disk, want string) {
+	d := New(dir)
+	ask := func(d *Disk, want string) {
 		t.Helper()
-		if err := d.answer(t.Context(), true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := d.Answer(t.Context(), true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 	ask(d, "")
-	ask(newDisk(dir), "") // a second process, which waits for the end of this one
+	ask(New(dir), "") // a second process, which waits for the end of this one
 	ask(d, "")
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
@@ -106,7 +105,7 @@ func TestAnotherDirectoryIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(d, "what was in it is gone: start the service again")
-	ask(newDisk(dir), "") // of the next process
+	ask(New(dir), "") // of the next process
 	ask(d, "what was in it is gone")
 	if err := errors.Join(os.RemoveAll(dir), os.Rename(dir+".away", dir)); err != nil {
 		t.Fatal(err)
