@@ -54,7 +54,7 @@ func TestProbeOfAnotherProject(t *testing.T) {
 	go func() { answer <- set.Probe(ctx, cmd, nil) }()
 	<-wait.Briefly(t, 50*time.Millisecond).Done()
 	if len(answer) > 0 {
-		t.Errorf("it answered at once: %+v", (<-answer).Output)
+		t.Fatalf("it answered at once: %+v", (<-answer).Output)
 	}
 	cancel()
 	res := wait.For(t, answer)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/process"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
@@ -34,6 +35,7 @@ func TestStateDirectoryGivenTwice(t *testing.T) {
 		second <- set
 	}()
 	wait.Until(t, "the second says that it waits", func() bool { return strings.Contains(said.String(), "another process uses the state directory") })
+	<-wait.Briefly(t, 500*time.Millisecond).Done() // more than it takes to open this repository
 	if len(second) > 0 {
 		t.Error("two processes have one state directory")
 	}
