@@ -59,17 +59,19 @@ PROMPTS = $(shell git grep -l 'prompttest\.Golden' -- '*_test.go' | xargs -n1 di
 # The race detector is C, whatever the environment says.
 RACE := CGO_ENABLED=1 go test -race
 
-# The package of the command line starts it a thousand times, and with the race detector it takes four times as long to start: in full
-# its tests are without it. make test has them with it, and so has internal/local the same services in one process.
-STARTS := ./cmd/pfl-forge
-
-# report tests packages in full, with every agent CLI there, and counts: flags, packages. The two runs are reported
-# as one; what fails in them, testreport knows.
+# report tests packages in full, with every agent CLI there, and counts: flags, packages.
 define report
 @$(MAKE) agent-cli browser
 @go build -o bin/testreport ./internal/testreport
-{ $(FULL) $(RACE) -count=1 -timeout 40m -json $(1) $(filter-out $(STARTS),$(2)) || :; \
-  $(if $(filter $(STARTS),$(2)),$(FULL) go test -count=1 -timeout 40m -json $(1) $(STARTS) || :,:); } | bin/testreport
+$(FULL) $(RACE) -count=1 -timeout 40m -json $(1) $(2) | bin/testreport
+endef
+
+# long does so for packages that take long. That of the command line starts it a thousand times, and with the race detector it takes
+# four times as long to start; those from end to end start what is shipped, without it. make test has both with it.
+define long
+@$(MAKE) agent-cli browser
+@go build -o bin/testreport ./internal/testreport
+$(FULL) RACELESS="./cmd/pfl-forge ./cmd/pfl-forge/internal/e2e" .ci/long $(1) | bin/testreport
 endef
 FULL = CI=true PFL_FORGE_TEST=full PFL_FORGE_CLAUDE=$(CLAUDE_BIN)
 
@@ -124,8 +126,8 @@ test-short: ## the packages whose tests have one size, uncached
 	$(call report,,$$(go list work | grep -vxFf bin/long.txt))
 
 .PHONY: test-long
-test-long: ## the packages whose tests have two sizes, in full: kills, faults, seeds, agents, end to end; one after the other, each has work for all cores
-	$(call report,-p 1,$(LONG))
+test-long: ## the packages whose tests have two sizes, in full, one after the other: kills, faults, seeds, agents, end to end
+	$(call long,$(LONG))
 
 .PHONY: test-sim
 test-sim: ## the simulator: in the quick size with the race detector; in full, with SEEDS runs and every planted bug, without it
@@ -147,7 +149,7 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 
 .PHONY: test-e2e
 test-e2e: ## of them, the built programs from end to end
-	$(call report,,./cmd/pfl-forge/internal/e2e)
+	$(call long,./cmd/pfl-forge/internal/e2e)
 
 .PHONY: test-alerts
 test-alerts: ## the alerts and the dashboard, with Prometheus' own engine on what the services of a real run show

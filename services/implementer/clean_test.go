@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -423,7 +424,11 @@ func TestCleanWhereNothingIsDeleted(t *testing.T) {
 	w, _ := sharing(t)
 	w.leaves("fix")
 	w.became("fix", forge.StatusDone, longAgo)
-	w.repo.Git("config", "receive.denyDeletes", "true")
+	hook := filepath.Join(w.repo.Dir, "hooks", "update")
+	refuse := "#!/bin/sh\ncase $3 in *[!0]*) ;; *) echo >&2 deletion is prohibited; exit 1 ;; esac\n"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o700), os.WriteFile(hook, []byte(refuse), 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	got := w.clean(requests.CleanRequest{})
 	if len(got.Intents) != 1 || got.Intents[0].Removed || len(got.Kept) != 1 || got.Kept[0].ID != "fix" ||
 		!strings.Contains(got.Kept[0].Reason, "is kept: commits of it stay at the origin: ") || !strings.Contains(got.Kept[0].Reason, "prohibited") {
@@ -433,7 +438,9 @@ func TestCleanWhereNothingIsDeleted(t *testing.T) {
 	if err != nil || len(stored) != 3 || len(w.refs("fix")) == 0 { // the session, the transcript, and the change
 		t.Errorf("of what is kept are left %v, %v, %q", stored, err, w.refs(""))
 	}
-	w.repo.Git("config", "receive.denyDeletes", "false")
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
 	if got := w.clean(requests.CleanRequest{}); len(got.Kept) > 0 || len(w.left()) > 0 {
 		t.Errorf("got %+v, left %q", got, w.left())
 	}

@@ -93,24 +93,26 @@ func (x *trouble) move(from, to string) {
 	}
 }
 
-// refusePushes has the origin refuse every push, as it does while somebody maintains it.
+// refusePushes has the origin refuse every push to its branch, as it does while somebody maintains it. Attempts that push what they
+// keep below refs/forge are not in the way of that.
 func (x *trouble) refusePushes() {
-	hook := x.hook("echo closed for maintenance >&2; exit 1")
+	hook := x.hook("while read old new ref; do case $ref in refs/heads/*) echo closed for maintenance >&2; exit 1 ;; esac; done")
 	x.hold()
 	if err := os.Remove(hook); err != nil {
 		x.t.Error(err)
 	}
 }
 
-// hook has the origin run a script at each push, and returns its path.
+// hook has the origin run a script at each push, and returns its path. A push under way finds no script that is half written.
 func (x *trouble) hook(script string) string {
 	hook := filepath.Join(x.origin, "hooks", "pre-receive")
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
 		x.t.Error(err)
 	}
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+	if err := os.WriteFile(hook+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		x.t.Error(err)
 	}
+	x.move(hook+".new", hook)
 	return hook
 }
 
