@@ -97,10 +97,18 @@ func TestCluster(t *testing.T) {
 	}
 	wait.For(t, seen)
 	reported := publish(ctx, buses[1], result(1, "a"))
+	copies := func(missing bool) func() bool {
+		return func() bool {
+			n, err := buses[1].MissingCopies(ctx)
+			return err == nil && n > 0 == missing
+		}
+	}
+	wait.Until(t, "each server has its copies", copies(false))
 	servers[0].Shutdown()
 	if err := wait.For(t, reported); err != nil {
 		t.Errorf("a result that a worker told when a server went: %v", err)
 	}
+	wait.Until(t, "copies are missing", copies(true))
 	for _, b := range buses {
 		if recs, last, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 5 || last != seq {
 			t.Errorf("the journal has %d records up to %v, %v", len(recs), last, err)

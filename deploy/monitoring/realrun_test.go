@@ -186,9 +186,14 @@ func TestRealRun(t *testing.T) {
 	}
 	after := map[string]string{}
 	done := `forge_intents{forge_intent_status="done",forge_project="shop",instance="%s",job="forge"}`
-	wait.Until(t, "both runners show that all is done", func() bool {
+	wait.Until(t, "both runners show that all is done, and reflected on", func() bool {
 		clear(after)
 		scrape(t, all, after)
+		for series, value := range after {
+			if (strings.HasPrefix(series, "forge_step_queue_depth{") || strings.HasPrefix(series, "forge_step_active{")) && value != "0" {
+				return false
+			}
+		}
 		return after[fmt.Sprintf(done, "runner-1")] == fmt.Sprint(n) && after[fmt.Sprintf(done, "runner-2")] == fmt.Sprint(n)
 	})
 	// Ten minutes: five before the work, and five after it.

@@ -100,6 +100,7 @@ forge_service_unready{forge_check="state",instance="w2"} 0x240
 forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x240
 forge_dead_letters{instance="r1"} 3x240
 forge_dead_letters{instance="r2"} 3x240
+forge_nats_copies_missing{instance="r1"} 0x100 3x5 0x135
 forge_leases_lost_total{forge_step="implement",instance="w1"} 1x240
 forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x240
 forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5x240
@@ -129,21 +130,22 @@ forge_step_queue_depth{forge_step="implement",instance="r2"} 2x230 stale`,
 forge_step_active{forge_step="implement",instance="r2"} 1x220 0x20`,
 	"ForgeStepWaits": `forge_step_wait_seconds_bucket{forge_step="implement",le="3600",instance="w1"} 0+20x240
 forge_step_wait_seconds_bucket{forge_step="implement",le="+Inf",instance="w1"} 0+20x240`,
-	"ForgeAttemptsFail":     `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout"} 0+3x240`,
-	"ForgeSetupBroken":      `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth"} 3x230 4x10`,
-	"ForgeModelLimited":     `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited"} 0+1x240`,
-	"ForgeMergesStandStill": `forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x120 120x120`,
-	"ForgeProjectHeld":      `forge_project_facts{forge_project="shop",forge_fact="push_refused",instance="r1"} 0x200 1x40`,
-	"ForgeServiceUnready":   `forge_service_unready{forge_check="state",instance="w1"} 0x220 1x20`,
-	"ForgeBudgetUsedUp":     `forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x239 0.5`,
-	"ForgeDeadLetters":      `forge_dead_letters{instance="r1"} 3x230 4x10`,
-	"ForgeLeasesLost":       `forge_leases_lost_total{forge_step="implement",instance="w1"} 1x230 6x10`,
-	"ForgePodsLost":         `forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x230 6x10`,
-	"ForgePodsRefused":      `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
-	"ForgeReadsRefused":     `forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 0+20x240`,
-	"ForgeQuotaReached":     `forge_submissions_over_quota_total{forge_project="shop",forge_quota="quota.system",instance="r1"} 7+2x240`,
-	"ForgeGatewayFails":     `http_server_request_duration_seconds_count{http_route="/api/v1",http_response_status_code="503",instance="g1"} 0+4x240`,
-	"ForgeHookRefused":      `http_server_request_duration_seconds_count{http_route="/hooks/{name}",http_response_status_code="401",instance="g1"} 9+1x240`,
+	"ForgeAttemptsFail":      `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="timeout"} 0+3x240`,
+	"ForgeSetupBroken":       `forge_attempts_total{forge_project="shop",forge_step="implement",forge_outcome="failed",error_type="auth"} 3x230 4x10`,
+	"ForgeModelLimited":      `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type="rate_limited"} 0+1x240`,
+	"ForgeMergesStandStill":  `forge_merges_total{forge_project="shop",forge_merge_outcome="merged",instance="r1"} 0+1x120 120x120`,
+	"ForgeProjectHeld":       `forge_project_facts{forge_project="shop",forge_fact="push_refused",instance="r1"} 0x200 1x40`,
+	"ForgeServiceUnready":    `forge_service_unready{forge_check="state",instance="w1"} 0x220 1x20`,
+	"ForgeBudgetUsedUp":      `forge_budget_remaining{forge_project="shop",forge_budget_scope="day",instance="r1"} 5x239 0.5`,
+	"ForgeDeadLetters":       `forge_dead_letters{instance="r1"} 3x230 4x10`,
+	"ForgeNATSCopiesMissing": `forge_nats_copies_missing{instance="r1"} 0x220 3x20`,
+	"ForgeLeasesLost":        `forge_leases_lost_total{forge_step="implement",instance="w1"} 1x230 6x10`,
+	"ForgePodsLost":          `forge_pods_lost_total{forge_pod_loss="evicted",instance="w1"} 1x230 6x10`,
+	"ForgePodsRefused":       `forge_pods_refused_total{forge_pod_refusal="quota",instance="w1"} 5+1x240`,
+	"ForgeReadsRefused":      `forge_reads_refused_total{forge_read_refusal="busy",instance="r1"} 0+20x240`,
+	"ForgeQuotaReached":      `forge_submissions_over_quota_total{forge_project="shop",forge_quota="quota.system",instance="r1"} 7+2x240`,
+	"ForgeGatewayFails":      `http_server_request_duration_seconds_count{http_route="/api/v1",http_response_status_code="503",instance="g1"} 0+4x240`,
+	"ForgeHookRefused":       `http_server_request_duration_seconds_count{http_route="/hooks/{name}",http_response_status_code="401",instance="g1"} 9+1x240`,
 	"ForgeJournalSlow": `forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="2.5",instance="r1"} 0+90x240
 forge_journal_append_duration_seconds_bucket{forge_outcome="ok",le="+Inf",instance="r1"} 0+90x240`,
 	"ForgeJournalFails":   `forge_journal_append_duration_seconds_count{forge_outcome="error",instance="r1"} 0+1x240`,

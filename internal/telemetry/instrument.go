@@ -124,6 +124,10 @@ var (
 		"forge.dead_letters", Gauge, "{message}", byRunner, Max, nil, nil,
 		"messages that nobody could handle, of the last 90 days and the newest 1,000: `pfl-forge doctor` lists them",
 	}
+	copiesMissing = &Instrument{
+		"forge.nats.copies.missing", Gauge, "{copy}", byRunner, Max, nil, nil,
+		"copies of streams whose server is away or has not caught up; 0 with a single server, which keeps none",
+	}
 	decisions = &Instrument{
 		"forge.decisions", Counter, "{event}", byRunner, Sum,
 		[]*Attribute{attrDecision},
@@ -245,7 +249,7 @@ var (
 // Instruments returns the table of all metrics.
 func Instruments() []*Instrument {
 	return []*Instrument{
-		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters,
+		intents, waiting, oldest, queueDepth, queueActive, mergeQueue, facts, budgetLeft, deadLetters, copiesMissing,
 		decisions, journalWrite, merges, tokenUsage, cost,
 		readsRefused, overQuota, attempts, attemptDuration, stepWait, verifyDuration, leasesLost, podsActive, podStart, podsLost, podsRefused,
 		requests, redeliveries, unready, build,

@@ -26,6 +26,8 @@ type Snapshot struct {
 	depth, active map[forge.Step]int
 	// dead counts the dead letters, up to the bound of whoever reads them.
 	dead int
+	// copies counts the copies of streams that are missing.
+	copies int
 }
 
 // NewSnapshot returns an empty snapshot of the present. It is shown for a minute.
@@ -76,6 +78,9 @@ func (s *Snapshot) Queue(step forge.Step, waiting, active int) {
 
 // DeadLetters sets the number of messages that could not be handled.
 func (s *Snapshot) DeadLetters(n int) { s.dead = n }
+
+// MissingCopies sets the number of copies of streams that are missing.
+func (s *Snapshot) MissingCopies(n int) { s.copies = n }
 
 // share returns the part of a project.
 func (s *Snapshot) share(p forge.ProjectID) *share {
@@ -152,6 +157,7 @@ func (r *Recorder) observeSnapshot(_ context.Context, o metric.Observer) error {
 		set(queueActive, float64(s.active[step]), of(attrStep, step))
 	}
 	set(deadLetters, float64(s.dead))
+	set(copiesMissing, float64(s.copies))
 	return nil
 }
 

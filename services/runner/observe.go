@@ -78,11 +78,16 @@ type observer struct {
 	metrics  *telemetry.Recorder
 	overview *journal.Overview
 	dead     bus.DeadCount
+	// copies is how many copies of streams were missing when they were last looked for.
+	copies int
 }
 
-// gather makes those projects known that replicas say they serve. A name that was only
-// submitted is not known.
+// gather makes those projects known that replicas say they serve, and counts the copies of streams that are missing. A name that was
+// only submitted is not known.
 func (o *observer) gather(ctx context.Context) {
+	if n, err := o.bus.MissingCopies(ctx); err == nil { // a server that does not answer at all is told by the look
+		o.copies = n
+	}
 	ctx, cancel := context.WithTimeout(ctx, gatherFor)
 	defer cancel()
 	found, err := o.bus.Presence.Gather(ctx, nil)
@@ -114,5 +119,6 @@ func (o *observer) look(ctx context.Context) (*telemetry.Snapshot, error) {
 		s.Queue(q.Step, q.Waiting, q.Active)
 	}
 	s.DeadLetters(dead)
+	s.MissingCopies(o.copies)
 	return s, nil
 }

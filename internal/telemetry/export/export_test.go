@@ -143,6 +143,7 @@ func record(t *testing.T, e *export.Export) {
 	snapshot.Queue(forge.StepReview, 5, 1)
 	snapshot.Queue(forge.StepReview, 2, 1) // of a replica
 	snapshot.DeadLetters(1)
+	snapshot.MissingCopies(2)
 	r.Show(snapshot)
 }
 
@@ -185,6 +186,7 @@ func TestValues(t *testing.T) {
 		{"forge_budget_remaining", "forge_budget_scope=project forge_project=shop", 6},
 		{"forge_budget_remaining", "forge_budget_scope=day forge_project=shop", 0},
 		{"forge_dead_letters", "", 1},
+		{"forge_nats_copies_missing", "", 2},
 		{"forge_pods_active", "", 1},
 	} {
 		if got := find(t, all, c.name, c.labels).GetGauge().GetValue(); got != c.want {
