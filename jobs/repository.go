@@ -55,7 +55,9 @@ func open(ctx context.Context, host *Host, src Source) (*Repository, error) {
 		return nil, err
 	}
 	var err error
-	if src.Path != "" {
+	if r.Store = src.Store; r.Store != nil {
+		err = r.Store.Repair(ctx)
+	} else if src.Path != "" {
 		r.Store, err = store.OpenLocal(ctx, store.LocalConfig{Path: src.Path})
 	} else {
 		r.Store, err = store.OpenOrigin(ctx, store.OriginConfig{URL: src.URL, Dir: filepath.Join(r.dir, cloneName)})

@@ -85,8 +85,9 @@ type Source struct {
 	Project forge.ProjectID
 	// URL is the origin, which is cloned into the state directory.
 	URL string
-	// Path is a person's own repository, which is used in place.
-	Path string
+	// Path is a person's own repository, which is used in place. Where the process has it open already, that is in Store.
+	Path  string
+	Store *store.Store
 }
 
 // Set holds the repositories of a process. It is safe for concurrent use.

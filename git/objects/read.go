@@ -148,6 +148,9 @@ func (db *Database) Complete(ctx context.Context, commit, have git.OID) bool {
 	if !db.Has(ctx, commit) {
 		return false
 	}
+	if commit == have {
+		return true
+	}
 	_, err := git.Run(ctx, db.ObjectCommand(), "rev-list", "--objects", "--quiet", string(commit), "^"+string(have))
 	return err == nil
 }

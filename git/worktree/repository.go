@@ -65,13 +65,13 @@ func Discover(ctx context.Context, path string) (*Repository, error) {
 // Setup checks the repository's format and makes the hub. Nothing in here changes what
 // git shows to a person. Error: ErrUnsupported.
 func (repo *Repository) Setup(ctx context.Context) error {
-	for _, key := range []string{"extensions.partialClone", "extensions.objectFormat"} {
-		out, err := repo.Git(ctx, "config", "--default", "", "--get", key)
-		if err != nil {
-			return err
-		}
-		if v := strings.TrimSpace(string(out)); v != "" && v != "sha1" {
-			return fmt.Errorf("%s: %s is %s: %w", repo.common, key, v, git.ErrUnsupported)
+	out, err := repo.Git(ctx, "config", "--null", "--get-regexp", `^extensions\.(partialclone|objectformat)$`)
+	if err != nil && git.ExitCode(err) != 1 { // 1: there are none
+		return err
+	}
+	for entry := range strings.SplitSeq(string(out), "\x00") {
+		if key, value, set := strings.Cut(entry, "\n"); set && value != "" && value != "sha1" {
+			return fmt.Errorf("%s: %s is %s: %w", repo.common, key, value, git.ErrUnsupported)
 		}
 	}
 	return repo.WriteHub()

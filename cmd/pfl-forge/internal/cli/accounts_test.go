@@ -95,7 +95,8 @@ func TestBackupsByTheirAccount(t *testing.T) {
 		if code, said := g.forge("backup", "--server", g.url, "--nkey", g.seed("backup"), folder); code != kit.ExitOK || !strings.Contains(said, folder+": ") {
 			t.Fatalf("%q: exit code %d, said %q", person, code, said)
 		}
-		if code, said := g.forge("restore", "--server", g.server(), "--nkey", g.seed("backup"), folder); code != kit.ExitOK || !strings.Contains(said, "0 journals") {
+		code, said := g.forge("restore", "--server", g.server(), "--nkey", g.seed("backup"), folder)
+		if code != kit.ExitOK || !strings.Contains(said, "0 journals") {
 			t.Errorf("%q: exit code %d, said %q", person, code, said)
 		}
 	}

@@ -92,7 +92,7 @@ func (r *activeRun) startWorkers(ctx context.Context, hurry <-chan struct{}) (wa
 	host := backends.Host(filepath.Join(r.Repo.Root, layout.Dir, stateDir), nil, r.Bounds, backends.Environment, r.Log)
 	host.Allow, host.Sandbox, host.Alone = r.Trust.Check, r.Sandbox, true // only this user reaches the server
 	host.Private = append(host.Private, r.Trust.Store(), string(r.Keys))  // where an agent could say that it is trusted, or sign
-	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root}})
+	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: r.Repo.Project, Path: r.Repo.Root, Store: r.Repo.Store}})
 	if err != nil {
 		return nil, err
 	}

@@ -94,13 +94,8 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	if !exists {
 		added = append(basis(), added...)
 	}
-	switch {
-	case !exists && len(o.renew) > 0:
-		return nil, errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
-	case exists && len(added)+len(o.renew) == 0 && !o.force && !(o.kubernetes && o.gateway && before[consoleSecret] == nil):
-		return nil, errors.New("credentials exist already: give --role to renew one of them, " +
-			"--person, --system, --follower, --logins, --backups or --gateway to add one, " +
-			"or --force to renew all")
+	if err := wanted(o, exists, len(added), before); err != nil {
+		return nil, err
 	}
 	if err := p.keys(o, added); err != nil {
 		return nil, err
@@ -116,6 +111,19 @@ func newPlan(o *options, before secrets) (*plan, error) {
 	}
 	p.entry(serverSecret, entryConf, []byte(access.Conf(p.users, access.Accounts(p.users))))
 	return p, nil
+}
+
+// wanted returns an error where the flags ask for nothing that can be done, with so many accounts to add to what exists.
+func wanted(o *options, exists bool, added int, before secrets) error {
+	switch {
+	case !exists && len(o.renew) > 0:
+		return errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
+	case exists && added+len(o.renew) == 0 && !o.force && !(o.kubernetes && o.gateway && before[consoleSecret] == nil):
+		return errors.New("credentials exist already: give --role to renew one of them, " +
+			"--person, --system, --follower, --logins, --backups or --gateway to add one, " +
+			"or --force to renew all")
+	}
+	return nil
 }
 
 // single returns the accounts that flags ask for by role, as far as there are none yet.

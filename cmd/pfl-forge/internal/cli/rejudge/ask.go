@@ -120,7 +120,7 @@ func newAsker(ctx context.Context, a *kit.App, t *target.Target, o *other) (_ *a
 	host := backends.Host(filepath.Join(dir, "host"), nil, bounds, backends.Environment, a.Log())
 	host.Allow, host.Sandbox, host.Alone, host.Adjust = guard.Check, sandboxes, true, o.adjust(dir)
 	host.Private = append(host.Private, guard.Store(), string(local.Keys(a.Getenv)))
-	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: t.Project, Path: t.Repo.Root}})
+	repos, err := jobs.OpenSet(ctx, host, []jobs.Source{{Project: t.Project, Path: t.Repo.Root, Store: t.Repo.Store}})
 	if err != nil {
 		return nil, fmt.Errorf("%w (%w)", err, caches.RemoveAll(dir))
 	}
