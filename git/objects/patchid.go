@@ -13,17 +13,26 @@ import (
 // change elsewhere in history, with other line numbers. Unlike that of git patch-id it
 // depends on white space and on the content of binary files.
 func (db *Database) PatchID(ctx context.Context, base, head git.OID) (string, error) {
-	var trees [2]git.OID
+	from, to, err := db.treesOf(ctx, base, head)
+	if err != nil {
+		return "", err
+	}
+	return db.patchID(ctx, from, to, func() error { return nil })
+}
+
+// treesOf returns the trees of two commits.
+func (db *Database) treesOf(ctx context.Context, base, head git.OID) (from, to git.OID, err error) {
 	r := db.NewReader(ctx)
 	defer r.Close()
-	for i, o := range []git.OID{base, head} {
-		c, err := r.Commit(o)
-		if err != nil {
-			return "", err
-		}
-		trees[i] = c.Tree
+	b, err := r.Commit(base)
+	if err != nil {
+		return "", "", err
 	}
-	return db.patchID(ctx, trees[0], trees[1], func() error { return nil })
+	h, err := r.Commit(head)
+	if err != nil {
+		return "", "", err
+	}
+	return b.Tree, h.Tree, nil
 }
 
 // patchID returns the patch id of two trees, and calls meanwhile while git works. more are
@@ -47,8 +56,14 @@ func (db *Database) patchID(ctx context.Context, base, head git.OID, meanwhile f
 // and returns that id. An error of the writer is returned.
 func (db *Database) Patch(ctx context.Context, base, head git.OID, w io.Writer) (id string, err error) {
 	lines := patchid.New()
-	err = writePatch(ctx, db, base, head, io.MultiWriter(lines, w))
-	return lines.ID(), err
+	if err := writePatch(ctx, db, base, head, io.MultiWriter(lines, w)); err != nil {
+		return "", err
+	}
+	id = lines.ID()
+	if from, to, err := db.treesOf(ctx, base, head); err == nil { // whoever asks for the id next starts no process
+		db.patches.put(from, to, id)
+	}
+	return id, nil
 }
 
 // writePatch writes the patch from one tree, or commit, to another. more are object directories to read from, beside the store's.
