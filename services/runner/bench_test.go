@@ -163,6 +163,7 @@ func (f *forgeSystem) start(b testing.TB, cfg runner.Config, work workers) {
 	})
 	ready := make(chan struct{})
 	group.Go(func() {
+		cfg.Rules.Alone = true // what takes a runner ten minutes to say, once it knows that no older one is there, it says at once
 		cfg.Bus, cfg.Log, cfg.Ready, cfg.Metrics = f.bus, slog.New(slog.DiscardHandler), func() { close(ready) }, measured.Recorder
 		if err := runner.Run(ctx, cfg); err != nil {
 			b.Error(err)

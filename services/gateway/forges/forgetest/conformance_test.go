@@ -43,16 +43,19 @@ type dialect struct {
 	method forges.Method
 }
 
+// maxAnswer is less than the default, so that what is too large for it is quickly made.
+const maxAnswer = 1 << 20
+
 // dialects are those that the fake speaks.
 var dialects = map[string]dialect{
 	"gitea": {method: forges.FastForward, client: func(t *testing.T, url, token string) pulls.Forge {
 		t.Helper()
-		c, err := gitea.New(gitea.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}})
+		c, err := gitea.New(gitea.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
 	}},
 	"github": {method: forges.MergeCommit, client: func(t *testing.T, url, token string) pulls.Forge {
 		t.Helper()
-		c, err := github.New(github.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}})
+		c, err := github.New(github.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
 	}},
 }

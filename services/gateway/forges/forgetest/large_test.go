@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// large is as long as a text on GitHub may be, in characters of four bytes, and crowd is how many of them are more than is read of one answer.
-var large = strings.Repeat("\U0001F4A3", 65536)
+// large is a text in characters of four bytes, and crowd is how many of them are more than is read of one answer.
+var large = strings.Repeat("\U0001F4A3", 8192)
 
 const crowd = 33
 
@@ -65,7 +65,7 @@ func TestLargeTexts(t *testing.T) {
 			}
 			// Nothing is smaller than one alone.
 			w.review("eve", number, "COMMENT", strings.Repeat(large, crowd))
-			if _, err := c.Reviews(ctx, w.repo, number); err == nil || !strings.Contains(err.Error(), "more than 8388608 bytes") {
+			if _, err := c.Reviews(ctx, w.repo, number); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 				t.Errorf("one that is too large alone: %v", err)
 			}
 		})

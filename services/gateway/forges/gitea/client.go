@@ -20,6 +20,8 @@ type Config struct {
 	TokenFile string
 	// Bots are logins of accounts that are programs. Gitea does not tell.
 	Bots []string
+	// MaxAnswer bounds an answer, in bytes; 0 is 8 MiB.
+	MaxAnswer int
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
 }
@@ -49,7 +51,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg, Client: rest.New(rest.Config{
-		Name: "Gitea", Base: base.JoinPath("/api/v1"), Now: cfg.Now,
+		Name: "Gitea", Base: base.JoinPath("/api/v1"), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer,
 		Authorize: func(context.Context) (string, error) {
 			token, err := rest.ReadToken(cfg.TokenFile)
 			return "token " + token, err

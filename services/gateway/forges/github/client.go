@@ -29,6 +29,8 @@ type Config struct {
 	App *App
 	// Bots are logins of accounts that are programs, beside those of which GitHub says so.
 	Bots []string
+	// MaxAnswer bounds an answer, in bytes; 0 is 8 MiB.
+	MaxAnswer int
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
 }
@@ -71,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
 	on := rest.Config{
-		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, Follow: true, Keep: true, Hold: new(rest.Hold), Limited: limited, Again: again, Denied: denied,
+		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: true, Keep: true, Hold: new(rest.Hold), Limited: limited, Again: again, Denied: denied,
 		Header: http.Header{
 			"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"pfl-forge"},
 		},

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,8 @@ type Config struct {
 	Again func(code int, message string) bool
 	// Denied returns the words for a refusal of a right; nil for the code alone.
 	Denied func(code int, message string) string
+	// MaxAnswer bounds an answer, in bytes; 0 is 8 MiB.
+	MaxAnswer int
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -63,6 +66,7 @@ const (
 
 // New returns a Client.
 func New(cfg Config) *Client {
+	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, maxAnswer)
 	return &Client{cfg: cfg, http: &http.Client{
 		Timeout:       patience,
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true},
@@ -137,8 +141,8 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) (*an
 	if err := c.refusal(got); err != nil {
 		return wrap(err)
 	}
-	if len(got.body) > maxAnswer {
-		return wrap(errLarge)
+	if len(got.body) > c.cfg.MaxAnswer {
+		return wrap(fmt.Errorf("%w than %d bytes", errLarge, c.cfg.MaxAnswer))
 	}
 	if out == nil || len(got.body) == 0 {
 		return got, nil
@@ -215,7 +219,7 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 		return nil, c.parked(away, "the forge does not answer")
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.cfg.MaxAnswer)+1))
 	if err != nil {
 		return nil, c.parked(away, "the forge stopped in the midst of an answer")
 	}

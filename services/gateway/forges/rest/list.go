@@ -19,7 +19,7 @@ const (
 )
 
 // errLarge says that an answer has more bytes than are read of one.
-var errLarge = fmt.Errorf("the answer has more than %d bytes", maxAnswer)
+var errLarge = errors.New("the answer has more")
 
 // Shrink calls read with the size of a page, and as long as an answer has more bytes than are
 // read, again from the start with half of it: everybody can write texts at a forge, and whoever
