@@ -73,7 +73,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
 	on := rest.Config{
-		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: true, Keep: true, Hold: new(rest.Hold), Limited: limited, Again: again, Denied: denied,
+		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: true, Keep: true, Hold: new(rest.Hold),
+		Limited: limited, Again: again, Denied: denied,
 		Header: http.Header{
 			"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"pfl-forge"},
 		},
