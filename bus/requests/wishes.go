@@ -22,6 +22,11 @@ var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
 		o.Read("body", &m.Body, "a string")
 		o.Read("type", &m.Type, "a string")
 		o.Read("risk", &m.Risk, "a string")
+		if m.Risk != nil { // its words are the only ones that an event can hold
+			if wrong := document.CheckRisk(string(*m.Risk)); wrong != "" {
+				o.Note("risk", wrong)
+			}
+		}
 		o.Only("title", "body", "type", "risk")
 		if !o.HasAny("title", "body", "type", "risk") {
 			o.Note("", "changes nothing; give title, body, type or risk")

@@ -53,6 +53,7 @@ func TestDeciding(t *testing.T) {
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("risky")
 	w.request("bob", http.MethodPost, path+"/approve", `{"plan": "000000000000"}`).wants(t, "another hash", http.StatusConflict, "errors")
+	w.request("ada", http.MethodPost, path+"/edit", `{"risk": "huge"}`).wants(t, "no risk", http.StatusBadRequest, `"field":"risk"`, "low, med or high")
 	w.request("bob", http.MethodPost, path+"/approve", `{}`).wants(t, "no hash", http.StatusBadRequest, `"field":"plan"`)
 	w.request("ada", http.MethodPost, path+"/answer", `{"index": 0, "answer": "x"}`).wants(t, "no question", http.StatusConflict)
 	w.request("ada", http.MethodPost, path+"/pause", `{"reason": "lunch"}`).wants(t, "pause", http.StatusOK, `"result":"applied"`)
