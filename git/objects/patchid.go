@@ -13,7 +13,7 @@ import (
 // change elsewhere in history, with other line numbers. Unlike that of git patch-id it
 // depends on white space and on the content of binary files.
 func (db *Database) PatchID(ctx context.Context, base, head git.OID) (string, error) {
-	from, to, err := db.treesOf(ctx, base, head)
+	from, to, err := treesOf(ctx, db, base, head)
 	if err != nil {
 		return "", err
 	}
@@ -21,7 +21,7 @@ func (db *Database) PatchID(ctx context.Context, base, head git.OID) (string, er
 }
 
 // treesOf returns the trees of two commits.
-func (db *Database) treesOf(ctx context.Context, base, head git.OID) (from, to git.OID, err error) {
+func treesOf(ctx context.Context, db *Database, base, head git.OID) (from, to git.OID, err error) {
 	r := db.NewReader(ctx)
 	defer r.Close()
 	b, err := r.Commit(base)
@@ -60,7 +60,7 @@ func (db *Database) Patch(ctx context.Context, base, head git.OID, w io.Writer) 
 		return "", err
 	}
 	id = lines.ID()
-	if from, to, err := db.treesOf(ctx, base, head); err == nil { // whoever asks for the id next starts no process
+	if from, to, err := treesOf(ctx, db, base, head); err == nil { // whoever asks for the id next starts no process
 		db.patches.put(from, to, id)
 	}
 	return id, nil
