@@ -26,6 +26,9 @@ func TestCauses(t *testing.T) {
 		{"fatal: '" + gone + "' does not appear to be a git repository", git.CauseGone, true},
 		{"fatal: '/srv/a.git' does not appear to be a git repository\nfatal: Could not read from remote repository.", "", false},
 		{"git@git: Permission denied (publickey).", git.CauseAuth, false},
+		{"ERROR: Permission to a/b.git denied to c.\nfatal: Could not read from remote repository.", git.CauseAuth, false},
+		{"ERROR: The key you are authenticating with has been marked as read only.", git.CauseAuth, false},
+		{"error: unable to create file a: Permission denied", "", false}, // the disk of the replica
 		{"fatal: unable to access 'https://git/a/': The requested URL returned error: 403", git.CauseAuth, false},
 		{"remote: no ticket named\n ! [remote rejected] x -> main (pre-receive hook declined)", git.CauseHook, false},
 		{" ! [remote rejected] x -> main (protected branch hook declined)", git.CauseProtected, false},
@@ -39,6 +42,9 @@ func TestCauses(t *testing.T) {
 		err := fmt.Errorf("fetch: %w", &git.Error{Args: args, ExitCode: 128, Stderr: c.stderr})
 		if got := git.CauseOf(err); got != c.want || git.Unreachable(err) != c.away {
 			t.Errorf("%q is %q, and away: %t", c.stderr, got, git.Unreachable(err))
+		}
+		if want := c.away || c.want == git.CauseAuth; git.Unserved(err) != want || !git.Unserved(&git.ClosedError{Err: err}) {
+			t.Errorf("%q: it does nothing for us: %t, want %t", c.stderr, git.Unserved(err), want)
 		}
 	}
 	if got := git.CauseOf(errors.New("Connection refused")); got != "" {

@@ -125,7 +125,8 @@ var causes = []struct {
 	{CauseHook, []string{"hook declined"}},
 	{CauseMoved, []string{"non-fast-forward", "(fetch first)", "(stale info)"}},
 	{CauseAuth, []string{
-		"Authentication failed", "Permission denied", "could not read Username", "terminal prompts disabled",
+		"Authentication failed", "Permission denied (", "Permission denied, ", "could not read Username", "terminal prompts disabled",
+		"ERROR: Permission to ", "marked as read only",
 		"The requested URL returned error: 401", "The requested URL returned error: 403",
 	}},
 	{CauseName, []string{"Could not resolve host", "Could not resolve hostname", "Temporary failure in name resolution", "Name or service not known"}},
@@ -201,6 +202,21 @@ func Unreachable(err error) bool {
 	case CauseAuth, CauseHook, CauseProtected, CauseMoved, "":
 	}
 	return false
+}
+
+// ClosedError says that an origin refuses whatever is pushed below refs/forge: also what it has already.
+type ClosedError struct{ Err error }
+
+func (e *ClosedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the push.
+func (e *ClosedError) Unwrap() error { return e.Err }
+
+// Unserved reports whether an origin does nothing for us for now, whatever it is asked: it does not answer, refuses the credentials,
+// or keeps nothing.
+func Unserved(err error) bool {
+	_, closed := errors.AsType[*ClosedError](err)
+	return closed || Unreachable(err) || CauseOf(err) == CauseAuth
 }
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge.

@@ -32,6 +32,46 @@ func openOrigin(t *testing.T, url, dir string) *store.Store {
 	return s
 }
 
+// TestOriginThatKeepsNothing tells an origin whose hook refuses all that is below refs/forge from one that refuses one change.
+func TestOriginThatKeepsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		hook   string // of pre-receive, for each line that it reads
+		closed bool
+	}{
+		"all":      {`case $ref in refs/forge/*) echo "refs/forge is closed" >&2; exit 1;; esac`, true},
+		"a change": {`git ls-tree --name-only "$new" | grep -q left && { echo "left is a secret" >&2; exit 1; }`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
+			s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))
+			must(t, s.TakesWork(t.Context()))
+			c2, agent := prepare(t, newPool(t, s), "t", bare.head("main"))
+			agent.write("left", "x\n")
+			agent.git("add", "left")
+			agent.git("commit", "-qm", "work")
+			hook := filepath.Join(bare.dir, "hooks", "pre-receive")
+			must(t, os.MkdirAll(filepath.Dir(hook), 0o700))
+			must(t, os.WriteFile(hook, []byte("#!/bin/sh\nwhile read -r old new ref; do "+c.hook+"; done; exit 0\n"), 0o700))
+			_, err := c2.Collect(t.Context(), attempt("t"))
+			words, refused := git.Refusal(err)
+			if !refused || git.Unserved(err) != c.closed || !strings.Contains(words, "left is a secret") && !strings.Contains(words, "refs/forge is closed") {
+				t.Errorf("refused %t, of all %t: %q", refused, git.Unserved(err), words)
+			}
+			if err := s.TakesWork(t.Context()); git.Unserved(err) != c.closed || (err != nil) != c.closed {
+				t.Errorf("asked: %v", err)
+			}
+			must(t, os.Remove(hook))
+			must(t, s.TakesWork(t.Context()))
+			if refs := bare.git("for-each-ref", "refs/forge/_probe"); refs != "" {
+				t.Errorf("left: %s", refs)
+			}
+			if _, err := c2.Collect(t.Context(), attempt("t")); err != nil {
+				t.Errorf("after it was mended: %v", err)
+			}
+		})
+	}
+}
+
 func TestOriginJourney(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})

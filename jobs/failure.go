@@ -14,9 +14,9 @@ import (
 )
 
 // Failure returns the failure that an attempt reports for an error: the agent's own
-// if it is one, forge.FailUnsafe for work that git refuses, forge.FailOrigin where the origin does not answer, forge.FailKilled if the
-// context ended, and forge.FailRepository for everything else that git or the disk
-// said.
+// if it is one, forge.FailUnsafe for work that git refuses, forge.FailOrigin where the origin does not answer or keeps nothing
+// at all, forge.FailPush where it refuses this work alone, forge.FailKilled if the context ended, and forge.FailRepository for
+// everything else that git or the disk said.
 func Failure(err error) *forge.Failure {
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		return &f.Failure
@@ -27,8 +27,11 @@ func Failure(err error) *forge.Failure {
 	} else if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		reason = forge.FailKilled
 	}
-	if git.Unreachable(err) {
+	if git.Unserved(err) {
 		return &forge.Failure{Reason: forge.FailOrigin, Message: away(err)}
+	}
+	if words, refused := git.Refusal(err); refused {
+		return &forge.Failure{Reason: forge.FailPush, Message: said(words)}
 	}
 	return &forge.Failure{Reason: reason, Message: term.Sanitize(err.Error())}
 }
@@ -36,6 +39,9 @@ func Failure(err error) *forge.Failure {
 // away says in a line which origin does not answer, and why, without a password that is in its address.
 func away(err error) string {
 	text := fmt.Sprintf("%s: %s", git.CauseOf(err), brief(err))
+	if words, refused := git.Refusal(err); refused {
+		text = "keeps nothing below refs/forge: " + said(words)
+	}
 	if e, ok := errors.AsType[*git.Error](err); ok {
 		if i := slices.IndexFunc(e.Args, func(a string) bool { return store.CheckAddress(a) == nil }); i >= 0 {
 			text = userInfo.ReplaceAllString(e.Args[i], "://") + ": " + text

@@ -20,7 +20,7 @@ const (
 	longestLook = time.Second
 )
 
-// Probe waits until a project's origin answers, as long as the command says, and reports whether it does. One in vain takes all of
+// Probe waits until a project's origin answers and takes work, as long as the command says, and reports whether it does. One in vain takes all of
 // that time, whatever the reason: the project issues the next at once, so nothing else would pace them.
 func (s *Set) Probe(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
 	p := s.projects[cmd.To.Project]
@@ -35,7 +35,7 @@ func (s *Set) Probe(ctx context.Context, cmd forge.Command, _ service.Progress) 
 		defer cancel()
 		r, err := s.ready(ctx, p)
 		if err == nil {
-			err = r.Store.Answers(ctx)
+			err = r.Store.TakesWork(ctx)
 		}
 		return err
 	})
@@ -50,7 +50,7 @@ func patiently(ctx context.Context, patience time.Duration, do func() error) err
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: longestLook}
 	for began := time.Now(); ; {
 		err := do()
-		if !git.Unreachable(err) || time.Since(began) >= patience || pace.Sleep(ctx) != nil {
+		if !git.Unserved(err) || time.Since(began) >= patience || pace.Sleep(ctx) != nil {
 			return err
 		}
 	}

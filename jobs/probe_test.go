@@ -2,7 +2,9 @@ package jobs_test
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestProbe has a probe wait for an origin that is away: in vain, until it comes back while somebody waits, and not at all once it answers. A step
+// TestProbe has a probe wait for an origin that is away: in vain, until it comes back while somebody waits, and not at all once it answers. One that
+// takes no push is not back. A step
 // that is told that it is away does nothing.
 func TestProbe(t *testing.T) {
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
@@ -35,6 +38,15 @@ func TestProbe(t *testing.T) {
 	}
 	if r := <-answer; r.Failure() != nil || r.Output == nil {
 		t.Errorf("it came back, and the probe says %+v", r.Output)
+	}
+	hook := filepath.Join(dir, "hooks", "pre-receive")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(hook), 0o700), os.WriteFile(hook, []byte("#!/bin/sh\necho no refs >&2\nexit 1\n"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Input = &forge.ProbeInput{Patience: time.Millisecond}
+	res = set.Probe(t.Context(), cmd, nil)
+	if f := res.Failure(); f == nil || f.Reason != forge.FailOrigin || !strings.Contains(f.Message, dir+": keeps nothing below refs/forge: no refs") {
+		t.Errorf("of an origin that answers and keeps nothing it says %+v", f)
 	}
 	held := forge.Command{To: cmd.To, ClosedAgents: []string{forge.GitOrigin}}
 	res = set.Do(t.Context(), &held, nil, nil)

@@ -30,6 +30,10 @@ func Refused(ctx context.Context, j *Job, moved *forge.Rebase, err error) (*forg
 		}
 		moved.BaseTree = string(tree)
 	}
-	said := term.Short(string(branch)+": "+strings.ReplaceAll(words, "\n", "; "), maxRefusal)
-	return &forge.MergeResult{Outcome: forge.MergeRefused, Candidate: moved, Refusal: said}, nil
+	return &forge.MergeResult{Outcome: forge.MergeRefused, Candidate: moved, Refusal: said(string(branch) + ": " + words)}, nil
+}
+
+// said returns the words of an origin on a line.
+func said(words string) string {
+	return term.Short(strings.ReplaceAll(words, "\n", "; "), maxRefusal)
 }

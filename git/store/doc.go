@@ -22,6 +22,9 @@
 // try to merge is refs/forge/<intent>/<task>/merge/<number>/<parent>, a PendingMerge,
 // until Forget.
 //
+// refs/forge/_probe/<random> are there for a moment: whether the origin takes work is
+// found out by a push.
+//
 // The proofs of a commit that was merged are a blob, refs/forge/_proofs/<commit>. They
 // are kept together with the PendingMerge, so before the branch moves, and never
 // deleted by this package. A clone of an origin does not fetch them.

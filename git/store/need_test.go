@@ -91,7 +91,6 @@ func TestAnOriginListsWhatIsNeeded(t *testing.T) {
 		"a task":           {need(store.Need{Intent: "fix", Task: "fix-001"}), ofTask},
 		"a merge":          {need(store.Need{Intent: "fix", Task: "fix-001", Merging: true}), ofTask},
 		"tasks beside it":  {need(store.Need{Intent: "fix", Task: "fix-001", Heads: true}), "refs/forge/_heads/ refs/forge/fix/fix-001/merge/ refs/heads/main"},
-		"is it there":      {func() error { return s.Answers(t.Context()) }, "refs/heads/"},
 		"a whole intent":   {func() error { return s.FetchIntent(t.Context(), "fix") }, "refs/forge/fix/"},
 		"all of the tasks": {func() error { return s.Fetch(t.Context()) }, "refs/forge/_heads/ refs/heads/"},
 	} {

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
@@ -234,24 +235,56 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	}
 	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
-	for began := time.Now(); ; {
+	for began, refusals := time.Now(), 0; ; {
 		_, err := s.talk(ctx, git.OpPush, args...)
+		if _, refused := git.Refusal(err); refused {
+			if s.TakesWork(ctx) != nil {
+				return &git.ClosedError{Err: err}
+			}
+			if refusals++; refusals == 1 { // it may have been mended just now
+				continue
+			}
+		}
 		if !git.Unreachable(err) || time.Since(began) > pushPatience || pace.Sleep(ctx) != nil {
 			return err
 		}
 	}
 }
 
-// pushPatience is how long a push of kept commits waits for an origin that does not answer.
-const pushPatience = 15 * time.Second
-
-// Answers returns nil if the origin answers, and in a local store.
-func (s *Store) Answers(ctx context.Context) error {
+// TakesWork returns nil if the origin answers and keeps what is pushed below refs/forge, and in a local store: whether it refuses one
+// change, or all of them. What it is to keep is a commit that it has, under a name that is deleted again.
+func (s *Store) TakesWork(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	return s.origin.ask(ctx, s.transport())
+	if err := s.origin.ask(ctx, s.transport()); err != nil {
+		return err
+	}
+	out, err := git.Run(ctx, s.RefCommand(), "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/")
+	if err != nil {
+		return err
+	}
+	known := strings.TrimSpace(string(out))
+	if known == "" { // there is nothing that a hook could not have against it
+		return nil
+	}
+	ref := probePrefix + strings.ToLower(rand.Text()[:12])
+	args := []string{"-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
+	if _, err = s.talk(ctx, git.OpPush, append(args, "+"+known+":"+ref)...); err == nil {
+		_, _ = s.talk(ctx, git.OpPush, append(args, ":"+ref)...) // it may forbid to delete
+		return nil
+	}
+	if _, refused := git.Refusal(err); refused {
+		return &git.ClosedError{Err: err}
+	}
+	return err
 }
+
+// pushPatience is how long a push of kept commits waits for an origin that does not answer.
+const pushPatience = 15 * time.Second
+
+// probePrefix is the ref prefix of what is pushed to see whether the origin keeps anything. No intent can have the name _probe.
+const probePrefix = "refs/forge/_probe/"
 
 // ask has the origin list a branch that is not there: its branches and hidden refs are left out.
 func (o *origin) ask(ctx context.Context, c git.Command) error {

@@ -52,7 +52,7 @@ func TestSilentOrigin(t *testing.T) {
 	silent.Store(true)
 	// The caller's time is over before that of the command.
 	soon := wait.Briefly(t, 0)
-	if err := first.Answers(soon); git.CauseOf(err) != git.CauseTimeout {
+	if err := first.TakesWork(soon); git.CauseOf(err) != git.CauseTimeout {
 		t.Errorf("asked by somebody whose time is over: %v, which is %q", err, git.CauseOf(err))
 	}
 	// That it is silent is found out by a question, before a fetch or a clone that may take hours.

@@ -93,10 +93,9 @@ func (x *trouble) move(from, to string) {
 	}
 }
 
-// refusePushes has the origin refuse every push to its branch, as it does while somebody maintains it. Attempts that push what they
-// keep below refs/forge are not in the way of that.
+// refusePushes has the origin refuse every push, as it does while somebody maintains it: to its branch, and below refs/forge.
 func (x *trouble) refusePushes() {
-	hook := x.hook("while read old new ref; do case $ref in refs/heads/*) echo closed for maintenance >&2; exit 1 ;; esac; done")
+	hook := x.hook("echo closed for maintenance >&2; exit 1")
 	x.hold()
 	if err := os.Remove(hook); err != nil {
 		x.t.Error(err)

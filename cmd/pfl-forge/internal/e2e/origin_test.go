@@ -54,3 +54,39 @@ func TestOriginGoesAway(t *testing.T) {
 		t.Errorf("the project still says that the origin is away:\n%s", got.stderr)
 	}
 }
+
+// TestOriginKeepsNothing has a hook of the origin refuse all that workers keep, and then that of one change: the first is waited for as if the
+// origin were away, and the second is that change's alone.
+func TestOriginKeepsNothing(t *testing.T) {
+	t.Parallel()
+	testsize.OnlyFull(t)
+	c := newCluster(t, appending)
+	x := &trouble{cluster: c}
+	hook := x.hook("while read -r old new ref; do case $ref in refs/forge/*) echo no refs of yours >&2; exit 1;; esac; done; exit 0")
+	lines := c.append(4)
+	said := "cannot be reached since "
+	wait.Until(t, "the project knows", func() bool {
+		got := c.forge("status").stderr
+		return strings.Contains(got, said) && strings.Contains(got, "keeps nothing below refs/forge: no refs of yours")
+	})
+	x.hook(`while read -r old new ref; do
+  git cat-file -p "$new:log.txt" 2>/dev/null | grep -q line-02 && { echo line-02 is a secret >&2; exit 1; }
+done; exit 0`)
+	c.says(c.forge("run"), 2, "3 done, 1 failed")
+	c.says(c.forge("inbox", "--list"), 0, "line-02 is a secret")
+	if got := c.forge("status").stderr; strings.Contains(got, said) {
+		t.Errorf("the project still says that nothing is kept:\n%s", got)
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	c.says(c.forge("retry", "append-02"), 0)
+	c.says(c.forge("run"), 0, "4 done")
+	r := c.clone()
+	checkAppended(t, r, r.read("log.txt"), lines)
+	for _, i := range []string{"append-00", "append-02"} {
+		if got := c.forge("history", i); strings.Contains(got.stdout, "retry-agent") {
+			t.Errorf("%s spent an attempt:\n%s", i, got.stdout)
+		}
+	}
+}

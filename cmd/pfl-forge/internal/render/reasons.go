@@ -152,12 +152,12 @@ var reasons = []Reason{
 		"mend the key, the login or the quota, then pfl-forge resume --all",
 	},
 	{
-		forge.FailOrigin, "the server of the git origin does not answer",
+		forge.FailOrigin, "the git origin does not answer, refuses the credentials, or keeps nothing that is pushed below refs/forge",
 		"waits with all of the project, and goes on by itself within seconds of the origin's return; uses no retry",
-		"nothing, or bring the origin back",
+		"nothing, or bring the origin back; for credentials, give the workers new ones",
 	},
 	{
-		forge.FailPush, "a hook of the git origin, or the protection of the branch, refused the push of this change, and accepted another one since",
+		forge.FailPush, "a hook of the git origin, or the protection of the branch, refused the push of this change, and accepted another one",
 		"does not try again: the origin refuses this change alone",
 		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or mend the hook and retry",
 	},
