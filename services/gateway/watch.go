@@ -2,9 +2,12 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +17,9 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
@@ -249,9 +254,22 @@ func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client p
 		return nil
 	}
 	return pulls.New(pulls.Config{
-		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica,
+		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica, Intent: f.intent,
 		Hooks: cfg.Hooks, Deliveries: f.bus.Deliveries, Secrets: cfg.Secrets, Log: cfg.Log, Every: cfg.Every,
 	})
+}
+
+// intent returns the status of an intent and when something was last decided on it; none of one that is not there.
+func (f *watchedFile) intent(ctx context.Context, key forge.Key) (forge.Status, time.Time, error) {
+	data, err := f.bus.Submissions.Show(ctx, key, string(access.Gateway), document.Page{})
+	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
+		return "", time.Time{}, nil
+	}
+	var d document.Detail
+	if err == nil {
+		err = json.Unmarshal(data, &d)
+	}
+	return d.Status, d.UpdatedAt, err
 }
 
 // people has an account stand for each person: one for one, since what an account says is journaled in the person's name.

@@ -17,6 +17,7 @@
 //	Run                                 tells that nothing is in the way
 //	Merge                               asks the forge, and looks
 //	a person merges, or closes it       Run tells by whom, and by which commit
+//	the intent is cancelled             Run closes it, and says why
 //
 // Between any two of these the process may be killed, and what was done is found.
 //
@@ -62,6 +63,6 @@
 // It does not decide whether a change is merged, made again or left to a person: the rules of the project do. It pushes nothing and reads
 // no repository of git; that the tree on the base is the one that was verified, an implementer proves.
 //
-// It does not tell agents' words from people's in a review: both are data. It keeps no comment of its own: the text of the pull request is
-// ours, and is edited in place.
+// It does not tell agents' words from people's in a review: both are data. The text of the pull request is ours, and is edited in place; of
+// comments it writes one alone, when it closes a pull request.
 package pulls

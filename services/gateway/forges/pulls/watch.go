@@ -245,6 +245,10 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		return nil
 	}
 	now := k.cfg.Now()
+	if k.closeUnwanted(ctx, key, t, s) {
+		k.due[key] = now
+		return nil
+	}
 	k.mu.Lock()
 	if s.Blocked == "" {
 		s.Blocked = t.refusal(s)
