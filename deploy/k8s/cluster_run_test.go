@@ -5,6 +5,7 @@ package k8s
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/pfl-forge/pfl-forge/agent/pods"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -250,6 +253,7 @@ func (in *installation) paths(t *testing.T) {
 	}
 	git := gitPod.Status.PodIP + ":8080"
 	api := in.apiServer(t)
+	in.watchedByPrometheus(t)
 	const network = pods.LabelNetwork
 	worker := map[string]string{"pfl-forge.io/worker": "true", "pfl-forge.io/nats-client": "true"}
 	for _, from := range []struct {
@@ -264,6 +268,7 @@ func (in *installation) paths(t *testing.T) {
 		{"a command with a network", in.agents, map[string]string{network: "full"}, nil, []string{client, monitor, runner, git, api, door}},
 		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api, door}},
 		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api, door}, []string{monitor, runner, reviewer, inside}},
+		{"Prometheus", in.systems, map[string]string{"app.kubernetes.io/name": "prometheus"}, []string{runner, reviewer, inside}, []string{monitor}},
 		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer, door, inside}},
 	} {
 		args := slices.Concat([]string{"dial", "reached"}, from.reached, []string{"blocked"}, from.blocked)
@@ -279,6 +284,29 @@ func (in *installation) paths(t *testing.T) {
 			_, err := in.client.CoreV1().Pods(from.namespace).Get(wait.Context(t), "paths", metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})
+	}
+}
+
+// watchedByPrometheus lets a Prometheus read metrics as components/monitoring does, but one in the namespace
+// of the other systems: a cluster that is there already may have one of its own where the component wants it.
+func (in *installation) watchedByPrometheus(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("components/monitoring/network.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const theirs = "kubernetes.io/metadata.name: "
+	here := strings.Replace(string(text), theirs+"monitoring", theirs+in.systems, 1)
+	if here == string(text) {
+		t.Fatalf("the policy names no namespace of Prometheus:\n%s", text)
+	}
+	policy := new(unstructured.Unstructured)
+	if err := yaml.Unmarshal([]byte(here), &policy.Object); err != nil {
+		t.Fatal(err)
+	}
+	policy.SetNamespace(in.namespace)
+	if err := in.apply(wait.Context(t), policy); err != nil {
+		t.Fatal(err)
 	}
 }
 
