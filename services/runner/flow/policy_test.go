@@ -18,7 +18,7 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	p.BestOfTwo, p.MergeParallel = forge.BestOfTwo{When: list("best"), By: append(strongerOf(list("best-by")), forge.Stronger{})[0]}, int(usd(arg("parallel")))
 	p.Pull = pullPolicyOf(list("pull"))
-	p.VerifyInMerge = arg("verify") == "once"
+	p.VerifyInMerge, p.MergeBatch = arg("verify") == "once", int(usd(arg("batch")))
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}

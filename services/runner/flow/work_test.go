@@ -167,7 +167,9 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		case forge.MergePatchChanged:
 			out.Candidate = &forge.Rebase{Base: "main2", Head: commit("again"), PatchID: commit("other"), Files: files, Guarded: list("guarded")}
 		case forge.MergeTried:
-			out.Candidate = triedMerge(arg("on"), commit, list("conflicts"), d.HasArg("broken"))
+			var on string
+			out.Batch, on = ridden(&c, arg("on"), list("batch"))
+			out.Candidate = triedMerge(on, commit, list("conflicts"), d.HasArg("broken"))
 		case forge.MergeRefused:
 			out.Refusal, out.Candidate = spaced(arg("says")), triedMerge(arg("on"), commit, nil, false)
 		case forge.MergeProposed:
@@ -364,6 +366,9 @@ func describeCommand(c forge.Command) string {
 		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
 	b.WriteString(describePull(&c))
+	if f := c.Rebase().Failed; f != nil {
+		fmt.Fprintf(&b, ", %s failed %q before", f.PatchID, f.Command)
+	}
 	if c.Rebase().VerifyInMerge {
 		b.WriteString(" may leave verify")
 	}
