@@ -48,8 +48,7 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it: it
-// looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
@@ -59,8 +58,7 @@ type ObserveInput struct {
 
 // AbstractInput is the input of abstract.
 type AbstractInput struct {
-	// Patterns are the findings of observe.
-	Patterns []Pattern
+	Patterns []Pattern // the findings of observe
 }
 
 // ImplementInput is the input of implement and execute.
@@ -87,24 +85,28 @@ type ImplementInput struct {
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	Title    string   // the title of the merged commit: the intent's, or the task's if the intent has several
-	Approver string   // the person who approved the plan; empty if that was not needed
-	Asked    []string // checks that a reviewer asked for: then these run on the task's head, and nothing is rebased
-	// Tried are trials of the change as it is, from an earlier rebase: what is known of it stays so.
-	Tried []CheckRun
-	// VerifyInMerge says that the verify commands may be left to the merge: see Rebase.Unverified.
-	VerifyInMerge bool
+	Title    string     // the title of the merged commit: the intent's, or the task's if the intent has several
+	Approver string     // the person who approved the plan; empty if that was not needed
+	Asked    []string   // checks that a reviewer asked for: then these run on the task's head, and nothing is rebased
+	Tried    []CheckRun // trials of the change as it is, from an earlier rebase: what is known of it stays so
+	// Failed is an earlier change of the task that was to blame: one with the same patch that fails in the same way fails without a
+	// look at the base branch. Nil if there was none.
+	Failed        *FailedPatch
+	VerifyInMerge bool // the verify commands may be left to the merge: see Rebase.Unverified
+}
+
+// FailedPatch is a change that failed a verify command each time, where the base branch without it passed.
+type FailedPatch struct {
+	PatchID string // the change's
+	Command string // the verify command's line
 }
 
 // ReviewInput is the input of review.
 type ReviewInput struct {
-	// Verify is the report on the commit to review. Nil where none are configured.
-	Verify *VerifyReport
-	// Reviews are those of the task so far, oldest first.
-	Reviews []Review
-	// Unchanged says that there is no change: the question is whether the base commit meets the task already.
-	Unchanged  bool
-	Unverified bool // see Rebase
+	Verify     *VerifyReport // the report on the commit to review. Nil where none are configured
+	Reviews    []Review      // those of the task so far, oldest first
+	Unchanged  bool          // there is no change: the question is whether the base commit meets the task already
+	Unverified bool          // see Rebase
 	// Second is the reviewer who has to approve as well what First approved; nil in the first review.
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.
@@ -117,10 +119,8 @@ type ReviewInput struct {
 
 // IterationInput is the input of summarize and judge.
 type IterationInput struct {
-	// Goal describes the goal and the iteration's execution.
-	Goal GoalContext
-	// Verify is the report on the iteration's commit. Nil where none are configured or nothing was changed.
-	Verify *VerifyReport
+	Goal   GoalContext   // the goal and the iteration's execution
+	Verify *VerifyReport // the report on the iteration's commit. Nil where none are configured or nothing was changed
 }
 
 // MergeInput is the input of merge.

@@ -16,6 +16,11 @@ const (
 	TrialAlone = "alone"
 )
 
+// Enough is how often a change that failed once has to pass on the same tree, without another failure, to be taken for one that passes: a check
+// that fails now and then costs it no attempt, though it was not seen to fail without the change. One that makes a check fail every second time
+// gets there once in eight times.
+const Enough = 3
+
 // Fault says whose fault it is that verify commands failed.
 type Fault string
 
@@ -25,7 +30,8 @@ const (
 	NoFault Fault = ""
 	// FaultOfChange: it fails with the change and passes without it, be it only now and then.
 	FaultOfChange Fault = "change"
-	// FaultOfCheck: the command gives both answers on the same tree, and fails without the change, too.
+	// FaultOfCheck: the command gives both answers on the same tree, and fails without the change, too, or so seldom that nothing speaks
+	// against the change.
 	FaultOfCheck Fault = "check"
 	// FaultOfBase: it fails without the change, each time.
 	FaultOfBase Fault = "base"
@@ -35,9 +41,10 @@ const (
 
 // Blame returns whose fault it is that a change, whose tree is given, did not pass, by the trials of its report. What the
 // report itself says is believed only so far: a change passed if nothing failed, or if it passed in a trial and the check failed
-// without it. So no change gets anywhere by making a check fail now and then.
+// without it, or if it failed once and passed as often as Enough says. So a change gets nowhere by making a check fail now and then, but where
+// that is rare.
 func Blame(r *forge.VerifyReport, tree string) Fault {
-	if r == nil || r.Passed && len(r.Trials) == 0 {
+	if r == nil || r.Passed && (len(r.Trials) == 0 || steady(r.Trials, tree)) {
 		return NoFault
 	}
 	fault := faultOf(r.Trials, tree)
@@ -55,18 +62,28 @@ func Flaky(r *forge.VerifyReport, tree string) string {
 	return firstFailure(r.Trials)
 }
 
-// Unsteady reports whether trials show a change that makes a check fail now and then: the change gave both answers, and nothing
-// else ever failed.
+// steady reports whether trials are nothing but passes of a tree, and enough of them.
+func steady(trials []forge.CheckRun, tree string) bool {
+	for i := range trials {
+		if t := &trials[i]; t.Name != TrialChange || t.Tree != tree || !t.Passed {
+			return false
+		}
+	}
+	return len(trials) >= Enough
+}
+
+// Unsteady reports whether trials show a change that makes a check fail now and then: the change gave both answers, and not just once the bad
+// one, and nothing else ever failed.
 func Unsteady(trials []forge.CheckRun) bool {
 	command := firstFailure(trials)
 	change, base := tally(trials, TrialChange, command), tally(trials, TrialBase, command)
-	return change.passed > 0 && change.failed > 0 && base.failed == 0
+	return change.passed > 0 && change.failed > 0 && base.failed == 0 && !change.rarely()
 }
 
 // Recall returns a report on a change together with what earlier trials of the same patch have shown. One that was
-// unsteady passes only if the check is found to fail without it: another pass says nothing new.
+// unsteady passes only if the check is found to fail without it, or if it passes often enough in a row: one more pass says nothing new.
 func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.VerifyReport {
-	if r == nil || !r.Passed || !Unsteady(tried) {
+	if r == nil || !r.Passed || !Unsteady(tried) || steady(r.Trials, tree) {
 		return r
 	}
 	out := *r
@@ -85,6 +102,23 @@ func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.V
 		out.Passed, out.Command, out.Output = false, firstFailure(tried), UnsteadyText(firstFailure(tried), tried[0].Output)
 	}
 	return &out
+}
+
+// Fails returns the command that trials show a change to be to blame for: it failed each time, twice at least, where the base branch
+// without the change passed each time. It is empty if they do not show that of it, or if the change passes where it was made.
+func Fails(trials []forge.CheckRun) string {
+	command := firstFailure(trials)
+	change, base, alone := tally(trials, TrialChange, command), tally(trials, TrialBase, command), tally(trials, TrialAlone, command)
+	if change.failed > 1 && change.failed == change.runs && base.runs > 0 && base.passed == base.runs && alone.passed == 0 {
+		return command
+	}
+	return ""
+}
+
+// Repeats reports whether trials say nothing but that a change fails: those of one whose fault is known.
+func Repeats(trials []forge.CheckRun) bool {
+	change := tally(trials, TrialChange, firstFailure(trials))
+	return change.runs == len(trials) && change.failed == change.runs && change.runs > 0
 }
 
 // UnsteadyText tells whoever repairs a change that it makes a command fail now and then, with the output of a failure.
@@ -133,9 +167,9 @@ func faultOf(trials []forge.CheckRun, tree string) Fault {
 		}
 	}
 	switch {
-	// A pass of the change is needed, because it may be merged, and a failure without it, because
+	// A pass of the change is needed, because it may be merged, and a failure without it or a few passes more, because
 	// otherwise a change could bring a test that fails every second time.
-	case change.passed > 0 && base.failed > 0:
+	case change.passed > 0 && base.failed > 0, change.rarely() && base.failed == 0:
 		return FaultOfCheck
 	// One failure of the base could be that of a flaky check.
 	case change.passed == 0 && base.failed > 1 && base.failed == base.runs:
@@ -158,6 +192,11 @@ func firstFailure(trials []forge.CheckRun) string {
 
 // answers are the results of the trials of one kind.
 type answers struct{ runs, passed, failed int }
+
+// rarely reports whether there was one failure, and enough passes.
+func (a answers) rarely() bool {
+	return a.failed == 1 && a.passed >= Enough && a.runs == a.failed+a.passed
+}
 
 // tally counts the trials of a kind that passed, and those in which a command failed. One that failed
 // at another command counts as neither: where an earlier command fails on the base, it is not known

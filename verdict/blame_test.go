@@ -24,6 +24,13 @@ func TestBlame(t *testing.T) {
 		"flaky, third time":                     {true, "change- change- base- base+ change+", verdict.FaultOfCheck},
 		"passes on a red base":                  {true, "change- change+ base-", verdict.FaultOfCheck},
 		"flaky with the change only":            {true, "change- change+ base+ base+ base+", verdict.FaultOfChange},
+		"failed once, then passed three times":  {true, "change- change+ change+ change+", verdict.FaultOfCheck},
+		"failed once, then passed twice":        {true, "change- change+ change+", verdict.FaultOfChange},
+		"failed twice of five":                  {true, "change- change+ change- change+ change+ base+", verdict.FaultOfChange},
+		"failed twice of four, flaky":           {true, "change- change+ change+ change- base+ base-", verdict.FaultOfCheck},
+		"passed three times":                    {true, "change+ change+ change+", verdict.NoFault},
+		"passed twice, and called that":         {true, "change+ change+", verdict.FaultOfChange},
+		"called failed, and passed three times": {false, "change- change+ change+ change+", verdict.FaultOfChange},
 		"the base fails at another command":     {true, "change- change+ base-other base-other base-other", verdict.FaultOfChange},
 		"no word of the base":                   {true, "change- change+", verdict.FaultOfChange},
 		"the pass is of another tree":           {true, "change- elsewhere+ base-", verdict.FaultOfChange},
@@ -37,18 +44,7 @@ func TestBlame(t *testing.T) {
 		"nothing changed, flaky":                {true, "base- base+", verdict.FaultOfCheck},
 		"nothing changed, red":                  {false, "base- base-", verdict.FaultOfBase},
 	} {
-		r := &forge.VerifyReport{Passed: c.passed, Command: "make test"}
-		for word := range strings.FieldsSeq(c.trials) {
-			at := strings.IndexAny(word, "+-")
-			run := forge.CheckRun{Name: word[:at], Tree: "tree", Passed: word[at] == '+'}
-			if !run.Passed {
-				run.Command = "make test" + word[at+1:]
-			}
-			if run.Name == "elsewhere" {
-				run.Name, run.Tree = verdict.TrialChange, "another"
-			}
-			r.Trials = append(r.Trials, run)
-		}
+		r := report(c.passed, c.trials)
 		if got := verdict.Blame(r, "tree"); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -59,6 +55,50 @@ func TestBlame(t *testing.T) {
 	if verdict.Blame(nil, "tree") != verdict.NoFault {
 		t.Error("without commands somebody is blamed")
 	}
+}
+
+// A change is known to fail where it failed each time and the base branch never did; trials of the change alone say nothing of that.
+func TestFails(t *testing.T) {
+	for trials, c := range map[string]struct{ fails, repeats bool }{
+		"":                             {false, false},
+		"change- change- base+":        {true, false},
+		"change- change- base+ alone-": {true, false},
+		"change- change- base+ alone+": {false, false}, // only together with what landed
+		"change- change- base- base+":  {false, false},
+		"change- change+ base+ base+":  {false, false},
+		"change- change- base-other":   {false, false},
+		"change- change-other base+":   {false, false},
+		"change- base+":                {false, false},
+		"change- change-":              {false, true},
+		"change- change+":              {false, false},
+		"base- base-":                  {false, false},
+	} {
+		r := report(false, trials)
+		want := ""
+		if c.fails {
+			want = "make test"
+		}
+		if got, repeats := verdict.Fails(r.Trials), verdict.Repeats(r.Trials); got != want || repeats != c.repeats {
+			t.Errorf("%q: it fails %q, and repeats is %v; want %q, %v", trials, got, repeats, want, c.repeats)
+		}
+	}
+}
+
+// report returns one with trials such as "change- base+": a failure is that of "make test", or of another command that follows the sign.
+func report(passed bool, trials string) *forge.VerifyReport {
+	r := &forge.VerifyReport{Passed: passed, Command: "make test"}
+	for word := range strings.FieldsSeq(trials) {
+		at := strings.IndexAny(word, "+-")
+		run := forge.CheckRun{Name: word[:at], Tree: "tree", Passed: word[at] == '+'}
+		if !run.Passed {
+			run.Command = "make test" + word[at+1:]
+		}
+		if run.Name == "elsewhere" {
+			run.Name, run.Tree = verdict.TrialChange, "another"
+		}
+		r.Trials = append(r.Trials, run)
+	}
+	return r
 }
 
 // A change that was unsteady passes only once the check is seen to fail without it; where nothing has moved, a red base is red still.
@@ -74,6 +114,9 @@ func TestRecall(t *testing.T) {
 	with := func(base bool) forge.VerifyReport {
 		return forge.VerifyReport{Passed: true, Trials: []forge.CheckRun{run("change", "new", true), run("base", "b", base)}}
 	}
+	steady := func(tree string) []forge.CheckRun {
+		return []forge.CheckRun{run("change", tree, true), run("change", tree, true), run("change", tree, true)}
+	}
 	unsteady := []forge.CheckRun{run("change", "old", false), run("change", "old", true), run("base", "b", true)}
 	for name, c := range map[string]struct {
 		tried []forge.CheckRun
@@ -85,6 +128,8 @@ func TestRecall(t *testing.T) {
 		"the base fails":                 {unsteady, with(false), verdict.FaultOfCheck},
 		"passes, and was broken before":  {unsteady[:1], forge.VerifyReport{Passed: true}, verdict.NoFault},
 		"passes, and nothing was before": {nil, forge.VerifyReport{Passed: true}, verdict.NoFault},
+		"passes three times":             {unsteady, forge.VerifyReport{Passed: true, Trials: steady("new")}, verdict.NoFault},
+		"three times, on another tree":   {unsteady, forge.VerifyReport{Passed: true, Trials: steady("old")}, verdict.FaultOfChange},
 		"the base is red now":            {unsteady, forge.VerifyReport{Command: "make test", Trials: red}, verdict.FaultOfBase},
 	} {
 		all := verdict.Recall(c.tried, &c.now, "new")

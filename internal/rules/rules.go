@@ -12,6 +12,7 @@
 //	   until a person mends it fails no change, and of a pull request that waits for a day one is told
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
+//	5  who verifies a change is told what the one before was to blame for; a recipe that makes that change again has failed
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -35,7 +36,7 @@ const (
 	// First is the version of records that carry none.
 	First Version = 1
 	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
-	Newest Version = 4
+	Newest Version = 5
 )
 
 // Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
@@ -96,6 +97,11 @@ var (
 		Name: "RequestedChanges", Since: 4,
 		Why: "who was to approve a plan or a change could not ask for another one",
 	}
+	// FailedAgain is asked for where a change is to be verified.
+	FailedAgain = Change{
+		Name: "FailedAgain", Since: 5,
+		Why: "a recipe whose change failed made the same change twice more, and each time it was found out anew whose fault that is",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -105,7 +111,10 @@ var (
 
 // Changes returns all of them, the oldest first.
 func Changes() []Change {
-	return []Change{AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges}
+	return []Change{
+		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
+		FailedAgain,
+	}
 }
 
 // Has reports whether the rules of a version have a change.

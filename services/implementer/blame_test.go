@@ -1,6 +1,7 @@
 package implementer
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -66,11 +67,14 @@ func TestWhoseFaultAFailedVerifyIs(t *testing.T) {
 		passed bool
 		fault  verdict.Fault
 	}{
-		"passes":               {"true", nil, "x", "", true, verdict.NoFault},
-		"flaky check":          {"test $((n % 3)) != 1", nil, "x", "change- change+ base+ base-", true, verdict.FaultOfCheck},
-		"fails twice, flaky":   {"test $n -gt 3", nil, "x", "change- change- base- base+ change+", true, verdict.FaultOfCheck},
-		"broken change":        {"! grep -q bad new.txt", nil, "bad", "change- change- base+", false, verdict.FaultOfChange},
-		"flaky change":         {"! grep -q bad new.txt || test $((n % 2)) = 0", nil, "bad", "change- change+ base+ base+ base+", false, verdict.FaultOfChange},
+		"passes":             {"true", nil, "x", "", true, verdict.NoFault},
+		"flaky check":        {"test $((n % 3)) != 1", nil, "x", "change- change+ change+ change- base+ base+ base-", true, verdict.FaultOfCheck},
+		"fails once":         {"test $n != 1", nil, "x", "change- change+ change+ change+", true, verdict.FaultOfCheck},
+		"fails twice, flaky": {"test $n -gt 3", nil, "x", "change- change- base- base+ change+", true, verdict.FaultOfCheck},
+		"broken change":      {"! grep -q bad new.txt", nil, "bad", "change- change- base+", false, verdict.FaultOfChange},
+		"flaky change": {
+			"! grep -q bad new.txt || test $((n % 2)) = 0", nil, "bad", "change- change+ change- base+ base+ base+", false, verdict.FaultOfChange,
+		},
 		"red base":             {"! test -e red.txt", map[string]string{"red.txt": "red\n"}, "x", "change- change- base- base-", false, verdict.FaultOfBase},
 		"repairs the red base": {"! test -e red.txt || test -e new.txt", map[string]string{"red.txt": "red\n"}, "x", "", true, verdict.NoFault},
 	} {
@@ -150,12 +154,48 @@ func TestFlakyBase(t *testing.T) {
 	}
 }
 
+// A change that was to blame is known by its patch: when it comes again and fails the same command, the base branch is not run once more.
+// It is when the change is another one, or passes after all.
+func TestFailedPatchIsRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		line, patch, command, trials string
+		passed                       bool
+	}{
+		"the same again":      {"! grep -q bad new.txt", "", "", "change- change-", false},
+		"another patch":       {"! grep -q bad new.txt", "another", "", "change- change- base+", false},
+		"another command":     {"! grep -q bad new.txt", "", "make lint", "change- change- base+", false},
+		"passes the 4th time": {"test $n -gt 3 -o ! -e new.txt", "", "", "", true},
+		"flaky after all":     {"test $n != 1 -a $n != 2 -a $n != 4", "", "", "change- change+ change+ change+", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := counted(t, c.line, nil)
+			im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "bad"))
+			rb := w.rebased(im)
+			if got := verdict.Fails(rb.Verify.Trials); got != rb.Verify.Command || got == "" {
+				t.Fatalf("%s shows that it fails %q", trialsOf(rb.Verify), got)
+			}
+			again := w.rebasedWith(im, &forge.RebaseInput{Failed: &forge.FailedPatch{
+				PatchID: cmp.Or(c.patch, rb.PatchID), Command: cmp.Or(c.command, rb.Verify.Command),
+			}})
+			if got := trialsOf(again.Verify); got != c.trials || again.Verify.Passed != c.passed {
+				t.Errorf("trials %q, passed %v; want %q, %v", got, again.Verify.Passed, c.trials, c.passed)
+			}
+		})
+	}
+}
+
 // rebasedKnowing puts a change on the tip again, with what is known of it.
 func (w *world) rebasedKnowing(im *forge.Implementation, tried []forge.CheckRun) *forge.Rebase {
 	w.t.Helper()
+	return w.rebasedWith(im, &forge.RebaseInput{Tried: tried})
+}
+
+// rebasedWith puts a change on the tip again.
+func (w *world) rebasedWith(im *forge.Implementation, in *forge.RebaseInput) *forge.Rebase {
+	w.t.Helper()
 	c := command(forge.StepRebase, 2)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
-	c.Input = &forge.RebaseInput{Tried: tried}
+	c.Input = in
 	r := w.imp.rebase(w.t.Context(), c, silent)
 	if r.Failure() != nil {
 		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
@@ -180,19 +220,31 @@ func TestLookAtARedBase(t *testing.T) {
 	}
 }
 
-// A change that was unsteady is looked at more closely where it passes: whether the check fails without it.
+// A change that was unsteady is looked at more closely where it passes: whether it passes often enough in a row, or the check fails without it.
 func TestUnsteadyIsRemembered(t *testing.T) {
-	for line, excused := range map[string]bool{"test $((n % 2)) = 0 || test ! -e new.txt": false, "test $n != 1 -a $n != 7": true} {
-		w, _ := counted(t, line, nil)
-		im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
-		rb := w.rebased(im)
-		if got := trialsOf(rb.Verify); got != "change- change+ base+ base+ base+" {
-			t.Fatalf("%s: %s", line, got)
-		}
-		again := w.rebasedKnowing(im, rb.Verify.Trials)
-		all := verdict.Recall(rb.Verify.Trials, again.Verify, again.Tree)
-		if passed := verdict.Blame(all, again.Tree) == verdict.FaultOfCheck; !again.Verify.Passed || passed != excused {
-			t.Errorf("%s: excused is %v: %s", line, passed, trialsOf(all))
-		}
+	const first, base = "! -e new.txt -o $n != 1 -a $n != 3", "change- change+ change- base+ base+ base+"
+	for name, c := range map[string]struct {
+		line, trials string
+		excused      bool
+	}{
+		"fails once more":        {"test " + first + " -a $n != 8", "change+ change- base+ base+ base+", false},
+		"the check fails, too":   {"test " + first + " -a $n != 8 && test $n != 9", "change+ change- base-", true},
+		"passes often enough":    {"test " + first, "change+ change+ change+", true},
+		"fails, passes, does so": {"test " + first + " -a $n != 7 -a $n != 9", "change- change+ change- base+ base+ base+", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := counted(t, c.line, nil)
+			im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
+			rb := w.rebased(im)
+			if got := trialsOf(rb.Verify); got != base {
+				t.Fatalf("at first %s", got)
+			}
+			again := w.rebasedKnowing(im, rb.Verify.Trials)
+			all := verdict.Recall(rb.Verify.Trials, again.Verify, again.Tree)
+			fault := verdict.Blame(all, again.Tree)
+			if passed := fault == verdict.FaultOfCheck || fault == verdict.NoFault; trialsOf(again.Verify) != c.trials || passed != c.excused {
+				t.Errorf("excused is %v: %s", passed, trialsOf(again.Verify))
+			}
+		})
 	}
 }

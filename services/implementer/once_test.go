@@ -60,7 +60,8 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 	for line, want := range map[string]verdict.Fault{
 		"! test -e new.txt":                        verdict.FaultOfChange,
 		"test $((n % 2)) = 1 || test ! -e new.txt": verdict.NoFault,
-		"test $((n % 5)) != 1":                     verdict.FaultOfChange, // the base never failed
+		"test $((n % 2)) = 0 || test ! -e new.txt": verdict.FaultOfChange, // the base never failed
+		"test $((n % 5)) != 1":                     verdict.FaultOfCheck,  // it failed once, and then passed three times
 		"test $((n % 3)) != 1":                     verdict.FaultOfCheck,
 		"false":                                    verdict.FaultOfBase,
 	} {

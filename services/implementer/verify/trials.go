@@ -57,7 +57,7 @@ func stillRed(ctx context.Context, j *jobs.Job, c Change, known []forge.CheckRun
 }
 
 // tried verifies a change. If a command fails, the same commit is verified once more before a fault is
-// looked for, and its parent as often as it takes to tell a check that fails now and then from a change
+// looked for, and it and its parent as often as it takes to tell a check that fails now and then from a change
 // that makes it do so. The whole of the commands runs each time: what passes here may be merged.
 func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*forge.VerifyReport, error) {
 	if c.Once {
@@ -75,9 +75,9 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	if err := t.add(ctx, verdict.TrialChange, c.Head, report); err != nil {
 		return nil, err
 	}
-	if report.Passed { // it was unsteady before: one more pass says nothing, a failure without it does
+	if report.Passed { // it was unsteady before: one more pass says nothing
 		t.command = known[0].Command
-		err := t.excuse(ctx)
+		err := t.settle(ctx, c)
 		report.Trials = t.list
 		return report, err
 	}
@@ -85,10 +85,13 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	if err != nil {
 		return nil, err
 	}
-	if again.Passed {
-		err = t.excuse(ctx)
-	} else if again, err = t.accuse(ctx, c, again); err != nil {
-		return nil, err
+	switch failed := j.Command.Rebase().Failed; {
+	case again.Passed:
+		err = t.settle(ctx, c)
+	case failed != nil && failed.PatchID == c.PatchID && failed.Command == report.Command && failed.Command == again.Command:
+		// The base branch was looked at when this very change failed before.
+	default:
+		again, err = t.accuse(ctx, c, again)
 	}
 	if err != nil {
 		return nil, err
@@ -112,6 +115,24 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 		return nil, err
 	}
 	return t.report(report, again), nil
+}
+
+// settle goes on after a change has passed that failed before on the same tree. It is verified until it has passed often enough; if it fails once
+// more, only a failure without it excuses it.
+func (t *trials) settle(ctx context.Context, c Change) error {
+	for passes := 1; passes < verdict.Enough; passes++ {
+		if !t.inTime() {
+			return nil
+		}
+		more, err := t.run(ctx, verdict.TrialChange, c.Head)
+		if err != nil {
+			return err
+		}
+		if !more.Passed {
+			return t.excuse(ctx)
+		}
+	}
+	return nil
 }
 
 // excuse looks for the failure of a command on the parent, after it gave both answers on the change. The

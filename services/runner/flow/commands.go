@@ -151,7 +151,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
 			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
-			in.Tried, in.VerifyInMerge = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy)
+			in.Tried, in.Failed, in.VerifyInMerge = fault.Known(), fault.Failed(s.DecidedBy), !red && fault.MayLeave(&s.Policy.Policy, strategy)
 		}
 		c.Input = in
 		return c

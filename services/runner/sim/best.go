@@ -56,8 +56,7 @@ func (w checker) checkBest() error {
 	return nil
 }
 
-// checkChoice returns an error if the change that was not chosen is on the base branch, or if what the reviewers said, or
-// the files, speak for it.
+// checkChoice returns an error if the change that was not chosen is on the base branch, or if what the reviewers said, or the files, speak for it.
 func (w checker) checkChoice(a forge.Adjustment, said map[string]opinions) error {
 	approved := func(head string) bool {
 		o := said[head]

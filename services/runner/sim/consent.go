@@ -103,8 +103,7 @@ func (c *consent) check(rec *forge.Record, policy *money) error {
 	return c.checkMerges(rec, policy)
 }
 
-// checkAnalysis returns an error if an agent is to be called for a text that a person has to approve first, and
-// did not.
+// checkAnalysis returns an error if an agent is to be called for a text that a person has to approve first, and did not.
 func (c *consent) checkAnalysis(rec *forge.Record, policy *money) error {
 	for i := range rec.Effects.Commands {
 		cmd := &rec.Effects.Commands[i]

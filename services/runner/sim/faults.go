@@ -24,13 +24,16 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone
 	if verdict.Unsteady(tried) { // it is so still, unless the check fails without it: a worker that asks finds out, one that does not sees a pass
-		switch w.rng.IntN(3) {
+		switch w.rng.IntN(4) {
 		case 0:
 			return report, false
 		case 1:
 			report.Trials = trials(tree, change+"+", base+"+", base+"+", base+"+")
 			report.Trials[0].Output = dishonest
 			return report, false
+		case 2:
+			report.Trials = trials(tree, change+"+", change+"+", change+"+")
+			return report, true
 		default:
 			report.Trials = trials(tree, change+"+", base+"+", base+"-")
 			return report, true
@@ -52,8 +55,11 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 		report.Trials = trials(tree, change+"-", change+"-", base+"+", alone+"+")
 	case flaky:
 		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"-")
-		if w.rng.IntN(3) == 0 {
+		switch w.rng.IntN(3) {
+		case 0:
 			report.Trials = trials(tree, change+"-", change+"-", base+"-", base+"+", change+"+")
+		case 1:
+			report.Trials = trials(tree, change+"-", change+"+", change+"+", change+"+")
 		}
 	default:
 		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"+", base+"+")

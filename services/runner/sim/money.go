@@ -104,8 +104,7 @@ func agentStep(c *forge.Command) bool {
 	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
 }
 
-// spend returns the failure of a call that stops at the money reserved for it,
-// and nil otherwise.
+// spend returns the failure of a call that stops at the money reserved for it, and nil otherwise.
 func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
 	if !agentStep(c) || c.BudgetUSD == 0 || !w.chance(8) {
 		return nil

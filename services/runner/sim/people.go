@@ -10,8 +10,7 @@ import (
 
 // people submit intents, answer, change their minds, and push to the base branch.
 type people struct {
-	// ids are the intents of this run; the first submitted ones are submitted
-	// already.
+	// ids are the intents of this run; the first submitted ones are submitted already.
 	ids []forge.IntentID
 	// submitted counts the intents that were submitted.
 	submitted int
@@ -57,8 +56,7 @@ func (w *world) approver(s *forge.Summary, willing bool) string {
 	return by
 }
 
-// submit sends the next intent, now and then twice. It returns false if all are
-// submitted.
+// submit sends the next intent, now and then twice. It returns false if all are submitted.
 func (w *world) submit() bool {
 	p := &w.people
 	if p.submitted == len(p.ids) {

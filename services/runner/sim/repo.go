@@ -112,8 +112,7 @@ func (r *repo) rebase(c commit, changed bool) commit {
 	return n
 }
 
-// push moves the base branch to a commit. It returns false if the commit's parent is
-// not the tip.
+// push moves the base branch to a commit. It returns false if the commit's parent is not the tip.
 func (r *repo) push(c commit) bool {
 	if c.parent != r.tip() {
 		return false

@@ -15,8 +15,7 @@ var (
 	secondReviewer = forge.Reviewer{Agent: "codex"}
 )
 
-// anySecond chooses the policy about a second reviewer: in most seeds there is
-// none.
+// anySecond chooses the policy about a second reviewer: in most seeds there is none.
 func anySecond(rng *rand.Rand) forge.SecondReview {
 	if rng.IntN(3) > 0 {
 		return forge.SecondReview{}
@@ -71,16 +70,14 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 	return w.approver(s, willing), a
 }
 
-// decides reports whether an answer decides between reviewers, and says nothing
-// else.
+// decides reports whether an answer decides between reviewers, and says nothing else.
 func decides(a *forge.Answer) bool { return a.Answer == "approve" || a.Answer == "reject" }
 
 // opinions are the approvals of one commit, or of a patch, by their reviewers and
 // by a person who decided between them.
 type opinions struct{ first, second, person bool }
 
-// enough reports whether a patch may be merged with these where two reviewers are
-// needed.
+// enough reports whether a patch may be merged with these where two reviewers are needed.
 func (o opinions) enough() bool { return o.first && (o.second || o.person) }
 
 // pairs returns the approvals of each commit, by the results and answers in the

@@ -54,8 +54,7 @@ func (w *world) disturb() {
 	}
 }
 
-// isSlow reports whether a command takes long: in a crowded world a merge is begun when there is nothing else to do, and
-// hardly ever before.
+// isSlow reports whether a command takes long: in a crowded world a merge is begun when there is nothing else to do, and hardly ever before.
 func (w *world) isSlow(c *command) bool {
 	return w.workers.train.crowded && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial
 }

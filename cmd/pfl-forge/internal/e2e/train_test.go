@@ -16,7 +16,7 @@ import (
 func queued(t testing.TB, n, workers int, queue, verify string, env ...string) *repo {
 	t.Helper()
 	files := map[string]string{"pfl-forge.yaml": fmt.Sprintf("parallel_workers: %d\nmerge_queue: {%s}\nverify: [%q]\n"+
-		"recipes:\n  line:\n    run: echo x >>\"$FILE\"\n    params: [{name: FILE}]\n", workers, queue, verify)}
+		"recipes:\n  line:\n    run: echo x >\"$FILE\"\n    params: [{name: FILE}]\n", workers, queue, verify)}
 	for i := range n {
 		files[fmt.Sprintf("f%02d.txt", i)] = "begin\n"
 	}

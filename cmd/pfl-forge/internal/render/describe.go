@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -274,7 +275,11 @@ func rebase(r *forge.Rebase) (string, Tone) {
 // verified returns the outcome of verify commands that passed, be it not at once.
 func verified(v *forge.VerifyReport, tree string) string {
 	if command := verdict.Flaky(v, tree); command != "" {
-		return fmt.Sprintf("verified at the second try: %s fails now and then, also without the change", term.Short(command, 60))
+		text := fmt.Sprintf("verified at the second try: %s fails now and then", term.Short(command, 60))
+		if slices.ContainsFunc(v.Trials, func(r forge.CheckRun) bool { return r.Name == verdict.TrialBase && !r.Passed }) {
+			text += ", also without the change"
+		}
+		return text
 	}
 	return "verified"
 }

@@ -27,7 +27,7 @@ var rules = map[string]string{
 	"stronger":           "what was made was not good enough; the next attempt has a stronger model, or more effort",
 	"verify-failed":      "a verify command failed; its output is the feedback for the next attempt",
 	"verify-again":       "the next attempt found nothing to mend; verified once more, since the command may fail now and then",
-	"flaky-check":        "a verify command fails now and then, also without the change; no attempt is spent",
+	"flaky-check":        "a verify command fails now and then; no attempt is spent",
 	"red-base":           "the base branch fails to verify without the change, too; it waits until that is mended",
 	"semantic-conflict":  "it passes alone and fails with what was merged meanwhile; made again, first in the queue",
 	"reimplement":        "a conflict; implemented again from a fresh checkout, first in the queue",

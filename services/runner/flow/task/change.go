@@ -66,7 +66,11 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 		return ""
 	}
 	t.Feedback = in.Feedback
-	t.Write = nil // writing the same again mends nothing: an agent goes on from what was written
+	t.Write = nil                                            // writing the same again mends nothing: an agent goes on from what was written
+	if recipe := x.Intent.Recipe; in.Again && recipe != "" { // a third time would be the same
+		t.Rejections++
+		return fmt.Sprintf("recipe %q made the same change again: %s", recipe, cause.Gist(in.Feedback))
+	}
 	if t.Rejections >= x.Policy.MaxReviewRetries {
 		t.Rejections++
 		return fmt.Sprintf("gave up after %s: %s", rule.Count(t.Rejections, "attempt"), cause.Gist(in.Feedback))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -53,6 +54,9 @@ func (t Fault) note(c *forge.Rebase) {
 	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
 		return // what is known of the change counts more than what is known of the base
 	}
+	if c.PatchID == t.TriedPatch && verdict.Fails(t.Tried) != "" && verdict.Repeats(c.Verify.Trials) {
+		return // these rest on those
+	}
 	t.Tried, t.TriedPatch = slices.Clone(c.Verify.Trials[:min(len(c.Verify.Trials), maxTried)]), c.PatchID
 }
 
@@ -77,7 +81,7 @@ func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
 // A table that has no way for a fault of others takes it as the change's.
 func (t Fault) failed(x *Turn, rb *forge.Rebase) {
 	feedback := VerifyFeedback(rb.Verify)
-	in := Input{On: VerifyFailed, Feedback: feedback}
+	in := Input{On: VerifyFailed, Feedback: feedback, Again: verdict.Fails(t.Tried) != "" && verdict.Repeats(rb.Verify.Trials)}
 	fault := verdict.Blame(rb.Verify, rb.Tree)
 	table := x.Strategy.Table()
 	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase && t.waits(x) {
@@ -170,6 +174,15 @@ func (t Fault) MayLeave(p *forge.Policy, strategy Strategy) bool {
 	_, ordinary := strategy.(Change)
 	return p.VerifyInMerge && ordinary && t.Reds == 0 && len(t.Tried) == 0 && len(t.Checks) == 0 && (!t.Round.Begun || t.Round.Over) &&
 		(t.Candidate == nil || !Broken(t.Candidate))
+}
+
+// Failed returns the patch of the change before and the command that it was to blame for, for a worker that verifies one which may be the
+// same: a recipe mostly makes the same change again. It is nil where there is no blame.
+func (t Fault) Failed(by rules.Version) *forge.FailedPatch {
+	if command := verdict.Fails(t.Tried); command != "" && by.Has(rules.FailedAgain) {
+		return &forge.FailedPatch{PatchID: t.TriedPatch, Command: command}
+	}
+	return nil
 }
 
 // Known returns the trials of the change as it is, for whoever verifies it next; none once something was added to it.

@@ -166,6 +166,8 @@ type Input struct {
 	Why string
 	// Feedback is for the next implementation, in rows that spend.
 	Feedback string
+	// Again says that the same change failed before, by the same command.
+	Again bool
 
 	// Conflicts are the files that conflicted.
 	Conflicts []string

@@ -27,7 +27,7 @@ import (
 const help = `List the commands that decide over changes, verify commands and checks, with what the journals say
 of them: how often they ran and failed, how often they were flaky, and how long they take.
 
-Flaky is a command that passed and failed on the same files, and failed without the change, too.
+Flaky is a command that passed and failed on the same files, and not because of the change.
 Its rate is the share of the changes that ran the command. RED counts how often it also failed
 on the base branch alone. A command is shown up to the first word that may hold a secret.`
 
