@@ -85,20 +85,12 @@ type ImplementInput struct {
 
 // RebaseInput is the input of rebase. The rest is in the intent and the task.
 type RebaseInput struct {
-	Title    string     // the title of the merged commit: the intent's, or the task's if the intent has several
-	Approver string     // the person who approved the plan; empty if that was not needed
-	Asked    []string   // checks that a reviewer asked for: then these run on the task's head, and nothing is rebased
-	Tried    []CheckRun // trials of the change as it is, from an earlier rebase: what is known of it stays so
-	// Failed is an earlier change of the task that was to blame: one with the same patch that fails in the same way fails without a
-	// look at the base branch. Nil if there was none.
-	Failed        *FailedPatch
-	VerifyInMerge bool // the verify commands may be left to the merge: see Rebase.Unverified
-}
-
-// FailedPatch is a change that failed a verify command each time, where the base branch without it passed.
-type FailedPatch struct {
-	PatchID string // the change's
-	Command string // the verify command's line
+	Title         string     // the title of the merged commit: the intent's, or the task's if the intent has several
+	Approver      string     // the person who approved the plan; empty if that was not needed
+	Asked         []string   // checks that a reviewer asked for: then these run on the task's head, and nothing is rebased
+	Tried         []CheckRun // trials of the change as it is, from an earlier rebase: what is known of it stays so
+	VerifyInMerge bool       // the verify commands may be left to the merge: see Rebase.Unverified
+	Settle        bool       // a change that failed once and then passes is run until it passes often enough, or fails again
 }
 
 // ReviewInput is the input of review.
@@ -132,6 +124,7 @@ type MergeInput struct {
 	In     Executor     // the one that the commands of Tried ran in
 	Landed *Landing     // a merge by the forge that is only to be proved; nil otherwise
 	Batch  int          // of a trial: how many of the last of Ahead are verified together with Change, by one run
+	Settle bool         // see RebaseInput
 }
 
 // ReflectInput is the input of reflect.

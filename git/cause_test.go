@@ -32,6 +32,8 @@ func TestCauses(t *testing.T) {
 		{"fatal: unable to access 'https://git/a/': The requested URL returned error: 403", git.CauseAuth, false},
 		{"remote: no ticket named\n ! [remote rejected] x -> main (pre-receive hook declined)", git.CauseHook, false},
 		{" ! [remote rejected] x -> main (protected branch hook declined)", git.CauseProtected, false},
+		{" ! [remote rejected] x -> a (refusing to allow a GitHub App to create or update workflow `w.yml` without `workflows` permission)", git.CauseHook, false},
+		{" ! [remote rejected] x -> refs/forge/a (deny updating a hidden ref)", git.CauseHook, false},
 		{" ! [rejected] x -> main (stale info)", git.CauseMoved, false},
 		{"fatal: bad object", "", false},
 	} {
@@ -43,8 +45,11 @@ func TestCauses(t *testing.T) {
 		if got := git.CauseOf(err); got != c.want || git.Unreachable(err) != c.away {
 			t.Errorf("%q is %q, and away: %t", c.stderr, got, git.Unreachable(err))
 		}
-		if want := c.away || c.want == git.CauseAuth; git.Unserved(err) != want || !git.Unserved(&git.ClosedError{Err: err}) {
+		if want := c.away || c.want == git.CauseAuth; git.Unserved(err) != want {
 			t.Errorf("%q: it does nothing for us: %t, want %t", c.stderr, git.Unserved(err), want)
+		}
+		if !git.Unserved(&git.RefusedError{Err: err, All: true}) || git.Unserved(&git.RefusedError{Err: err}) {
+			t.Errorf("%q: refused, it counts as something else", c.stderr)
 		}
 	}
 	if got := git.CauseOf(errors.New("Connection refused")); got != "" {

@@ -122,7 +122,7 @@ var causes = []struct {
 		"protected branch", "(protected branch hook declined)", "GH006", "TF402455", "GH013", "repository rule violations",
 		"(branch is currently checked out)",
 	}},
-	{CauseHook, []string{"hook declined"}},
+	{CauseHook, []string{"hook declined", "(refusing to allow ", "(deny updating a hidden ref)", "(prohibited by "}},
 	{CauseMoved, []string{"non-fast-forward", "(fetch first)", "(stale info)"}},
 	{CauseAuth, []string{
 		"Authentication failed", "Permission denied (", "Permission denied, ", "could not read Username", "terminal prompts disabled",
@@ -204,19 +204,25 @@ func Unreachable(err error) bool {
 	return false
 }
 
-// ClosedError says that an origin refuses whatever is pushed below refs/forge: also what it has already.
-type ClosedError struct{ Err error }
+// RefusedError says that an origin refused what was pushed below refs/forge.
+type RefusedError struct {
+	Err error
+	// All says that it refuses whatever is pushed there, also what it has already; otherwise it has something against this alone.
+	All bool
+}
 
-func (e *ClosedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error of the push.
-func (e *ClosedError) Unwrap() error { return e.Err }
+func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Unserved reports whether an origin does nothing for us for now, whatever it is asked: it does not answer, refuses the credentials,
 // or keeps nothing.
 func Unserved(err error) bool {
-	_, closed := errors.AsType[*ClosedError](err)
-	return closed || Unreachable(err) || CauseOf(err) == CauseAuth
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		return refused.All
+	}
+	return Unreachable(err) || CauseOf(err) == CauseAuth
 }
 
 // UncommittedError reports uncommitted work of a person that is in the way of a merge.

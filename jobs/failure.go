@@ -30,7 +30,11 @@ func Failure(err error) *forge.Failure {
 	if git.Unserved(err) {
 		return &forge.Failure{Reason: forge.FailOrigin, Message: away(err)}
 	}
-	if words, refused := git.Refusal(err); refused {
+	if _, alone := errors.AsType[*git.RefusedError](err); alone {
+		words, hook := git.Refusal(err)
+		if !hook {
+			words = brief(err)
+		}
 		return &forge.Failure{Reason: forge.FailPush, Message: said(words)}
 	}
 	return &forge.Failure{Reason: reason, Message: term.Sanitize(err.Error())}

@@ -30,6 +30,9 @@ type project struct {
 	// late says that KeepOpening tries until it is done.
 	late atomic.Bool
 
+	// refusals are those of our credentials.
+	refusals refusals
+
 	mu sync.Mutex
 	// preparations are still to be done before the next command, in order. Who has the slot takes them away.
 	preparations []preparation

@@ -35,5 +35,5 @@ func Refused(ctx context.Context, j *Job, moved *forge.Rebase, err error) (*forg
 
 // said returns the words of an origin on a line.
 func said(words string) string {
-	return term.Short(strings.ReplaceAll(words, "\n", "; "), maxRefusal)
+	return term.Short(userInfo.ReplaceAllString(strings.ReplaceAll(words, "\n", "; "), "://"), maxRefusal)
 }

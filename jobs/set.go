@@ -242,14 +242,26 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 		err = work(ctx, j)
 		j.metered.MarkReported(ctx)
 	}
-	if err != nil {
+	if err == nil {
+		s.refused(cmd.To.Project, nil)
+	} else {
 		r := &j.Result
-		r.Policy, r.Output = nil, Failure(err)
+		f := Failure(err)
+		if s.refused(cmd.To.Project, err) && f.Reason == forge.FailOrigin {
+			f.Reason = forge.FailRepository // a person has to hear of it, and nobody else can tell
+		}
+		r.Policy, r.Output = nil, f
 		if errors.Is(err, errUnreserved) {
 			r.Policy = PolicyOf(j) // which the runner has not heard of
 		}
 	}
 	return j.Result
+}
+
+// refused reports whether it is this replica alone whose credentials the origin of a project refuses.
+func (s *Set) refused(id forge.ProjectID, err error) bool {
+	p := s.projects[id]
+	return p != nil && p.refusals.note(err)
 }
 
 // traced returns ctx such that what git does at an origin, or with many files, is a span of its

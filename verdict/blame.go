@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -59,7 +60,7 @@ func Flaky(r *forge.VerifyReport, tree string) string {
 	if Blame(r, tree) != FaultOfCheck {
 		return ""
 	}
-	return firstFailure(r.Trials)
+	return FirstFailure(r.Trials)
 }
 
 // steady reports whether trials are nothing but passes of a tree, and enough of them.
@@ -75,7 +76,7 @@ func steady(trials []forge.CheckRun, tree string) bool {
 // Unsteady reports whether trials show a change that makes a check fail now and then: the change gave both answers, and not just once the bad
 // one, and nothing else ever failed.
 func Unsteady(trials []forge.CheckRun) bool {
-	command := firstFailure(trials)
+	command := FirstFailure(trials)
 	change, base := tally(trials, TrialChange, command), tally(trials, TrialBase, command)
 	return change.passed > 0 && change.failed > 0 && base.failed == 0 && !change.rarely()
 }
@@ -99,7 +100,8 @@ func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.V
 	}
 	out.Trials = append(out.Trials, r.Trials...)
 	if faultOf(out.Trials, tree) != FaultOfCheck {
-		out.Passed, out.Command, out.Output = false, firstFailure(tried), UnsteadyText(firstFailure(tried), tried[0].Output)
+		first := slices.IndexFunc(tried, func(t forge.CheckRun) bool { return !t.Passed })
+		out.Passed, out.Command, out.Output = false, tried[first].Command, UnsteadyText(tried[first].Command, tried[first].Output)
 	}
 	return &out
 }
@@ -107,18 +109,12 @@ func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.V
 // Fails returns the command that trials show a change to be to blame for: it failed each time, twice at least, where the base branch
 // without the change passed each time. It is empty if they do not show that of it, or if the change passes where it was made.
 func Fails(trials []forge.CheckRun) string {
-	command := firstFailure(trials)
+	command := FirstFailure(trials)
 	change, base, alone := tally(trials, TrialChange, command), tally(trials, TrialBase, command), tally(trials, TrialAlone, command)
 	if change.failed > 1 && change.failed == change.runs && base.runs > 0 && base.passed == base.runs && alone.passed == 0 {
 		return command
 	}
 	return ""
-}
-
-// Repeats reports whether trials say nothing but that a change fails: those of one whose fault is known.
-func Repeats(trials []forge.CheckRun) bool {
-	change := tally(trials, TrialChange, firstFailure(trials))
-	return change.runs == len(trials) && change.failed == change.runs && change.runs > 0
 }
 
 // UnsteadyText tells whoever repairs a change that it makes a command fail now and then, with the output of a failure.
@@ -156,7 +152,7 @@ func StillRed(tried []forge.CheckRun, change, base string) bool {
 
 // faultOf returns whose fault it is by trials alone.
 func faultOf(trials []forge.CheckRun, tree string) Fault {
-	command := firstFailure(trials)
+	command := FirstFailure(trials)
 	change, base, alone := tally(trials, TrialChange, command), tally(trials, TrialBase, command), tally(trials, TrialAlone, command)
 	if change.runs == 0 { // nothing was changed
 		change = base
@@ -180,8 +176,8 @@ func faultOf(trials []forge.CheckRun, tree string) Fault {
 	return FaultOfChange
 }
 
-// firstFailure returns the command that failed first; empty if none did.
-func firstFailure(trials []forge.CheckRun) string {
+// FirstFailure returns the command that failed first; empty if none did.
+func FirstFailure(trials []forge.CheckRun) string {
 	for i := range trials {
 		if !trials[i].Passed {
 			return trials[i].Command

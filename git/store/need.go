@@ -47,6 +47,7 @@ func (s *Store) FetchFor(ctx context.Context, n Need) error {
 	if err := n.validate(); err != nil {
 		return err
 	}
+	s.origin.base.Store(n.Branch)
 	specs := []string{"--prune", "+" + n.Branch.Ref() + ":" + n.Branch.Ref()}
 	var merges string
 	if n.Heads {

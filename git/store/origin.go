@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -48,6 +49,8 @@ type origin struct {
 	url string
 	// patience bounds a command that talks to it.
 	patience time.Duration
+	// base is the branch that a step worked on last; none before the first.
+	base atomic.Value
 	// forgetting lets one Forget at a time delete there: deletions wait for each other's locks, and not for long.
 	forgetting sync.Mutex
 }
@@ -70,7 +73,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
 	// the connection and is silent is found out by a short question.
-	if err := s.origin.question(ctx, s.transport(), cmp.Or(cfg.Question, defaultQuestion)); git.Unreachable(err) {
+	if err := s.origin.question(ctx, s.transport(), cmp.Or(cfg.Question, defaultQuestion)); git.Unserved(err) {
 		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
@@ -80,7 +83,7 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	defer lock.Close()
 	if intact(ctx, s) {
 		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
-		if err == nil || ctx.Err() != nil || git.Unreachable(err) {
+		if err == nil || ctx.Err() != nil || git.Unserved(err) {
 			return s, err
 		}
 	}
@@ -235,15 +238,18 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	}
 	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
-	for began, refusals := time.Now(), 0; ; {
+	for began, again := time.Now(), false; ; {
 		_, err := s.talk(ctx, git.OpPush, args...)
-		if _, refused := git.Refusal(err); refused {
-			if s.TakesWork(ctx) != nil {
-				return &git.ClosedError{Err: err}
+		if _, refused := git.Refusal(err); refused || git.CauseOf(err) == git.CauseAuth {
+			// Scanners for secrets, limits of size and firewalls refuse one push, and others nothing at all.
+			if e := s.TakesWork(ctx); e != nil {
+				return e
 			}
-			if refusals++; refusals == 1 { // it may have been mended just now
-				continue
+			if again {
+				return &git.RefusedError{Err: err}
 			}
+			again = true // it may have been mended just now
+			continue
 		}
 		if !git.Unreachable(err) || time.Since(began) > pushPatience || pace.Sleep(ctx) != nil {
 			return err
@@ -251,16 +257,21 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	}
 }
 
-// TakesWork returns nil if the origin answers and keeps what is pushed below refs/forge, and in a local store: whether it refuses one
-// change, or all of them. What it is to keep is a commit that it has, under a name that is deleted again.
+// TakesWork returns nil if the origin answers and keeps what is pushed below refs/forge, and in a local store. What it is to keep is a commit of
+// the branch that steps work on, which it has, under a name that is deleted again. A *git.RefusedError says that it keeps nothing.
 func (s *Store) TakesWork(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	if err := s.origin.ask(ctx, s.transport()); err != nil {
+	if err := s.origin.question(ctx, s.transport(), defaultQuestion); err != nil {
 		return err
 	}
-	out, err := git.Run(ctx, s.RefCommand(), "for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/")
+	list := []string{"for-each-ref", "--count=1", "--sort=-committerdate", "--format=%(objectname)"}
+	below := "refs/heads/"
+	if b, ok := s.origin.base.Load().(git.Branch); ok {
+		below = b.Ref()
+	}
+	out, err := git.Run(ctx, s.RefCommand(), append(list, below)...)
 	if err != nil {
 		return err
 	}
@@ -275,7 +286,7 @@ func (s *Store) TakesWork(ctx context.Context) error {
 		return nil
 	}
 	if _, refused := git.Refusal(err); refused {
-		return &git.ClosedError{Err: err}
+		return &git.RefusedError{Err: err, All: true}
 	}
 	return err
 }

@@ -12,7 +12,8 @@
 //	   until a person mends it fails no change, and of a pull request that waits for a day one is told
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
-//	5  who verifies a change is told what the one before was to blame for; a recipe that makes that change again has failed
+//	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
+//	   until it has passed often enough
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -97,11 +98,18 @@ var (
 		Name: "RequestedChanges", Since: 4,
 		Why: "who was to approve a plan or a change could not ask for another one",
 	}
-	// FailedAgain is asked for where a change is to be verified.
+	// FailedAgain is asked for in package task.
 	FailedAgain = Change{
 		Name: "FailedAgain", Since: 5,
 		Why: "a recipe whose change failed made the same change twice more, and each time it was found out anew whose fault that is",
 	}
+	// SettledCheck is asked for where a change is to be verified: what a worker reports then is read by package verdict, which has no versions.
+	SettledCheck = Change{
+		Name: "SettledCheck", Since: 5,
+		Why: "a check that failed once on a change, and not on the base branch, cost a good change its attempts",
+	}
+	// SettledMerge is SettledCheck where a change is to be merged.
+	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -113,7 +121,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain,
+		FailedAgain, SettledCheck, SettledMerge,
 	}
 }
 

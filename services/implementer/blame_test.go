@@ -1,7 +1,6 @@
 package implementer
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -154,40 +153,10 @@ func TestFlakyBase(t *testing.T) {
 	}
 }
 
-// A change that was to blame is known by its patch: when it comes again and fails the same command, the base branch is not run once more.
-// It is when the change is another one, or passes after all.
-func TestFailedPatchIsRemembered(t *testing.T) {
-	for name, c := range map[string]struct {
-		line, patch, command, trials string
-		passed                       bool
-	}{
-		"the same again":      {"! grep -q bad new.txt", "", "", "change- change-", false},
-		"another patch":       {"! grep -q bad new.txt", "another", "", "change- change- base+", false},
-		"another command":     {"! grep -q bad new.txt", "", "make lint", "change- change- base+", false},
-		"passes the 4th time": {"test $n -gt 3 -o ! -e new.txt", "", "", "", true},
-		"flaky after all":     {"test $n != 1 -a $n != 2 -a $n != 4", "", "", "change- change+ change+ change+", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, _ := counted(t, c.line, nil)
-			im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "bad"))
-			rb := w.rebased(im)
-			if got := verdict.Fails(rb.Verify.Trials); got != rb.Verify.Command || got == "" {
-				t.Fatalf("%s shows that it fails %q", trialsOf(rb.Verify), got)
-			}
-			again := w.rebasedWith(im, &forge.RebaseInput{Failed: &forge.FailedPatch{
-				PatchID: cmp.Or(c.patch, rb.PatchID), Command: cmp.Or(c.command, rb.Verify.Command),
-			}})
-			if got := trialsOf(again.Verify); got != c.trials || again.Verify.Passed != c.passed {
-				t.Errorf("trials %q, passed %v; want %q, %v", got, again.Verify.Passed, c.trials, c.passed)
-			}
-		})
-	}
-}
-
 // rebasedKnowing puts a change on the tip again, with what is known of it.
 func (w *world) rebasedKnowing(im *forge.Implementation, tried []forge.CheckRun) *forge.Rebase {
 	w.t.Helper()
-	return w.rebasedWith(im, &forge.RebaseInput{Tried: tried})
+	return w.rebasedWith(im, &forge.RebaseInput{Tried: tried, Settle: true})
 }
 
 // rebasedWith puts a change on the tip again.

@@ -119,6 +119,7 @@ func (w *world) rebased(im *forge.Implementation) *forge.Rebase {
 	w.t.Helper()
 	c := command(forge.StepRebase, 1)
 	c.Task.Base, c.Task.Head = im.Base, im.Head
+	c.Input = &forge.RebaseInput{Settle: true}
 	r := w.imp.rebase(w.t.Context(), c, silent)
 	if r.Failure() != nil {
 		w.t.Fatalf("%s: %s", r.Failure().Reason, r.Failure().Message)
@@ -134,7 +135,7 @@ func merge(number int, rb *forge.Rebase) forge.Command {
 		Attempt:   forge.Attempt{Task: "fix-001", Step: forge.StepMerge, Number: number, Claim: 1},
 		Input: &forge.MergeInput{Change: &forge.QueueMerge{
 			Run: 1, Task: "fix-001", Number: number, Base: rb.Base, Head: rb.Head, Tree: rb.Tree, PatchID: rb.PatchID, Files: rb.Files,
-		}},
+		}, Settle: true},
 	}
 }
 

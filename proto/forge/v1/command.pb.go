@@ -1710,7 +1710,7 @@ type RebaseInput struct {
 	xxx_hidden_Asked         []string               `protobuf:"bytes,3,rep,name=asked"`
 	xxx_hidden_Tried         *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
 	xxx_hidden_VerifyInMerge bool                   `protobuf:"varint,5,opt,name=verify_in_merge,json=verifyInMerge"`
-	xxx_hidden_Failed        *FailedPatch           `protobuf:"bytes,6,opt,name=failed"`
+	xxx_hidden_Settle        bool                   `protobuf:"varint,6,opt,name=settle"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -1785,11 +1785,11 @@ func (x *RebaseInput) GetVerifyInMerge() bool {
 	return false
 }
 
-func (x *RebaseInput) GetFailed() *FailedPatch {
+func (x *RebaseInput) GetSettle() bool {
 	if x != nil {
-		return x.xxx_hidden_Failed
+		return x.xxx_hidden_Settle
 	}
-	return nil
+	return false
 }
 
 func (x *RebaseInput) SetTitle(v string) {
@@ -1815,8 +1815,9 @@ func (x *RebaseInput) SetVerifyInMerge(v bool) {
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
 }
 
-func (x *RebaseInput) SetFailed(v *FailedPatch) {
-	x.xxx_hidden_Failed = v
+func (x *RebaseInput) SetSettle(v bool) {
+	x.xxx_hidden_Settle = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
 }
 
 func (x *RebaseInput) HasTitle() bool {
@@ -1840,11 +1841,11 @@ func (x *RebaseInput) HasVerifyInMerge() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *RebaseInput) HasFailed() bool {
+func (x *RebaseInput) HasSettle() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Failed != nil
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
 func (x *RebaseInput) ClearTitle() {
@@ -1862,8 +1863,9 @@ func (x *RebaseInput) ClearVerifyInMerge() {
 	x.xxx_hidden_VerifyInMerge = false
 }
 
-func (x *RebaseInput) ClearFailed() {
-	x.xxx_hidden_Failed = nil
+func (x *RebaseInput) ClearSettle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Settle = false
 }
 
 type RebaseInput_builder struct {
@@ -1882,9 +1884,9 @@ type RebaseInput_builder struct {
 	Tried []*CheckRun
 	// verify_in_merge says that the verify commands may be left to the merge.
 	VerifyInMerge *bool
-	// failed is what an earlier change of the task was to blame for. One with the
-	// same patch that fails it again fails without a look at the base branch.
-	Failed *FailedPatch
+	// settle says that a change that failed once and then passes is run until it
+	// passes often enough, or fails again.
+	Settle *bool
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
@@ -1905,121 +1907,9 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
-	x.xxx_hidden_Failed = b.Failed
-	return m0
-}
-
-// FailedPatch is a change that failed a verify command each time, where the base
-// branch without it passed.
-type FailedPatch struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_PatchId     *string                `protobuf:"bytes,1,opt,name=patch_id,json=patchId"`
-	xxx_hidden_Command     *string                `protobuf:"bytes,2,opt,name=command"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *FailedPatch) Reset() {
-	*x = FailedPatch{}
-	mi := &file_forge_v1_command_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FailedPatch) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FailedPatch) ProtoMessage() {}
-
-func (x *FailedPatch) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *FailedPatch) GetPatchId() string {
-	if x != nil {
-		if x.xxx_hidden_PatchId != nil {
-			return *x.xxx_hidden_PatchId
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *FailedPatch) GetCommand() string {
-	if x != nil {
-		if x.xxx_hidden_Command != nil {
-			return *x.xxx_hidden_Command
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *FailedPatch) SetPatchId(v string) {
-	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
-}
-
-func (x *FailedPatch) SetCommand(v string) {
-	x.xxx_hidden_Command = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
-}
-
-func (x *FailedPatch) HasPatchId() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *FailedPatch) HasCommand() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *FailedPatch) ClearPatchId() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_PatchId = nil
-}
-
-func (x *FailedPatch) ClearCommand() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Command = nil
-}
-
-type FailedPatch_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// patch_id is the change's.
-	PatchId *string
-	// command is the verify command's line.
-	Command *string
-}
-
-func (b0 FailedPatch_builder) Build() *FailedPatch {
-	m0 := &FailedPatch{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
-		x.xxx_hidden_PatchId = b.PatchId
-	}
-	if b.Command != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
-		x.xxx_hidden_Command = b.Command
+	if b.Settle != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Settle = *b.Settle
 	}
 	return m0
 }
@@ -2043,7 +1933,7 @@ type ReviewInput struct {
 
 func (x *ReviewInput) Reset() {
 	*x = ReviewInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[8]
+	mi := &file_forge_v1_command_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +1945,7 @@ func (x *ReviewInput) String() string {
 func (*ReviewInput) ProtoMessage() {}
 
 func (x *ReviewInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[8]
+	mi := &file_forge_v1_command_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2179,7 @@ type IterationInput struct {
 
 func (x *IterationInput) Reset() {
 	*x = IterationInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2191,7 @@ func (x *IterationInput) String() string {
 func (*IterationInput) ProtoMessage() {}
 
 func (x *IterationInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[9]
+	mi := &file_forge_v1_command_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,6 +2275,7 @@ type MergeInput struct {
 	xxx_hidden_In          Executor               `protobuf:"varint,5,opt,name=in,enum=forge.v1.Executor"`
 	xxx_hidden_Landed      *Landing               `protobuf:"bytes,6,opt,name=landed"`
 	xxx_hidden_Batch       int32                  `protobuf:"varint,7,opt,name=batch"`
+	xxx_hidden_Settle      bool                   `protobuf:"varint,8,opt,name=settle"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2393,7 +2284,7 @@ type MergeInput struct {
 
 func (x *MergeInput) Reset() {
 	*x = MergeInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[10]
+	mi := &file_forge_v1_command_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2296,7 @@ func (x *MergeInput) String() string {
 func (*MergeInput) ProtoMessage() {}
 
 func (x *MergeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[10]
+	mi := &file_forge_v1_command_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,13 +2360,20 @@ func (x *MergeInput) GetBatch() int32 {
 	return 0
 }
 
+func (x *MergeInput) GetSettle() bool {
+	if x != nil {
+		return x.xxx_hidden_Settle
+	}
+	return false
+}
+
 func (x *MergeInput) SetChange(v *QueueMerge) {
 	x.xxx_hidden_Change = v
 }
 
 func (x *MergeInput) SetTrial(v bool) {
 	x.xxx_hidden_Trial = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
 }
 
 func (x *MergeInput) SetAhead(v []*QueueMerge) {
@@ -2488,7 +2386,7 @@ func (x *MergeInput) SetTried(v *Rebase) {
 
 func (x *MergeInput) SetIn(v Executor) {
 	x.xxx_hidden_In = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *MergeInput) SetLanded(v *Landing) {
@@ -2497,7 +2395,12 @@ func (x *MergeInput) SetLanded(v *Landing) {
 
 func (x *MergeInput) SetBatch(v int32) {
 	x.xxx_hidden_Batch = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+}
+
+func (x *MergeInput) SetSettle(v bool) {
+	x.xxx_hidden_Settle = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
 }
 
 func (x *MergeInput) HasChange() bool {
@@ -2542,6 +2445,13 @@ func (x *MergeInput) HasBatch() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
+func (x *MergeInput) HasSettle() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
 func (x *MergeInput) ClearChange() {
 	x.xxx_hidden_Change = nil
 }
@@ -2569,6 +2479,11 @@ func (x *MergeInput) ClearBatch() {
 	x.xxx_hidden_Batch = 0
 }
 
+func (x *MergeInput) ClearSettle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Settle = false
+}
+
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2589,6 +2504,9 @@ type MergeInput_builder struct {
 	// batch is, of a trial, how many of the last of ahead are verified together
 	// with the change, by one run.
 	Batch *int32
+	// settle says that a change that failed once and then passes is run until it
+	// passes often enough, or fails again.
+	Settle *bool
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
@@ -2597,19 +2515,23 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	_, _ = b, x
 	x.xxx_hidden_Change = b.Change
 	if b.Trial != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
 		x.xxx_hidden_Trial = *b.Trial
 	}
 	x.xxx_hidden_Ahead = &b.Ahead
 	x.xxx_hidden_Tried = b.Tried
 	if b.In != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_In = *b.In
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.Batch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
 		x.xxx_hidden_Batch = *b.Batch
+	}
+	if b.Settle != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		x.xxx_hidden_Settle = *b.Settle
 	}
 	return m0
 }
@@ -2624,7 +2546,7 @@ type ProbeInput struct {
 
 func (x *ProbeInput) Reset() {
 	*x = ProbeInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[11]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2558,7 @@ func (x *ProbeInput) String() string {
 func (*ProbeInput) ProtoMessage() {}
 
 func (x *ProbeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[11]
+	mi := &file_forge_v1_command_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +2619,7 @@ type ReflectInput struct {
 
 func (x *ReflectInput) Reset() {
 	*x = ReflectInput{}
-	mi := &file_forge_v1_command_proto_msgTypes[12]
+	mi := &file_forge_v1_command_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2709,7 +2631,7 @@ func (x *ReflectInput) String() string {
 func (*ReflectInput) ProtoMessage() {}
 
 func (x *ReflectInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_command_proto_msgTypes[12]
+	mi := &file_forge_v1_command_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,17 +2786,14 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"\xd6\x01\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"\xbf\x01\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
 	"\x05asked\x18\x03 \x03(\tR\x05asked\x12(\n" +
 	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\x12&\n" +
-	"\x0fverify_in_merge\x18\x05 \x01(\bR\rverifyInMerge\x12-\n" +
-	"\x06failed\x18\x06 \x01(\v2\x15.forge.v1.FailedPatchR\x06failed\"B\n" +
-	"\vFailedPatch\x12\x19\n" +
-	"\bpatch_id\x18\x01 \x01(\tR\apatchId\x12\x18\n" +
-	"\acommand\x18\x02 \x01(\tR\acommand\"\xc0\x02\n" +
+	"\x0fverify_in_merge\x18\x05 \x01(\bR\rverifyInMerge\x12\x16\n" +
+	"\x06settle\x18\x06 \x01(\bR\x06settle\"\xc0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
@@ -2888,7 +2807,7 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"unverified\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\x89\x02\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xa1\x02\n" +
 	"\n" +
 	"MergeInput\x12,\n" +
 	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\x12\x14\n" +
@@ -2897,7 +2816,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x05tried\x18\x04 \x01(\v2\x10.forge.v1.RebaseR\x05tried\x12\"\n" +
 	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\x12)\n" +
 	"\x06landed\x18\x06 \x01(\v2\x11.forge.v1.LandingR\x06landed\x12\x14\n" +
-	"\x05batch\x18\a \x01(\x05R\x05batch\"C\n" +
+	"\x05batch\x18\a \x01(\x05R\x05batch\x12\x16\n" +
+	"\x06settle\x18\b \x01(\bR\x06settle\"C\n" +
 	"\n" +
 	"ProbeInput\x125\n" +
 	"\bpatience\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bpatience\"\xd7\x01\n" +
@@ -2907,7 +2827,7 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\fobservations\x18\x03 \x03(\v2\x15.forge.v1.ObservationR\fobservations\x12.\n" +
 	"\bproposed\x18\x04 \x03(\v2\x12.forge.v1.ProposalR\bproposedB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_forge_v1_command_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_forge_v1_command_proto_goTypes = []any{
 	(*Command)(nil),             // 0: forge.v1.Command
 	(*Wish)(nil),                // 1: forge.v1.Wish
@@ -2916,87 +2836,85 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*AbstractInput)(nil),       // 4: forge.v1.AbstractInput
 	(*ImplementInput)(nil),      // 5: forge.v1.ImplementInput
 	(*RebaseInput)(nil),         // 6: forge.v1.RebaseInput
-	(*FailedPatch)(nil),         // 7: forge.v1.FailedPatch
-	(*ReviewInput)(nil),         // 8: forge.v1.ReviewInput
-	(*IterationInput)(nil),      // 9: forge.v1.IterationInput
-	(*MergeInput)(nil),          // 10: forge.v1.MergeInput
-	(*ProbeInput)(nil),          // 11: forge.v1.ProbeInput
-	(*ReflectInput)(nil),        // 12: forge.v1.ReflectInput
-	(*Key)(nil),                 // 13: forge.v1.Key
-	(*Attempt)(nil),             // 14: forge.v1.Attempt
-	(*Intent)(nil),              // 15: forge.v1.Intent
-	(*Task)(nil),                // 16: forge.v1.Task
-	(*Stronger)(nil),            // 17: forge.v1.Stronger
-	(*PullInput)(nil),           // 18: forge.v1.PullInput
-	(*PastRun)(nil),             // 19: forge.v1.PastRun
-	(*Knowledge)(nil),           // 20: forge.v1.Knowledge
-	(*Observation)(nil),         // 21: forge.v1.Observation
-	(*Pattern)(nil),             // 22: forge.v1.Pattern
-	(*Review)(nil),              // 23: forge.v1.Review
-	(*Overlap)(nil),             // 24: forge.v1.Overlap
-	(*GoalContext)(nil),         // 25: forge.v1.GoalContext
-	(*CheckRun)(nil),            // 26: forge.v1.CheckRun
-	(*VerifyReport)(nil),        // 27: forge.v1.VerifyReport
-	(*Reviewer)(nil),            // 28: forge.v1.Reviewer
-	(*QueueMerge)(nil),          // 29: forge.v1.QueueMerge
-	(*Rebase)(nil),              // 30: forge.v1.Rebase
-	(Executor)(0),               // 31: forge.v1.Executor
-	(*Landing)(nil),             // 32: forge.v1.Landing
-	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
-	(*History)(nil),             // 34: forge.v1.History
-	(*Proposal)(nil),            // 35: forge.v1.Proposal
+	(*ReviewInput)(nil),         // 7: forge.v1.ReviewInput
+	(*IterationInput)(nil),      // 8: forge.v1.IterationInput
+	(*MergeInput)(nil),          // 9: forge.v1.MergeInput
+	(*ProbeInput)(nil),          // 10: forge.v1.ProbeInput
+	(*ReflectInput)(nil),        // 11: forge.v1.ReflectInput
+	(*Key)(nil),                 // 12: forge.v1.Key
+	(*Attempt)(nil),             // 13: forge.v1.Attempt
+	(*Intent)(nil),              // 14: forge.v1.Intent
+	(*Task)(nil),                // 15: forge.v1.Task
+	(*Stronger)(nil),            // 16: forge.v1.Stronger
+	(*PullInput)(nil),           // 17: forge.v1.PullInput
+	(*PastRun)(nil),             // 18: forge.v1.PastRun
+	(*Knowledge)(nil),           // 19: forge.v1.Knowledge
+	(*Observation)(nil),         // 20: forge.v1.Observation
+	(*Pattern)(nil),             // 21: forge.v1.Pattern
+	(*Review)(nil),              // 22: forge.v1.Review
+	(*Overlap)(nil),             // 23: forge.v1.Overlap
+	(*GoalContext)(nil),         // 24: forge.v1.GoalContext
+	(*CheckRun)(nil),            // 25: forge.v1.CheckRun
+	(*VerifyReport)(nil),        // 26: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 27: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 28: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 29: forge.v1.Rebase
+	(Executor)(0),               // 30: forge.v1.Executor
+	(*Landing)(nil),             // 31: forge.v1.Landing
+	(*durationpb.Duration)(nil), // 32: google.protobuf.Duration
+	(*History)(nil),             // 33: forge.v1.History
+	(*Proposal)(nil),            // 34: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
-	13, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
-	14, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
-	15, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
-	16, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
-	17, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
+	12, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
+	13, // 1: forge.v1.Command.attempt:type_name -> forge.v1.Attempt
+	14, // 2: forge.v1.Command.intent:type_name -> forge.v1.Intent
+	15, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
+	16, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
 	1,  // 5: forge.v1.Command.wish:type_name -> forge.v1.Wish
 	2,  // 6: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
 	3,  // 7: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
 	4,  // 8: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
 	5,  // 9: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
 	6,  // 10: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
-	8,  // 11: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
-	9,  // 12: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
-	10, // 13: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
-	12, // 14: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	11, // 15: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
-	18, // 16: forge.v1.Command.pull:type_name -> forge.v1.PullInput
-	19, // 17: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	20, // 18: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	19, // 19: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	21, // 20: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	22, // 21: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	23, // 22: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	24, // 23: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	25, // 24: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	20, // 25: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	26, // 26: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	7,  // 27: forge.v1.RebaseInput.failed:type_name -> forge.v1.FailedPatch
-	27, // 28: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	23, // 29: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	28, // 30: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	28, // 31: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	26, // 32: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	25, // 33: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	27, // 34: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	29, // 35: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	29, // 36: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	30, // 37: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	31, // 38: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	32, // 39: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
-	33, // 40: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	34, // 41: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	34, // 42: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	21, // 43: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	35, // 44: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	7,  // 11: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
+	8,  // 12: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
+	9,  // 13: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
+	11, // 14: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	10, // 15: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
+	17, // 16: forge.v1.Command.pull:type_name -> forge.v1.PullInput
+	18, // 17: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	19, // 18: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	18, // 19: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	20, // 20: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	21, // 21: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	22, // 22: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	23, // 23: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	24, // 24: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	19, // 25: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	25, // 26: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	26, // 27: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	22, // 28: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	27, // 29: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	27, // 30: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	25, // 31: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	24, // 32: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	26, // 33: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	28, // 34: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	28, // 35: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	29, // 36: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	30, // 37: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	31, // 38: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
+	32, // 39: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	33, // 40: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	33, // 41: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	20, // 42: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	34, // 43: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }
@@ -3031,7 +2949,7 @@ func file_forge_v1_command_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_command_proto_rawDesc), len(file_forge_v1_command_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -52,7 +52,7 @@ type result struct {
 // for its tree on its parent's tree and for no other. One that took several runs is not kept (ADR 0071), and
 // of a change that is known to be unsteady nothing is believed.
 func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Change) error {
-	c.Head, c.Files, c.PatchID = git.OID(r.Head), r.Files, r.PatchID
+	c.Head, c.Files = git.OID(r.Head), r.Files
 	base, err := j.Store.Tree(ctx, j.Tip)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 		return nil, err
 	}
 	if report.Passed { // it was unsteady before: one more pass says nothing
-		t.command = known[0].Command
+		t.command = verdict.FirstFailure(known)
 		err := t.settle(ctx, c)
 		report.Trials = t.list
 		return report, err
@@ -85,12 +85,9 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	if err != nil {
 		return nil, err
 	}
-	switch failed := j.Command.Rebase().Failed; {
-	case again.Passed:
+	if again.Passed {
 		err = t.settle(ctx, c)
-	case failed != nil && failed.PatchID == c.PatchID && failed.Command == report.Command && failed.Command == again.Command:
-		// The base branch was looked at when this very change failed before.
-	default:
+	} else {
 		again, err = t.accuse(ctx, c, again)
 	}
 	if err != nil {
@@ -118,8 +115,11 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 }
 
 // settle goes on after a change has passed that failed before on the same tree. It is verified until it has passed often enough; if it fails once
-// more, only a failure without it excuses it.
+// more, or the rules do not know of that yet, only a failure without it excuses it.
 func (t *trials) settle(ctx context.Context, c Change) error {
+	if !t.Command.Rebase().Settle && !t.Command.Merge().Settle {
+		return t.excuse(ctx)
+	}
 	for passes := 1; passes < verdict.Enough; passes++ {
 		if !t.inTime() {
 			return nil

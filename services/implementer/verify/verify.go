@@ -28,8 +28,6 @@ type Change struct {
 	Head git.OID
 	// Files are the paths that it touches.
 	Files []string
-	// PatchID is the same for the same change on another base.
-	PatchID string
 	// Alone is the change on the base that it was made on; empty if that is the tip.
 	Alone git.OID
 	// Once says that a failure is reported as it is, and nothing is run again to find out whose fault it is.

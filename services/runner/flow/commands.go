@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
@@ -23,7 +24,7 @@ func (s *Intent) tasks(step func(*task.Turn)) {
 // facts about the intent go in with it, and the tasks' effects come out.
 func (s *Intent) taskTurn() *task.Turn {
 	return task.NewTurn(task.Turn{
-		Now: s.now, Intent: &s.Intent, Policy: &s.Policy.Policy, Names: s.names(), Strategy: s.strategy(), Tasks: &s.Tasks,
+		Now: s.now, Rules: s.DecidedBy, Intent: &s.Intent, Policy: &s.Policy.Policy, Names: s.names(), Strategy: s.strategy(), Tasks: &s.Tasks,
 	})
 }
 
@@ -151,7 +152,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
 			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
-			in.Tried, in.Failed, in.VerifyInMerge = fault.Known(), fault.Failed(s.DecidedBy), !red && fault.MayLeave(&s.Policy.Policy, strategy)
+			in.Tried, in.VerifyInMerge, in.Settle = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy), s.DecidedBy.Has(rules.SettledCheck)
 		}
 		c.Input = in
 		return c

@@ -168,7 +168,7 @@ func (p *Project) pulls() mergequeue.Pulls { return mergequeue.Pulls{State: &p.s
 
 // commands makes those of the queue.
 func (p *Project) commands() mergequeue.Commands {
-	return mergequeue.Commands{State: &p.state.Queue, Project: p.key.Project}
+	return mergequeue.Commands{State: &p.state.Queue, Project: p.key.Project, By: p.state.DecidedBy}
 }
 
 // looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.

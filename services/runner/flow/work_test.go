@@ -366,9 +366,6 @@ func describeCommand(c forge.Command) string {
 		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
 	b.WriteString(describePull(&c))
-	if f := c.Rebase().Failed; f != nil {
-		fmt.Fprintf(&b, ", %s failed %q before", f.PatchID, f.Command)
-	}
 	if c.Rebase().VerifyInMerge {
 		b.WriteString(" may leave verify")
 	}

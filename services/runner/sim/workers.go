@@ -333,11 +333,7 @@ func (w worker) rebase(c commit, cmd *forge.Command) *forge.Rebase {
 	if cmd.Rebase().VerifyInMerge && w.rng.IntN(4) > 0 { // otherwise it passed before, or something depends on it
 		return &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files, Unverified: true, Overlaps: w.overlaps(n)}
 	}
-	rb := w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
-	if f := cmd.Rebase().Failed; f != nil && f.PatchID == n.patch && verdict.Fails(rb.Verify.Trials) == f.Command {
-		rb.Verify.Trials = rb.Verify.Trials[:2] // it is known that the base branch passes without it
-	}
-	return rb
+	return w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
 }
 
 // unchanged verifies the tip.

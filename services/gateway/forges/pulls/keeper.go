@@ -33,7 +33,8 @@ type Config struct {
 	Repositories map[forge.ProjectID]string
 	// People has the name of the person for each account of the forge, by its number.
 	People map[int64]string
-	// Intent returns the status of an intent, and since when it has that. Nil leaves the pull requests of those that were stopped open.
+	// Intent returns the status of an intent, and when something was last decided on it. Nil leaves the pull requests of those that were
+	// stopped open.
 	Intent func(ctx context.Context, key forge.Key) (forge.Status, time.Time, error)
 	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.
 	Publish func(ctx context.Context, r forge.Result) error
@@ -214,6 +215,7 @@ func (k *Keeper) reopen(ctx context.Context, r *ask, p *forges.Pull) error {
 	}
 	if err == nil {
 		p.State = forges.Open
+		err = unwanted{k}.takeBack(ctx, r.repository, p.Number)
 	}
 	return err
 }

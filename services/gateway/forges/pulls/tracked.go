@@ -23,6 +23,8 @@ type tracked struct {
 	// times counts how often that was reported, and unwanted says that a runner knows no such attempt.
 	times    int
 	unwanted bool
+	// closed says that it was closed because its intent was cancelled or rejected, which is done once.
+	closed bool
 	// answers counts the answers of steps: a look during which there was one does not count as told.
 	answers int
 	// refused has the words of the last refusal to merge it, for as long as a look shows what it showed then.

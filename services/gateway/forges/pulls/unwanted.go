@@ -3,41 +3,87 @@ package pulls
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// closeAfter is for how long an intent has to be over before its pull request is closed: a person who stopped the wrong one says retry.
-const closeAfter = time.Minute
+const (
+	// closeAfter is for how long an intent has to be over before its pull request is closed: a person who stopped the wrong one says retry.
+	closeAfter = time.Minute
+	// closedWord begins our comment on that, by which it is known that it was done.
+	closedWord = "Closed: the intent "
+)
 
-// closeUnwanted closes an open pull request whose intent was cancelled or rejected, and says so there: otherwise its checks and reviewers go on
+// unwanted closes pull requests whose intent was stopped.
+type unwanted struct{ *Keeper }
+
+// close closes an open pull request whose intent was cancelled or rejected, and says so there: otherwise its checks and reviewers go on
 // with it. It reports whether it did. When the intent is retried, Open opens the same one again.
 //
-// A failure leaves it open until the next look. What became of the intent is asked for by the name in the mark if this gateway did not open the
-// pull request; whoever can edit that can close it as well.
-func (k *Keeper) closeUnwanted(ctx context.Context, key pullKey, t *tracked, s *forge.PullRequest) bool {
-	if k.cfg.Intent == nil || s.State != forge.PullOpen {
+// It is done once: where our comment is, a person has opened it again, and it is theirs. What became of the intent is asked for by the name in
+// the mark if this gateway did not open the pull request; whoever can edit that can close it as well. A failure is made up for by a later look.
+func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.PullRequest) bool {
+	ours := s.State == forge.PullOpen || s.State == forge.PullClosed && s.By == k.account(k.self)
+	if k.cfg.Intent == nil || !ours || t.closed {
 		return false
 	}
 	status, since, err := k.cfg.Intent(ctx, t.to)
-	unwanted := status == forge.StatusCancelled || status == forge.StatusRejected
-	if err == nil && (!unwanted || k.cfg.Now().Sub(since) < closeAfter) {
+	stopped := status == forge.StatusCancelled || status == forge.StatusRejected
+	if err == nil && (!stopped || k.cfg.Now().Sub(since) < closeAfter) {
 		return false
 	}
+	done := false
 	if err == nil {
-		err = k.cfg.Forge.CloseIssue(ctx, key.repository, key.number)
+		done, err = k.closeAndSay(ctx, key, t.to.Intent, status)
 	}
-	if err == nil {
-		_, err = k.cfg.Forge.Say(ctx, key.repository, key.number, fmt.Sprintf("Closed: the intent `%s` was %s. "+
-			"`pfl-forge retry %[1]s` goes on with it, and opens this pull request again.", t.to.Intent, status))
-		if err == nil {
-			return true
+	if err != nil {
+		k.failed(ctx, "close", key.repository, err)
+	}
+	return done
+}
+
+// closeAndSay closes a pull request and writes the comment, unless it is there already. It reports whether it did something.
+func (k unwanted) closeAndSay(ctx context.Context, key pullKey, id forge.IntentID, status forge.Status) (bool, error) {
+	list, err := k.cfg.Forge.Comments(ctx, key.repository, key.number, time.Time{})
+	if err != nil {
+		return false, err
+	}
+	if k.closedBy(list) != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.pulls[key].closed = true
+		return false, nil
+	}
+	if err := k.cfg.Forge.CloseIssue(ctx, key.repository, key.number); err != nil {
+		return false, err
+	}
+	p, err := k.cfg.Forge.Pull(ctx, key.repository, key.number)
+	if err != nil || p.State == forges.Merged { // a person was faster
+		return err == nil, err
+	}
+	_, err = k.cfg.Forge.Say(ctx, key.repository, key.number, fmt.Sprintf(closedWord+"`%s` was %s. "+
+		"`pfl-forge retry %[1]s` goes on with it, and opens this pull request again. Whoever opens it by hand keeps it.", id, status))
+	return err == nil, err
+}
+
+// closedBy returns our comment that says that a pull request was closed; nil if there is none.
+func (k unwanted) closedBy(list []forges.Comment) *forges.Comment {
+	for i := range list {
+		if c := &list[i]; c.Author.ID == k.self.ID && strings.HasPrefix(c.Body, closedWord) {
+			return c
 		}
 	}
-	if ctx.Err() == nil {
-		k.cfg.Log.WarnContext(ctx, "a pull request that is not wanted any more is open, or closed without a word; it is looked at again",
-			"forge", k.cfg.Name, "repository", key.repository, "number", key.number, "error", err)
+	return nil
+}
+
+// takeBack has our comment on a pull request that was closed say that it is open again, so that it can be closed once more.
+func (k unwanted) takeBack(ctx context.Context, repository string, number int64) error {
+	list, err := k.cfg.Forge.Comments(ctx, repository, number, time.Time{})
+	if c := k.closedBy(list); c != nil && err == nil {
+		err = k.cfg.Forge.Edit(ctx, repository, c.ID, "Opened again. It had been closed: "+strings.TrimPrefix(c.Body, "Closed: "))
 	}
-	return false
+	return err
 }

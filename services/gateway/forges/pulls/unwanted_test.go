@@ -59,11 +59,32 @@ func TestClosedWithItsIntent(t *testing.T) {
 		if got := w.comments(); len(got) != 1 || !strings.Contains(got[0], "`it-crashes-0123456789` was cancelled") {
 			t.Errorf("said is %q", got)
 		}
+		// A person opens it again, and keeps it, also where another gateway looks.
+		w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "open"}, nil)
+		other := w.keeper(often, func(c *pulls.Config) {
+			c.Intent = func(context.Context, forge.Key) (forge.Status, time.Time, error) {
+				asked.Add(1)
+				return forge.StatusRejected, now.Add(-time.Hour), nil
+			}
+		})
+		before, stop := asked.Load(), w.run(other)
+		wait.Until(t, "the other has asked, too", func() bool { return asked.Load() > before })
+		stop()
+		if state := w.state(); state != "open" || len(w.comments()) != 1 {
+			t.Errorf("opened by a person it is %s, with %q", state, w.comments())
+		}
+		w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil)
 		says.Store(answer{forge.StatusExecuting, now, nil})
 		w.in.Number = 1
 		if p := w.open(k); p.State != forge.PullOpen {
 			t.Errorf("after a retry it is %s", p.State)
 		}
+		if got := w.comments(); len(got) != 1 || !strings.HasPrefix(got[0], "Opened again. ") {
+			t.Errorf("said is %q", got)
+		}
+		// Cancelled once more, it is closed once more.
+		says.Store(answer{forge.StatusCancelled, now.Add(-2 * time.Minute), nil})
+		wait.Until(t, "it is closed again", func() bool { return w.state() == "closed" && len(w.comments()) == 2 })
 	})
 }
 

@@ -245,7 +245,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		return nil
 	}
 	now := k.cfg.Now()
-	if k.closeUnwanted(ctx, key, t, s) {
+	if (unwanted{k}).close(ctx, key, t, s) {
 		k.due[key] = now
 		return nil
 	}

@@ -1,6 +1,9 @@
 package mergequeue
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
+)
 
 // Commands makes the commands of a project's queue. Each is of the intent that
 // asked for the merge, and issued by the project.
@@ -8,6 +11,8 @@ type Commands struct {
 	*State
 
 	Project forge.ProjectID
+	// By are the rules that decide.
+	By rules.Version
 }
 
 // Merge tells an implementer to merge, or to prove that the forge has merged,
@@ -17,7 +22,9 @@ func (c Commands) Merge(m *Merge) forge.Command {
 		return c.command(&m.Request, m.Attempt(), Pulls{c.State}.of(&m.Request).input())
 	}
 	found, in := m.Finding()
-	return c.command(&m.Request, m.Attempt(), &forge.MergeInput{Change: m.Change, Tried: found, In: in, Landed: m.Landing})
+	return c.command(&m.Request, m.Attempt(), &forge.MergeInput{
+		Change: m.Change, Tried: found, In: in, Landed: m.Landing, Settle: c.By.Has(rules.SettledMerge),
+	})
 }
 
 // Trial tells an implementer to try a merge.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -66,8 +67,10 @@ func (Change) Begin(x *Turn, t *Task, row Row, in Input) string {
 		return ""
 	}
 	t.Feedback = in.Feedback
-	t.Write = nil                                            // writing the same again mends nothing: an agent goes on from what was written
-	if recipe := x.Intent.Recipe; in.Again && recipe != "" { // a third time would be the same
+	// Writing the same again mends nothing: an agent goes on from what was written.
+	t.Write = nil
+	// A third time would be the same.
+	if recipe := x.Intent.Recipe; in.Again && recipe != "" && x.Rules.Has(rules.FailedAgain) {
 		t.Rejections++
 		return fmt.Sprintf("recipe %q made the same change again: %s", recipe, cause.Gist(in.Feedback))
 	}

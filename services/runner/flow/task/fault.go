@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -35,17 +34,20 @@ func Broken(c *forge.Rebase) bool {
 
 // remember returns a rebased change with what earlier trials of the same patch have shown: one that
 // made a check fail now and then has not stopped to do so because it passed once more.
-func (t Fault) remember(rb *forge.Rebase) *forge.Rebase {
+//
+// It reports as well whether the same patch was to blame before.
+func (t Fault) remember(rb *forge.Rebase) (_ *forge.Rebase, again bool) {
 	if t.TriedPatch != rb.PatchID {
 		t.Tried = nil
 	}
+	again = verdict.Fails(t.Tried) != ""
 	out := *rb
 	out.Verify = verdict.Recall(t.Tried, rb.Verify, rb.Tree)
 	if c := t.Candidate; out.Unverified && c != nil && c.Unverified && c.MadeOn != "" {
 		out.MadeOn = c.MadeOn // it is the same change, which stands on a later tip and still was not verified
 	}
 	t.note(&out)
-	return &out
+	return &out, again
 }
 
 // note keeps the trials of a change, for the worker that verifies it next and for the decision
@@ -53,9 +55,6 @@ func (t Fault) remember(rb *forge.Rebase) *forge.Rebase {
 func (t Fault) note(c *forge.Rebase) {
 	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
 		return // what is known of the change counts more than what is known of the base
-	}
-	if c.PatchID == t.TriedPatch && verdict.Fails(t.Tried) != "" && verdict.Repeats(c.Verify.Trials) {
-		return // these rest on those
 	}
 	t.Tried, t.TriedPatch = slices.Clone(c.Verify.Trials[:min(len(c.Verify.Trials), maxTried)]), c.PatchID
 }
@@ -78,10 +77,10 @@ func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
 }
 
 // failed goes on with a change that did not pass. Only where it is to blame itself that spends anything.
-// A table that has no way for a fault of others takes it as the change's.
-func (t Fault) failed(x *Turn, rb *forge.Rebase) {
+// A table that has no way for a fault of others takes it as the change's. again says that the same patch was to blame before.
+func (t Fault) failed(x *Turn, rb *forge.Rebase, again bool) {
 	feedback := VerifyFeedback(rb.Verify)
-	in := Input{On: VerifyFailed, Feedback: feedback, Again: verdict.Fails(t.Tried) != "" && verdict.Repeats(rb.Verify.Trials)}
+	in := Input{On: VerifyFailed, Feedback: feedback, Again: again && verdict.Fails(rb.Verify.Trials) != ""}
 	fault := verdict.Blame(rb.Verify, rb.Tree)
 	table := x.Strategy.Table()
 	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase && t.waits(x) {
@@ -174,15 +173,6 @@ func (t Fault) MayLeave(p *forge.Policy, strategy Strategy) bool {
 	_, ordinary := strategy.(Change)
 	return p.VerifyInMerge && ordinary && t.Reds == 0 && len(t.Tried) == 0 && len(t.Checks) == 0 && (!t.Round.Begun || t.Round.Over) &&
 		(t.Candidate == nil || !Broken(t.Candidate))
-}
-
-// Failed returns the patch of the change before and the command that it was to blame for, for a worker that verifies one which may be the
-// same: a recipe mostly makes the same change again. It is nil where there is no blame.
-func (t Fault) Failed(by rules.Version) *forge.FailedPatch {
-	if command := verdict.Fails(t.Tried); command != "" && by.Has(rules.FailedAgain) {
-		return &forge.FailedPatch{PatchID: t.TriedPatch, Command: command}
-	}
-	return nil
 }
 
 // Known returns the trials of the change as it is, for whoever verifies it next; none once something was added to it.

@@ -110,7 +110,7 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 		return
 	}
 	fault := Fault{t}
-	rb = fault.remember(rb)
+	rb, again := fault.remember(rb)
 	t.Base, t.Head, t.Candidate = rb.Base, rb.Head, rb
 	t.ReportOverlaps(x, rb.Overlaps)
 	if !Broken(rb) {
@@ -118,7 +118,7 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 		return
 	}
 	x.Correct("verify failed")
-	fault.failed(x, rb)
+	fault.failed(x, rb, again)
 }
 
 // VerifyFeedback returns the feedback on a change that failed to verify. Its first line, which
@@ -243,7 +243,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 			on.Verify = m.Verify
 		}
 		Fault{t}.note(&on)
-		Fault{t}.failed(x, &on)
+		Fault{t}.failed(x, &on, false)
 	case forge.MergePatchChanged:
 		t.Candidate = m.Candidate
 		t.Base, t.Head = m.Candidate.Base, m.Candidate.Head

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -132,8 +133,9 @@ type Strategy interface {
 
 // Turn carries the facts that one decision depends on, and collects its effects.
 type Turn struct {
-	// Now is when the event was first read.
-	Now time.Time
+	// Now is when the event was first read, and Rules are those that decide.
+	Now   time.Time
+	Rules rules.Version
 	// Intent is the one that the task is of.
 	Intent *forge.Intent
 	// Policy is the one in force.
