@@ -8,13 +8,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
+const (
+	// justEnded is how long ago a limit may have ended that is still told: the CLI tries again by itself, and takes its time to end.
+	justEnded = 5 * time.Minute
+	// afterEnd is when to try again then. It paces a provider that names such an end each time.
+	afterEnd = 30 * time.Second
+)
+
 // limitEnd returns when a limit ends, from the message or else the last
-// rate_limit_event; zero if neither says.
+// rate_limit_event; zero if neither says. One that has just ended ends soon: without an end, the
+// account would be left alone for much longer.
 func (t *outputReader) limitEnd(said string, now time.Time) time.Time {
-	if at := resetIn(said, now); !at.IsZero() {
-		return at
+	at := resetIn(said, now)
+	if at.IsZero() {
+		at = t.limitReset
 	}
-	return t.limitReset
+	if !at.IsZero() && !at.After(now) && now.Sub(at) < justEnded {
+		return now.Add(afterEnd).UTC()
+	}
+	return at
 }
 
 var (

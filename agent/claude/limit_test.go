@@ -35,3 +35,23 @@ func TestResetIn(t *testing.T) {
 		}
 	}
 }
+
+// A limit that ended while the CLI told of it is tried again soon, and not as if its end were unknown.
+func TestLimitThatHasJustEnded(t *testing.T) {
+	now := time.Unix(1_790_000_000, 0).UTC()
+	for said, want := range map[string]time.Time{
+		"Claude AI usage limit reached|1790000060": now.Add(time.Minute),
+		"Claude AI usage limit reached|1790000000": now.Add(afterEnd),
+		"Claude AI usage limit reached|1789999990": now.Add(afterEnd),
+		"Claude AI usage limit reached|1789990000": now.Add(-10_000 * time.Second), // garbage, which counts as none
+		"no end": {},
+	} {
+		if got := new(outputReader).limitEnd(said, now); !got.Equal(want) {
+			t.Errorf("%q: %s, want %s", said, got, want)
+		}
+	}
+	event := outputReader{limitReset: now.Add(-time.Second)}
+	if got := event.limitEnd("no end", now); !got.Equal(now.Add(afterEnd)) {
+		t.Errorf("by an event: %s", got)
+	}
+}
