@@ -281,6 +281,25 @@ type Teach struct {
 	Knowledge *Knowledge
 }
 
+// SetSchedules replaces the schedules of a project. One that is there already, and the same, goes on as it is.
+type SetSchedules struct {
+	Schedules []Schedule // all of them
+}
+
+// Schedule has an intent submitted again and again. Package internal/schedules says what is allowed.
+type Schedule struct {
+	Name       string // names it within the project
+	Cron, Zone string // when it is due: in five fields or a word such as @daily, and in which time zone; UTC if that is empty
+	Missed     string // what becomes of the times that nothing was running at: once or skip; empty for once
+	Intent     Intent // has the settings of each intent; all else of it is empty
+}
+
+// PauseSchedule stops a schedule, or lets it go on.
+type PauseSchedule struct {
+	Name, Reason string // the schedule's name, and what is shown with it
+	Paused       bool   // which of the two
+}
+
 // ReserveBudget asks the project to reserve money for one call of an agent.
 type ReserveBudget struct {
 	Run     int     // the run that asks

@@ -39,10 +39,8 @@ type Intent struct {
 // Settings hold the fields of an intent that its submitter may set. Package document has
 // the table of their names and rules.
 type Settings struct {
-	// Title is one line.
-	Title string
-	// Body describes the wanted change, in Markdown.
-	Body string
+	Title string // one line
+	Body  string // describes the wanted change, in Markdown
 	// Type says which flow the intent takes: audit and skill_extraction have their
 	// own, any other one (feature, fix, refactor, test, ...) takes the default.
 	// Empty until an analysis judges it.
@@ -59,14 +57,10 @@ type Settings struct {
 	Goal *GoalOptions
 	// Attributes are for people to sort and find intents by in lists.
 	Attributes
-	// Agent is the back end that works on the intent; empty for the project's choice.
-	Agent string
-	// BudgetUSD bounds the cost of all runs of the intent, in US dollars; 0 for the project's default.
-	BudgetUSD float64
-	// Recipe is the recipe of the repository that makes the change; empty if agents make it.
-	Recipe string
-	// With are the values of the recipe's parameters, by name.
-	With map[string]string
+	Agent     string            // the back end that works on the intent; empty for the project's choice
+	BudgetUSD float64           // bounds the cost of all runs of the intent, in US dollars; 0 for the project's default
+	Recipe    string            // the recipe of the repository that makes the change; empty if agents make it
+	With      map[string]string // the values of the recipe's parameters, by name
 }
 
 // Attributes are the fields of an intent that lists show as they were submitted. No

@@ -19,6 +19,8 @@ func (*Pause) isMessage()            {}
 func (*Resume) isMessage()           {}
 func (*Reflect) isMessage()          {}
 func (*Teach) isMessage()            {}
+func (*SetSchedules) isMessage()     {}
+func (*PauseSchedule) isMessage()    {}
 func (*Result) isMessage()           {}
 func (*TimerFired) isMessage()       {}
 func (*AdmitRun) isMessage()         {}

@@ -142,9 +142,19 @@ type ProjectSummary struct {
 	// SpentUSD is the sum that all intents have ever spent, TodayUSD that of Day, in US dollars.
 	SpentUSD, TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
-	Day    int64
-	Closed []ClosedAccount   // the accounts that refuse calls
-	Queue  map[string]string // by task: where the first changes of the queue are in it, and what they wait for, in words
+	Day       int64
+	Closed    []ClosedAccount   // the accounts that refuse calls
+	Queue     map[string]string // by task: where the first changes of the queue are in it, and what they wait for, in words
+	Schedules []ScheduleSummary // in the order in which they were set
+}
+
+// ScheduleSummary is a schedule as lists show it.
+type ScheduleSummary struct {
+	Name, Cron, Zone, Missed, Title string    // as they were set; the title is that of its intents
+	SetBy, Reason, Skipped          string    // who set it last, why it is paused, and why nothing was submitted when it was due
+	Paused                          bool      // whether it is
+	NextAt, LastAt                  time.Time // when it is due next, and was the last time; zero for never
+	LastIntent                      IntentID  // what was submitted then; empty if nothing was
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -47,7 +48,7 @@ func onlyEnded(ctx context.Context, b *bus.Bus, project forge.ProjectID, intents
 		if err != nil && !errors.Is(err, bus.ErrNotFound) {
 			errs = append(errs, err)
 		}
-		if err == nil && summary.Needed() == "" {
+		if err == nil && Needed(&summary) == "" {
 			over = append(over, id)
 		}
 	}
@@ -97,4 +98,18 @@ func (r *Repository) Drop(ctx context.Context, intents ...forge.IntentID) error 
 		}
 	}
 	return errors.Join(r.Retire(ctx, tasks...), r.Store.SweepHere(ctx, names...))
+}
+
+// Needed says why what an intent left, such as commits of its attempts and its agents' conversations, may still be needed, to go after the
+// intent's id; empty if the intent is over for good.
+func Needed(s *forge.Summary) string {
+	switch {
+	case s.Status.Failed():
+		return fmt.Sprintf("is %s and can be retried: cancel it first", s.Status)
+	case !s.Status.Ended():
+		return fmt.Sprintf("is %s: it has not ended", s.Status)
+	case len(s.Open) > 0:
+		return fmt.Sprintf("is %s, but its %s has not ended yet: try again in a moment", s.Status, s.Open[0].Step)
+	}
+	return ""
 }

@@ -129,7 +129,9 @@ func checkVia(name, via string) error {
 }
 
 // forProjects are the wishes that can be about a whole project.
-var forProjects = map[string]bool{"cancel": true, "pause": true, "resume": true, "reflect": true, "teach": true}
+var forProjects = map[string]bool{
+	"cancel": true, "pause": true, "resume": true, "reflect": true, "teach": true, "set_schedules": true, "pause_schedule": true,
+}
 
 // Sender holds the parts of a subject of FORGE_INTENTS: who sent which event.
 type Sender struct {

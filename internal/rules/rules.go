@@ -13,7 +13,7 @@
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
-//	   until it has passed often enough
+//	   until it has passed often enough; a project has schedules
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -108,6 +108,8 @@ var (
 		Name: "SettledCheck", Since: 5,
 		Why: "a check that failed once on a change, and not on the base branch, cost a good change its attempts",
 	}
+	// Schedules is asked for where schedules are set: the messages came with this version, and no runner of one before reads them.
+	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
 	// PausedLook is asked for where an intent says what it waits for.
@@ -121,7 +123,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge,
+		FailedAgain, SettledCheck, SettledMerge, Schedules,
 	}
 }
 

@@ -206,7 +206,7 @@ func (c *cleaning) candidates(all []forge.Summary, req *requests.CleanRequest) [
 	for n := range all {
 		s := &all[n]
 		id := s.Key.Intent
-		if s.Needed() == "" && strings.Compare(string(id), string(req.After)) > 0 && (req.Before.IsZero() || !s.UpdatedAt.After(req.Before)) && c.left(id) {
+		if jobs.Needed(s) == "" && strings.Compare(string(id), string(req.After)) > 0 && (req.Before.IsZero() || !s.UpdatedAt.After(req.Before)) && c.left(id) {
 			ids = append(ids, id)
 		}
 	}
@@ -222,7 +222,7 @@ func (c *cleaning) left(id forge.IntentID) bool {
 // needed returns why the leftovers of an intent may still be needed or written to;
 // empty if they are not.
 func (c *cleaning) needed(s *forge.Summary) string {
-	why := s.Needed()
+	why := jobs.Needed(s)
 	if step, busy := c.busy[s.Key.Intent]; why == "" && busy {
 		why = fmt.Sprintf("is %s, but its %s is just ending: try again in half a minute", s.Status, step)
 	}

@@ -390,6 +390,24 @@ func (x *Event) GetRequestChanges() *RequestChanges {
 	return nil
 }
 
+func (x *Event) GetSetSchedules() *SetSchedules {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_SetSchedules); ok {
+			return x.SetSchedules
+		}
+	}
+	return nil
+}
+
+func (x *Event) GetPauseSchedule() *PauseSchedule {
+	if x != nil {
+		if x, ok := x.xxx_hidden_Message.(*event_PauseSchedule); ok {
+			return x.PauseSchedule
+		}
+	}
+	return nil
+}
+
 func (x *Event) GetAnchor() string {
 	if x != nil {
 		if x.xxx_hidden_Anchor != nil {
@@ -714,6 +732,22 @@ func (x *Event) SetRequestChanges(v *RequestChanges) {
 	x.xxx_hidden_Message = &event_RequestChanges{v}
 }
 
+func (x *Event) SetSetSchedules(v *SetSchedules) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_SetSchedules{v}
+}
+
+func (x *Event) SetPauseSchedule(v *PauseSchedule) {
+	if v == nil {
+		x.xxx_hidden_Message = nil
+		return
+	}
+	x.xxx_hidden_Message = &event_PauseSchedule{v}
+}
+
 func (x *Event) SetAnchor(v string) {
 	x.xxx_hidden_Anchor = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
@@ -1030,6 +1064,22 @@ func (x *Event) HasRequestChanges() bool {
 	return ok
 }
 
+func (x *Event) HasSetSchedules() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_SetSchedules)
+	return ok
+}
+
+func (x *Event) HasPauseSchedule() bool {
+	if x == nil {
+		return false
+	}
+	_, ok := x.xxx_hidden_Message.(*event_PauseSchedule)
+	return ok
+}
+
 func (x *Event) HasAnchor() bool {
 	if x == nil {
 		return false
@@ -1279,6 +1329,18 @@ func (x *Event) ClearRequestChanges() {
 	}
 }
 
+func (x *Event) ClearSetSchedules() {
+	if _, ok := x.xxx_hidden_Message.(*event_SetSchedules); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
+func (x *Event) ClearPauseSchedule() {
+	if _, ok := x.xxx_hidden_Message.(*event_PauseSchedule); ok {
+		x.xxx_hidden_Message = nil
+	}
+}
+
 func (x *Event) ClearAnchor() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Anchor = nil
@@ -1337,6 +1399,8 @@ const Event_Teach_case case_Event_Message = 36
 const Event_AccountRefused_case case_Event_Message = 37
 const Event_AccountsChanged_case case_Event_Message = 38
 const Event_RequestChanges_case case_Event_Message = 41
+const Event_SetSchedules_case case_Event_Message = 42
+const Event_PauseSchedule_case case_Event_Message = 43
 
 func (x *Event) WhichMessage() case_Event_Message {
 	if x == nil {
@@ -1407,6 +1471,10 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_AccountsChanged_case
 	case *event_RequestChanges:
 		return Event_RequestChanges_case
+	case *event_SetSchedules:
+		return Event_SetSchedules_case
+	case *event_PauseSchedule:
+		return Event_PauseSchedule_case
 	default:
 		return Event_Message_not_set_case
 	}
@@ -1494,6 +1562,10 @@ type Event_builder struct {
 	AccountsChanged *AccountsChanged
 	// From a person: has what waits for approval made again.
 	RequestChanges *RequestChanges
+	// From a person, to the project: replaces its schedules.
+	SetSchedules *SetSchedules
+	// From a person, to the project: stops a schedule, or lets it go on.
+	PauseSchedule *PauseSchedule
 	// -- end of xxx_hidden_Message
 	// anchor names the record by which another machine sent it, as
 	// <subject of the journal>@<sequence>:<hash>; empty if no machine did. No
@@ -1623,6 +1695,12 @@ func (b0 Event_builder) Build() *Event {
 	}
 	if b.RequestChanges != nil {
 		x.xxx_hidden_Message = &event_RequestChanges{b.RequestChanges}
+	}
+	if b.SetSchedules != nil {
+		x.xxx_hidden_Message = &event_SetSchedules{b.SetSchedules}
+	}
+	if b.PauseSchedule != nil {
+		x.xxx_hidden_Message = &event_PauseSchedule{b.PauseSchedule}
 	}
 	if b.Anchor != nil {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
@@ -1821,6 +1899,16 @@ type event_RequestChanges struct {
 	RequestChanges *RequestChanges `protobuf:"bytes,41,opt,name=request_changes,json=requestChanges,oneof"`
 }
 
+type event_SetSchedules struct {
+	// From a person, to the project: replaces its schedules.
+	SetSchedules *SetSchedules `protobuf:"bytes,42,opt,name=set_schedules,json=setSchedules,oneof"`
+}
+
+type event_PauseSchedule struct {
+	// From a person, to the project: stops a schedule, or lets it go on.
+	PauseSchedule *PauseSchedule `protobuf:"bytes,43,opt,name=pause_schedule,json=pauseSchedule,oneof"`
+}
+
 func (*event_Submit) isEvent_Message() {}
 
 func (*event_Edit) isEvent_Message() {}
@@ -1884,6 +1972,10 @@ func (*event_AccountRefused) isEvent_Message() {}
 func (*event_AccountsChanged) isEvent_Message() {}
 
 func (*event_RequestChanges) isEvent_Message() {}
+
+func (*event_SetSchedules) isEvent_Message() {}
+
+func (*event_PauseSchedule) isEvent_Message() {}
 
 // Submit asks for an intent.
 type Submit struct {
@@ -3287,6 +3379,421 @@ func (b0 Teach_builder) Build() *Teach {
 	return m0
 }
 
+// SetSchedules replaces the schedules of a project.
+type SetSchedules struct {
+	state                protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Schedules *[]*Schedule           `protobuf:"bytes,1,rep,name=schedules"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
+}
+
+func (x *SetSchedules) Reset() {
+	*x = SetSchedules{}
+	mi := &file_forge_v1_event_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetSchedules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetSchedules) ProtoMessage() {}
+
+func (x *SetSchedules) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *SetSchedules) GetSchedules() []*Schedule {
+	if x != nil {
+		if x.xxx_hidden_Schedules != nil {
+			return *x.xxx_hidden_Schedules
+		}
+	}
+	return nil
+}
+
+func (x *SetSchedules) SetSchedules(v []*Schedule) {
+	x.xxx_hidden_Schedules = &v
+}
+
+type SetSchedules_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// schedules are all of them, each with a name of its own.
+	Schedules []*Schedule
+}
+
+func (b0 SetSchedules_builder) Build() *SetSchedules {
+	m0 := &SetSchedules{}
+	b, x := &b0, m0
+	_, _ = b, x
+	x.xxx_hidden_Schedules = &b.Schedules
+	return m0
+}
+
+// Schedule has an intent submitted again and again.
+type Schedule struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Cron        *string                `protobuf:"bytes,2,opt,name=cron"`
+	xxx_hidden_Zone        *string                `protobuf:"bytes,3,opt,name=zone"`
+	xxx_hidden_Missed      *string                `protobuf:"bytes,4,opt,name=missed"`
+	xxx_hidden_Intent      *Intent                `protobuf:"bytes,5,opt,name=intent"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Schedule) Reset() {
+	*x = Schedule{}
+	mi := &file_forge_v1_event_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Schedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Schedule) ProtoMessage() {}
+
+func (x *Schedule) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Schedule) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Schedule) GetCron() string {
+	if x != nil {
+		if x.xxx_hidden_Cron != nil {
+			return *x.xxx_hidden_Cron
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Schedule) GetZone() string {
+	if x != nil {
+		if x.xxx_hidden_Zone != nil {
+			return *x.xxx_hidden_Zone
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Schedule) GetMissed() string {
+	if x != nil {
+		if x.xxx_hidden_Missed != nil {
+			return *x.xxx_hidden_Missed
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Schedule) GetIntent() *Intent {
+	if x != nil {
+		return x.xxx_hidden_Intent
+	}
+	return nil
+}
+
+func (x *Schedule) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
+}
+
+func (x *Schedule) SetCron(v string) {
+	x.xxx_hidden_Cron = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
+}
+
+func (x *Schedule) SetZone(v string) {
+	x.xxx_hidden_Zone = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *Schedule) SetMissed(v string) {
+	x.xxx_hidden_Missed = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *Schedule) SetIntent(v *Intent) {
+	x.xxx_hidden_Intent = v
+}
+
+func (x *Schedule) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Schedule) HasCron() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Schedule) HasZone() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Schedule) HasMissed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *Schedule) HasIntent() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Intent != nil
+}
+
+func (x *Schedule) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *Schedule) ClearCron() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Cron = nil
+}
+
+func (x *Schedule) ClearZone() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Zone = nil
+}
+
+func (x *Schedule) ClearMissed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Missed = nil
+}
+
+func (x *Schedule) ClearIntent() {
+	x.xxx_hidden_Intent = nil
+}
+
+type Schedule_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// name is a word of a-z, 0-9 and hyphens.
+	Name *string
+	// cron says when: minute, hour, day of the month, month, day of the week.
+	Cron *string
+	// zone is the time zone of cron, such as Europe/Berlin; empty for UTC.
+	Zone *string
+	// missed says what becomes of times that nothing was running at: once or
+	// skip; empty for once.
+	Missed *string
+	// intent has the settings of each intent; all else of it is empty.
+	Intent *Intent
+}
+
+func (b0 Schedule_builder) Build() *Schedule {
+	m0 := &Schedule{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Cron != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
+		x.xxx_hidden_Cron = b.Cron
+	}
+	if b.Zone != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
+		x.xxx_hidden_Zone = b.Zone
+	}
+	if b.Missed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_Missed = b.Missed
+	}
+	x.xxx_hidden_Intent = b.Intent
+	return m0
+}
+
+// PauseSchedule stops a schedule, or lets it go on.
+type PauseSchedule struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Paused      bool                   `protobuf:"varint,2,opt,name=paused"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,3,opt,name=reason"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *PauseSchedule) Reset() {
+	*x = PauseSchedule{}
+	mi := &file_forge_v1_event_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PauseSchedule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PauseSchedule) ProtoMessage() {}
+
+func (x *PauseSchedule) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_event_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PauseSchedule) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PauseSchedule) GetPaused() bool {
+	if x != nil {
+		return x.xxx_hidden_Paused
+	}
+	return false
+}
+
+func (x *PauseSchedule) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PauseSchedule) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *PauseSchedule) SetPaused(v bool) {
+	x.xxx_hidden_Paused = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *PauseSchedule) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *PauseSchedule) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *PauseSchedule) HasPaused() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *PauseSchedule) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *PauseSchedule) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *PauseSchedule) ClearPaused() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Paused = false
+}
+
+func (x *PauseSchedule) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Reason = nil
+}
+
+type PauseSchedule_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// name is the schedule's.
+	Name *string
+	// paused says which of the two.
+	Paused *bool
+	// reason is for people.
+	Reason *string
+}
+
+func (b0 PauseSchedule_builder) Build() *PauseSchedule {
+	m0 := &PauseSchedule{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Paused != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Paused = *b.Paused
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	return m0
+}
+
 // TimerFired says that a timer's time has come.
 type TimerFired struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
@@ -3300,7 +3807,7 @@ type TimerFired struct {
 
 func (x *TimerFired) Reset() {
 	*x = TimerFired{}
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3312,7 +3819,7 @@ func (x *TimerFired) String() string {
 func (*TimerFired) ProtoMessage() {}
 
 func (x *TimerFired) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[13]
+	mi := &file_forge_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3922,7 @@ type AdmitRun struct {
 
 func (x *AdmitRun) Reset() {
 	*x = AdmitRun{}
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3934,7 @@ func (x *AdmitRun) String() string {
 func (*AdmitRun) ProtoMessage() {}
 
 func (x *AdmitRun) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[14]
+	mi := &file_forge_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +4250,7 @@ type RunAdmitted struct {
 
 func (x *RunAdmitted) Reset() {
 	*x = RunAdmitted{}
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +4262,7 @@ func (x *RunAdmitted) String() string {
 func (*RunAdmitted) ProtoMessage() {}
 
 func (x *RunAdmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[15]
+	mi := &file_forge_v1_event_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4048,7 +4555,7 @@ type RunPlanned struct {
 
 func (x *RunPlanned) Reset() {
 	*x = RunPlanned{}
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4567,7 @@ func (x *RunPlanned) String() string {
 func (*RunPlanned) ProtoMessage() {}
 
 func (x *RunPlanned) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[16]
+	mi := &file_forge_v1_event_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4243,7 +4750,7 @@ type DependencyEnded struct {
 
 func (x *DependencyEnded) Reset() {
 	*x = DependencyEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +4762,7 @@ func (x *DependencyEnded) String() string {
 func (*DependencyEnded) ProtoMessage() {}
 
 func (x *DependencyEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[17]
+	mi := &file_forge_v1_event_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4405,7 +4912,7 @@ type LockFiles struct {
 
 func (x *LockFiles) Reset() {
 	*x = LockFiles{}
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4417,7 +4924,7 @@ func (x *LockFiles) String() string {
 func (*LockFiles) ProtoMessage() {}
 
 func (x *LockFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[18]
+	mi := &file_forge_v1_event_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +5082,7 @@ type FilesLocked struct {
 
 func (x *FilesLocked) Reset() {
 	*x = FilesLocked{}
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4587,7 +5094,7 @@ func (x *FilesLocked) String() string {
 func (*FilesLocked) ProtoMessage() {}
 
 func (x *FilesLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[19]
+	mi := &file_forge_v1_event_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4735,7 +5242,7 @@ type QueueMerge struct {
 
 func (x *QueueMerge) Reset() {
 	*x = QueueMerge{}
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4747,7 +5254,7 @@ func (x *QueueMerge) String() string {
 func (*QueueMerge) ProtoMessage() {}
 
 func (x *QueueMerge) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[20]
+	mi := &file_forge_v1_event_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5346,7 +5853,7 @@ type MergeEnded struct {
 
 func (x *MergeEnded) Reset() {
 	*x = MergeEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5358,7 +5865,7 @@ func (x *MergeEnded) String() string {
 func (*MergeEnded) ProtoMessage() {}
 
 func (x *MergeEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[21]
+	mi := &file_forge_v1_event_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +6079,7 @@ type WithdrawRequests struct {
 
 func (x *WithdrawRequests) Reset() {
 	*x = WithdrawRequests{}
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5584,7 +6091,7 @@ func (x *WithdrawRequests) String() string {
 func (*WithdrawRequests) ProtoMessage() {}
 
 func (x *WithdrawRequests) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[22]
+	mi := &file_forge_v1_event_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5722,7 +6229,7 @@ type RunEnded struct {
 
 func (x *RunEnded) Reset() {
 	*x = RunEnded{}
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5734,7 +6241,7 @@ func (x *RunEnded) String() string {
 func (*RunEnded) ProtoMessage() {}
 
 func (x *RunEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[23]
+	mi := &file_forge_v1_event_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6039,7 +6546,7 @@ type ReflectOn struct {
 
 func (x *ReflectOn) Reset() {
 	*x = ReflectOn{}
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6051,7 +6558,7 @@ func (x *ReflectOn) String() string {
 func (*ReflectOn) ProtoMessage() {}
 
 func (x *ReflectOn) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[24]
+	mi := &file_forge_v1_event_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6164,7 +6671,7 @@ type ChildChanged struct {
 
 func (x *ChildChanged) Reset() {
 	*x = ChildChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6176,7 +6683,7 @@ func (x *ChildChanged) String() string {
 func (*ChildChanged) ProtoMessage() {}
 
 func (x *ChildChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[25]
+	mi := &file_forge_v1_event_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6342,7 +6849,7 @@ type RunReflected struct {
 
 func (x *RunReflected) Reset() {
 	*x = RunReflected{}
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6354,7 +6861,7 @@ func (x *RunReflected) String() string {
 func (*RunReflected) ProtoMessage() {}
 
 func (x *RunReflected) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[26]
+	mi := &file_forge_v1_event_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +7000,7 @@ type OverlapChanged struct {
 
 func (x *OverlapChanged) Reset() {
 	*x = OverlapChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6505,7 +7012,7 @@ func (x *OverlapChanged) String() string {
 func (*OverlapChanged) ProtoMessage() {}
 
 func (x *OverlapChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[27]
+	mi := &file_forge_v1_event_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6635,7 +7142,7 @@ type ReserveBudget struct {
 
 func (x *ReserveBudget) Reset() {
 	*x = ReserveBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6647,7 +7154,7 @@ func (x *ReserveBudget) String() string {
 func (*ReserveBudget) ProtoMessage() {}
 
 func (x *ReserveBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[28]
+	mi := &file_forge_v1_event_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6887,7 +7394,7 @@ type BudgetReserved struct {
 
 func (x *BudgetReserved) Reset() {
 	*x = BudgetReserved{}
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6899,7 +7406,7 @@ func (x *BudgetReserved) String() string {
 func (*BudgetReserved) ProtoMessage() {}
 
 func (x *BudgetReserved) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[29]
+	mi := &file_forge_v1_event_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7058,7 +7565,7 @@ type CommitBudget struct {
 
 func (x *CommitBudget) Reset() {
 	*x = CommitBudget{}
-	mi := &file_forge_v1_event_proto_msgTypes[30]
+	mi := &file_forge_v1_event_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7070,7 +7577,7 @@ func (x *CommitBudget) String() string {
 func (*CommitBudget) ProtoMessage() {}
 
 func (x *CommitBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[30]
+	mi := &file_forge_v1_event_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7236,7 +7743,7 @@ type AccountRefused struct {
 
 func (x *AccountRefused) Reset() {
 	*x = AccountRefused{}
-	mi := &file_forge_v1_event_proto_msgTypes[31]
+	mi := &file_forge_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7248,7 +7755,7 @@ func (x *AccountRefused) String() string {
 func (*AccountRefused) ProtoMessage() {}
 
 func (x *AccountRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[31]
+	mi := &file_forge_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7501,7 +8008,7 @@ type AccountsChanged struct {
 
 func (x *AccountsChanged) Reset() {
 	*x = AccountsChanged{}
-	mi := &file_forge_v1_event_proto_msgTypes[32]
+	mi := &file_forge_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7513,7 +8020,7 @@ func (x *AccountsChanged) String() string {
 func (*AccountsChanged) ProtoMessage() {}
 
 func (x *AccountsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_event_proto_msgTypes[32]
+	mi := &file_forge_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7678,7 +8185,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd9\x0f\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x10\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -7720,7 +8227,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12C\n" +
 	"\x0faccount_refused\x18% \x01(\v2\x18.forge.v1.AccountRefusedH\x00R\x0eaccountRefused\x12F\n" +
 	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12C\n" +
-	"\x0frequest_changes\x18) \x01(\v2\x18.forge.v1.RequestChangesH\x00R\x0erequestChanges\x12\x16\n" +
+	"\x0frequest_changes\x18) \x01(\v2\x18.forge.v1.RequestChangesH\x00R\x0erequestChanges\x12=\n" +
+	"\rset_schedules\x18* \x01(\v2\x16.forge.v1.SetSchedulesH\x00R\fsetSchedules\x12@\n" +
+	"\x0epause_schedule\x18+ \x01(\v2\x17.forge.v1.PauseScheduleH\x00R\rpauseSchedule\x12\x16\n" +
 	"\x06anchor\x18! \x01(\tR\x06anchor\x12\x1c\n" +
 	"\tsignature\x18\" \x01(\tR\tsignature\x12\x10\n" +
 	"\x03via\x18# \x01(\tR\x03via\x12\x18\n" +
@@ -7767,7 +8276,19 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\aReflect\"J\n" +
 	"\x05Teach\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x121\n" +
-	"\tknowledge\x18\x02 \x01(\v2\x13.forge.v1.KnowledgeR\tknowledge\"J\n" +
+	"\tknowledge\x18\x02 \x01(\v2\x13.forge.v1.KnowledgeR\tknowledge\"@\n" +
+	"\fSetSchedules\x120\n" +
+	"\tschedules\x18\x01 \x03(\v2\x12.forge.v1.ScheduleR\tschedules\"\x88\x01\n" +
+	"\bSchedule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04cron\x18\x02 \x01(\tR\x04cron\x12\x12\n" +
+	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x16\n" +
+	"\x06missed\x18\x04 \x01(\tR\x06missed\x12(\n" +
+	"\x06intent\x18\x05 \x01(\v2\x10.forge.v1.IntentR\x06intent\"S\n" +
+	"\rPauseSchedule\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06paused\x18\x02 \x01(\bR\x06paused\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"J\n" +
 	"\n" +
 	"TimerFired\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
@@ -7928,7 +8449,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\x05R\x04lookB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
-var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_forge_v1_event_proto_goTypes = []any{
 	(*Event)(nil),                 // 0: forge.v1.Event
 	(*Submit)(nil),                // 1: forge.v1.Submit
@@ -7943,56 +8464,59 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Resume)(nil),                // 10: forge.v1.Resume
 	(*Reflect)(nil),               // 11: forge.v1.Reflect
 	(*Teach)(nil),                 // 12: forge.v1.Teach
-	(*TimerFired)(nil),            // 13: forge.v1.TimerFired
-	(*AdmitRun)(nil),              // 14: forge.v1.AdmitRun
-	(*RunAdmitted)(nil),           // 15: forge.v1.RunAdmitted
-	(*RunPlanned)(nil),            // 16: forge.v1.RunPlanned
-	(*DependencyEnded)(nil),       // 17: forge.v1.DependencyEnded
-	(*LockFiles)(nil),             // 18: forge.v1.LockFiles
-	(*FilesLocked)(nil),           // 19: forge.v1.FilesLocked
-	(*QueueMerge)(nil),            // 20: forge.v1.QueueMerge
-	(*MergeEnded)(nil),            // 21: forge.v1.MergeEnded
-	(*WithdrawRequests)(nil),      // 22: forge.v1.WithdrawRequests
-	(*RunEnded)(nil),              // 23: forge.v1.RunEnded
-	(*ReflectOn)(nil),             // 24: forge.v1.ReflectOn
-	(*ChildChanged)(nil),          // 25: forge.v1.ChildChanged
-	(*RunReflected)(nil),          // 26: forge.v1.RunReflected
-	(*OverlapChanged)(nil),        // 27: forge.v1.OverlapChanged
-	(*ReserveBudget)(nil),         // 28: forge.v1.ReserveBudget
-	(*BudgetReserved)(nil),        // 29: forge.v1.BudgetReserved
-	(*CommitBudget)(nil),          // 30: forge.v1.CommitBudget
-	(*AccountRefused)(nil),        // 31: forge.v1.AccountRefused
-	(*AccountsChanged)(nil),       // 32: forge.v1.AccountsChanged
-	(*Key)(nil),                   // 33: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*Result)(nil),                // 35: forge.v1.Result
-	(*Intent)(nil),                // 36: forge.v1.Intent
-	(Risk)(0),                     // 37: forge.v1.Risk
-	(*Identity)(nil),              // 38: forge.v1.Identity
-	(*Knowledge)(nil),             // 39: forge.v1.Knowledge
-	(Source)(0),                   // 40: forge.v1.Source
-	(*Budget)(nil),                // 41: forge.v1.Budget
-	(*PastRun)(nil),               // 42: forge.v1.PastRun
-	(*Observation)(nil),           // 43: forge.v1.Observation
-	(Status)(0),                   // 44: forge.v1.Status
-	(*Check)(nil),                 // 45: forge.v1.Check
-	(*PullPolicy)(nil),            // 46: forge.v1.PullPolicy
-	(*PullFacts)(nil),             // 47: forge.v1.PullFacts
-	(*MergeResult)(nil),           // 48: forge.v1.MergeResult
-	(*Failure)(nil),               // 49: forge.v1.Failure
-	(Executor)(0),                 // 50: forge.v1.Executor
-	(*Attempt)(nil),               // 51: forge.v1.Attempt
-	(*History)(nil),               // 52: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 53: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 54: forge.v1.StepRecord
-	(*Proposal)(nil),              // 55: forge.v1.Proposal
-	(*Adjustment)(nil),            // 56: forge.v1.Adjustment
-	(*Overlap)(nil),               // 57: forge.v1.Overlap
-	(*ClosedAccount)(nil),         // 58: forge.v1.ClosedAccount
+	(*SetSchedules)(nil),          // 13: forge.v1.SetSchedules
+	(*Schedule)(nil),              // 14: forge.v1.Schedule
+	(*PauseSchedule)(nil),         // 15: forge.v1.PauseSchedule
+	(*TimerFired)(nil),            // 16: forge.v1.TimerFired
+	(*AdmitRun)(nil),              // 17: forge.v1.AdmitRun
+	(*RunAdmitted)(nil),           // 18: forge.v1.RunAdmitted
+	(*RunPlanned)(nil),            // 19: forge.v1.RunPlanned
+	(*DependencyEnded)(nil),       // 20: forge.v1.DependencyEnded
+	(*LockFiles)(nil),             // 21: forge.v1.LockFiles
+	(*FilesLocked)(nil),           // 22: forge.v1.FilesLocked
+	(*QueueMerge)(nil),            // 23: forge.v1.QueueMerge
+	(*MergeEnded)(nil),            // 24: forge.v1.MergeEnded
+	(*WithdrawRequests)(nil),      // 25: forge.v1.WithdrawRequests
+	(*RunEnded)(nil),              // 26: forge.v1.RunEnded
+	(*ReflectOn)(nil),             // 27: forge.v1.ReflectOn
+	(*ChildChanged)(nil),          // 28: forge.v1.ChildChanged
+	(*RunReflected)(nil),          // 29: forge.v1.RunReflected
+	(*OverlapChanged)(nil),        // 30: forge.v1.OverlapChanged
+	(*ReserveBudget)(nil),         // 31: forge.v1.ReserveBudget
+	(*BudgetReserved)(nil),        // 32: forge.v1.BudgetReserved
+	(*CommitBudget)(nil),          // 33: forge.v1.CommitBudget
+	(*AccountRefused)(nil),        // 34: forge.v1.AccountRefused
+	(*AccountsChanged)(nil),       // 35: forge.v1.AccountsChanged
+	(*Key)(nil),                   // 36: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
+	(*Result)(nil),                // 38: forge.v1.Result
+	(*Intent)(nil),                // 39: forge.v1.Intent
+	(Risk)(0),                     // 40: forge.v1.Risk
+	(*Identity)(nil),              // 41: forge.v1.Identity
+	(*Knowledge)(nil),             // 42: forge.v1.Knowledge
+	(Source)(0),                   // 43: forge.v1.Source
+	(*Budget)(nil),                // 44: forge.v1.Budget
+	(*PastRun)(nil),               // 45: forge.v1.PastRun
+	(*Observation)(nil),           // 46: forge.v1.Observation
+	(Status)(0),                   // 47: forge.v1.Status
+	(*Check)(nil),                 // 48: forge.v1.Check
+	(*PullPolicy)(nil),            // 49: forge.v1.PullPolicy
+	(*PullFacts)(nil),             // 50: forge.v1.PullFacts
+	(*MergeResult)(nil),           // 51: forge.v1.MergeResult
+	(*Failure)(nil),               // 52: forge.v1.Failure
+	(Executor)(0),                 // 53: forge.v1.Executor
+	(*Attempt)(nil),               // 54: forge.v1.Attempt
+	(*History)(nil),               // 55: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 56: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 57: forge.v1.StepRecord
+	(*Proposal)(nil),              // 58: forge.v1.Proposal
+	(*Adjustment)(nil),            // 59: forge.v1.Adjustment
+	(*Overlap)(nil),               // 60: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 61: forge.v1.ClosedAccount
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
-	33, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
-	34, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
+	36, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
+	37, // 1: forge.v1.Event.at:type_name -> google.protobuf.Timestamp
 	1,  // 2: forge.v1.Event.submit:type_name -> forge.v1.Submit
 	2,  // 3: forge.v1.Event.edit:type_name -> forge.v1.Edit
 	3,  // 4: forge.v1.Event.approve:type_name -> forge.v1.Approve
@@ -8000,77 +8524,81 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	6,  // 6: forge.v1.Event.answer:type_name -> forge.v1.Answer
 	7,  // 7: forge.v1.Event.retry:type_name -> forge.v1.Retry
 	8,  // 8: forge.v1.Event.cancel:type_name -> forge.v1.Cancel
-	35, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
-	13, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
-	15, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
-	17, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
-	19, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
-	21, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
-	14, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
-	16, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
-	18, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
-	20, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
-	22, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
-	23, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
-	29, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
-	28, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
-	30, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
+	38, // 9: forge.v1.Event.result:type_name -> forge.v1.Result
+	16, // 10: forge.v1.Event.timer:type_name -> forge.v1.TimerFired
+	18, // 11: forge.v1.Event.run_admitted:type_name -> forge.v1.RunAdmitted
+	20, // 12: forge.v1.Event.dependency_ended:type_name -> forge.v1.DependencyEnded
+	22, // 13: forge.v1.Event.files_locked:type_name -> forge.v1.FilesLocked
+	24, // 14: forge.v1.Event.merge_ended:type_name -> forge.v1.MergeEnded
+	17, // 15: forge.v1.Event.admit_run:type_name -> forge.v1.AdmitRun
+	19, // 16: forge.v1.Event.run_planned:type_name -> forge.v1.RunPlanned
+	21, // 17: forge.v1.Event.lock_files:type_name -> forge.v1.LockFiles
+	23, // 18: forge.v1.Event.queue_merge:type_name -> forge.v1.QueueMerge
+	25, // 19: forge.v1.Event.withdraw_requests:type_name -> forge.v1.WithdrawRequests
+	26, // 20: forge.v1.Event.run_ended:type_name -> forge.v1.RunEnded
+	32, // 21: forge.v1.Event.budget_reserved:type_name -> forge.v1.BudgetReserved
+	31, // 22: forge.v1.Event.reserve_budget:type_name -> forge.v1.ReserveBudget
+	33, // 23: forge.v1.Event.commit_budget:type_name -> forge.v1.CommitBudget
 	9,  // 24: forge.v1.Event.pause:type_name -> forge.v1.Pause
 	10, // 25: forge.v1.Event.resume:type_name -> forge.v1.Resume
 	11, // 26: forge.v1.Event.reflect:type_name -> forge.v1.Reflect
-	25, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
-	26, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
-	27, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
+	28, // 27: forge.v1.Event.child_changed:type_name -> forge.v1.ChildChanged
+	29, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
+	30, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
 	12, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
-	31, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
-	32, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
+	34, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
+	35, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
 	4,  // 33: forge.v1.Event.request_changes:type_name -> forge.v1.RequestChanges
-	36, // 34: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	37, // 35: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	38, // 36: forge.v1.Retry.requesters:type_name -> forge.v1.Identity
-	39, // 37: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
-	34, // 38: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	40, // 39: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	38, // 40: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	41, // 41: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	42, // 42: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	43, // 43: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	39, // 44: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	32, // 45: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
-	41, // 46: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	44, // 47: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	45, // 48: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	46, // 49: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
-	47, // 50: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
-	48, // 51: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	49, // 52: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	50, // 53: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	44, // 54: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	42, // 55: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	24, // 56: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	43, // 57: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	39, // 58: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	51, // 59: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	36, // 60: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	52, // 61: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	53, // 62: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	44, // 63: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	54, // 64: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	55, // 65: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	56, // 66: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	57, // 67: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	51, // 68: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	41, // 69: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	51, // 70: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	51, // 71: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	51, // 72: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	49, // 73: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	58, // 74: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
-	75, // [75:75] is the sub-list for method output_type
-	75, // [75:75] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	13, // 34: forge.v1.Event.set_schedules:type_name -> forge.v1.SetSchedules
+	15, // 35: forge.v1.Event.pause_schedule:type_name -> forge.v1.PauseSchedule
+	39, // 36: forge.v1.Submit.intent:type_name -> forge.v1.Intent
+	40, // 37: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	41, // 38: forge.v1.Retry.requesters:type_name -> forge.v1.Identity
+	42, // 39: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	14, // 40: forge.v1.SetSchedules.schedules:type_name -> forge.v1.Schedule
+	39, // 41: forge.v1.Schedule.intent:type_name -> forge.v1.Intent
+	37, // 42: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	43, // 43: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	41, // 44: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	44, // 45: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	45, // 46: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	46, // 47: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	42, // 48: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	35, // 49: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
+	44, // 50: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	47, // 51: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	48, // 52: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	49, // 53: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
+	50, // 54: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
+	51, // 55: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	52, // 56: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	53, // 57: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	47, // 58: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	45, // 59: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	27, // 60: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	46, // 61: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	42, // 62: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	54, // 63: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	39, // 64: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	55, // 65: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	56, // 66: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	47, // 67: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	57, // 68: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	58, // 69: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	59, // 70: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	60, // 71: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	54, // 72: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	44, // 73: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	54, // 74: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	54, // 75: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	54, // 76: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	52, // 77: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	61, // 78: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }
@@ -8119,6 +8647,8 @@ func file_forge_v1_event_proto_init() {
 		(*event_AccountRefused)(nil),
 		(*event_AccountsChanged)(nil),
 		(*event_RequestChanges)(nil),
+		(*event_SetSchedules)(nil),
+		(*event_PauseSchedule)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -8126,7 +8656,7 @@ func file_forge_v1_event_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_event_proto_rawDesc), len(file_forge_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

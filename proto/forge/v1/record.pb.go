@@ -1576,6 +1576,7 @@ type ProjectSummary struct {
 	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
 	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,6,rep,name=closed"`
 	xxx_hidden_Queue       map[string]string      `protobuf:"bytes,7,rep,name=queue" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	xxx_hidden_Schedules   *[]*ScheduleSummary    `protobuf:"bytes,8,rep,name=schedules"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1658,9 +1659,18 @@ func (x *ProjectSummary) GetQueue() map[string]string {
 	return nil
 }
 
+func (x *ProjectSummary) GetSchedules() []*ScheduleSummary {
+	if x != nil {
+		if x.xxx_hidden_Schedules != nil {
+			return *x.xxx_hidden_Schedules
+		}
+	}
+	return nil
+}
+
 func (x *ProjectSummary) SetMerges(v int32) {
 	x.xxx_hidden_Merges = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 8)
 }
 
 func (x *ProjectSummary) SetLimits(v *Budget) {
@@ -1669,17 +1679,17 @@ func (x *ProjectSummary) SetLimits(v *Budget) {
 
 func (x *ProjectSummary) SetSpentUsd(v float64) {
 	x.xxx_hidden_SpentUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 8)
 }
 
 func (x *ProjectSummary) SetTodayUsd(v float64) {
 	x.xxx_hidden_TodayUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 8)
 }
 
 func (x *ProjectSummary) SetDay(v int64) {
 	x.xxx_hidden_Day = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
 func (x *ProjectSummary) SetClosed(v []*ClosedAccount) {
@@ -1688,6 +1698,10 @@ func (x *ProjectSummary) SetClosed(v []*ClosedAccount) {
 
 func (x *ProjectSummary) SetQueue(v map[string]string) {
 	x.xxx_hidden_Queue = v
+}
+
+func (x *ProjectSummary) SetSchedules(v []*ScheduleSummary) {
+	x.xxx_hidden_Schedules = &v
 }
 
 func (x *ProjectSummary) HasMerges() bool {
@@ -1767,6 +1781,8 @@ type ProjectSummary_builder struct {
 	// queue says, in words, where the first changes are in the merge queue and
 	// what they wait for, by their tasks.
 	Queue map[string]string
+	// schedules are those of the project, in the order in which they were set.
+	Schedules []*ScheduleSummary
 }
 
 func (b0 ProjectSummary_builder) Build() *ProjectSummary {
@@ -1774,24 +1790,455 @@ func (b0 ProjectSummary_builder) Build() *ProjectSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Merges != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 8)
 		x.xxx_hidden_Merges = *b.Merges
 	}
 	x.xxx_hidden_Limits = b.Limits
 	if b.SpentUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 8)
 		x.xxx_hidden_SpentUsd = *b.SpentUsd
 	}
 	if b.TodayUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 8)
 		x.xxx_hidden_TodayUsd = *b.TodayUsd
 	}
 	if b.Day != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
 		x.xxx_hidden_Day = *b.Day
 	}
 	x.xxx_hidden_Closed = &b.Closed
 	x.xxx_hidden_Queue = b.Queue
+	x.xxx_hidden_Schedules = &b.Schedules
+	return m0
+}
+
+// ScheduleSummary is a schedule as lists show it.
+type ScheduleSummary struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`
+	xxx_hidden_Cron        *string                `protobuf:"bytes,2,opt,name=cron"`
+	xxx_hidden_Zone        *string                `protobuf:"bytes,3,opt,name=zone"`
+	xxx_hidden_Missed      *string                `protobuf:"bytes,4,opt,name=missed"`
+	xxx_hidden_Title       *string                `protobuf:"bytes,5,opt,name=title"`
+	xxx_hidden_SetBy       *string                `protobuf:"bytes,6,opt,name=set_by,json=setBy"`
+	xxx_hidden_Paused      bool                   `protobuf:"varint,7,opt,name=paused"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,8,opt,name=reason"`
+	xxx_hidden_NextAt      *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_at,json=nextAt"`
+	xxx_hidden_LastAt      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_at,json=lastAt"`
+	xxx_hidden_LastIntent  *string                `protobuf:"bytes,11,opt,name=last_intent,json=lastIntent"`
+	xxx_hidden_Skipped     *string                `protobuf:"bytes,12,opt,name=skipped"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *ScheduleSummary) Reset() {
+	*x = ScheduleSummary{}
+	mi := &file_forge_v1_record_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScheduleSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScheduleSummary) ProtoMessage() {}
+
+func (x *ScheduleSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_record_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *ScheduleSummary) GetName() string {
+	if x != nil {
+		if x.xxx_hidden_Name != nil {
+			return *x.xxx_hidden_Name
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetCron() string {
+	if x != nil {
+		if x.xxx_hidden_Cron != nil {
+			return *x.xxx_hidden_Cron
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetZone() string {
+	if x != nil {
+		if x.xxx_hidden_Zone != nil {
+			return *x.xxx_hidden_Zone
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetMissed() string {
+	if x != nil {
+		if x.xxx_hidden_Missed != nil {
+			return *x.xxx_hidden_Missed
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetTitle() string {
+	if x != nil {
+		if x.xxx_hidden_Title != nil {
+			return *x.xxx_hidden_Title
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetSetBy() string {
+	if x != nil {
+		if x.xxx_hidden_SetBy != nil {
+			return *x.xxx_hidden_SetBy
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetPaused() bool {
+	if x != nil {
+		return x.xxx_hidden_Paused
+	}
+	return false
+}
+
+func (x *ScheduleSummary) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetNextAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_NextAt
+	}
+	return nil
+}
+
+func (x *ScheduleSummary) GetLastAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_LastAt
+	}
+	return nil
+}
+
+func (x *ScheduleSummary) GetLastIntent() string {
+	if x != nil {
+		if x.xxx_hidden_LastIntent != nil {
+			return *x.xxx_hidden_LastIntent
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) GetSkipped() string {
+	if x != nil {
+		if x.xxx_hidden_Skipped != nil {
+			return *x.xxx_hidden_Skipped
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *ScheduleSummary) SetName(v string) {
+	x.xxx_hidden_Name = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
+}
+
+func (x *ScheduleSummary) SetCron(v string) {
+	x.xxx_hidden_Cron = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
+}
+
+func (x *ScheduleSummary) SetZone(v string) {
+	x.xxx_hidden_Zone = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+}
+
+func (x *ScheduleSummary) SetMissed(v string) {
+	x.xxx_hidden_Missed = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
+}
+
+func (x *ScheduleSummary) SetTitle(v string) {
+	x.xxx_hidden_Title = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
+}
+
+func (x *ScheduleSummary) SetSetBy(v string) {
+	x.xxx_hidden_SetBy = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
+}
+
+func (x *ScheduleSummary) SetPaused(v bool) {
+	x.xxx_hidden_Paused = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
+}
+
+func (x *ScheduleSummary) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
+}
+
+func (x *ScheduleSummary) SetNextAt(v *timestamppb.Timestamp) {
+	x.xxx_hidden_NextAt = v
+}
+
+func (x *ScheduleSummary) SetLastAt(v *timestamppb.Timestamp) {
+	x.xxx_hidden_LastAt = v
+}
+
+func (x *ScheduleSummary) SetLastIntent(v string) {
+	x.xxx_hidden_LastIntent = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+}
+
+func (x *ScheduleSummary) SetSkipped(v string) {
+	x.xxx_hidden_Skipped = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 12)
+}
+
+func (x *ScheduleSummary) HasName() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *ScheduleSummary) HasCron() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *ScheduleSummary) HasZone() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *ScheduleSummary) HasMissed() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *ScheduleSummary) HasTitle() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *ScheduleSummary) HasSetBy() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *ScheduleSummary) HasPaused() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
+}
+
+func (x *ScheduleSummary) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
+}
+
+func (x *ScheduleSummary) HasNextAt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_NextAt != nil
+}
+
+func (x *ScheduleSummary) HasLastAt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_LastAt != nil
+}
+
+func (x *ScheduleSummary) HasLastIntent() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 10)
+}
+
+func (x *ScheduleSummary) HasSkipped() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
+}
+
+func (x *ScheduleSummary) ClearName() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Name = nil
+}
+
+func (x *ScheduleSummary) ClearCron() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Cron = nil
+}
+
+func (x *ScheduleSummary) ClearZone() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Zone = nil
+}
+
+func (x *ScheduleSummary) ClearMissed() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Missed = nil
+}
+
+func (x *ScheduleSummary) ClearTitle() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Title = nil
+}
+
+func (x *ScheduleSummary) ClearSetBy() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_SetBy = nil
+}
+
+func (x *ScheduleSummary) ClearPaused() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
+	x.xxx_hidden_Paused = false
+}
+
+func (x *ScheduleSummary) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
+	x.xxx_hidden_Reason = nil
+}
+
+func (x *ScheduleSummary) ClearNextAt() {
+	x.xxx_hidden_NextAt = nil
+}
+
+func (x *ScheduleSummary) ClearLastAt() {
+	x.xxx_hidden_LastAt = nil
+}
+
+func (x *ScheduleSummary) ClearLastIntent() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 10)
+	x.xxx_hidden_LastIntent = nil
+}
+
+func (x *ScheduleSummary) ClearSkipped() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 11)
+	x.xxx_hidden_Skipped = nil
+}
+
+type ScheduleSummary_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	Name   *string
+	Cron   *string
+	Zone   *string
+	Missed *string
+	// title is that of its intents.
+	Title *string
+	// set_by is who set it, or changed it last.
+	SetBy *string
+	// paused says whether it is, and reason why.
+	Paused *bool
+	Reason *string
+	// next_at is when its next intent is due; unset while it is paused.
+	NextAt *timestamppb.Timestamp
+	// last_at is the last time that it was due; unset if there was none.
+	LastAt *timestamppb.Timestamp
+	// last_intent is what was submitted then; empty if nothing was.
+	LastIntent *string
+	// skipped says why nothing was submitted then.
+	Skipped *string
+}
+
+func (b0 ScheduleSummary_builder) Build() *ScheduleSummary {
+	m0 := &ScheduleSummary{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Name != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
+		x.xxx_hidden_Name = b.Name
+	}
+	if b.Cron != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
+		x.xxx_hidden_Cron = b.Cron
+	}
+	if b.Zone != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		x.xxx_hidden_Zone = b.Zone
+	}
+	if b.Missed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
+		x.xxx_hidden_Missed = b.Missed
+	}
+	if b.Title != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
+		x.xxx_hidden_Title = b.Title
+	}
+	if b.SetBy != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
+		x.xxx_hidden_SetBy = b.SetBy
+	}
+	if b.Paused != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
+		x.xxx_hidden_Paused = *b.Paused
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	x.xxx_hidden_NextAt = b.NextAt
+	x.xxx_hidden_LastAt = b.LastAt
+	if b.LastIntent != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
+		x.xxx_hidden_LastIntent = b.LastIntent
+	}
+	if b.Skipped != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 12)
+		x.xxx_hidden_Skipped = b.Skipped
+	}
 	return m0
 }
 
@@ -1812,7 +2259,7 @@ type GoalSummary struct {
 
 func (x *GoalSummary) Reset() {
 	*x = GoalSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +2271,7 @@ func (x *GoalSummary) String() string {
 func (*GoalSummary) ProtoMessage() {}
 
 func (x *GoalSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[6]
+	mi := &file_forge_v1_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2490,7 @@ type ChildSummary struct {
 
 func (x *ChildSummary) Reset() {
 	*x = ChildSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[7]
+	mi := &file_forge_v1_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2502,7 @@ func (x *ChildSummary) String() string {
 func (*ChildSummary) ProtoMessage() {}
 
 func (x *ChildSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[7]
+	mi := &file_forge_v1_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2642,7 @@ type TaskSummary struct {
 
 func (x *TaskSummary) Reset() {
 	*x = TaskSummary{}
-	mi := &file_forge_v1_record_proto_msgTypes[8]
+	mi := &file_forge_v1_record_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2654,7 @@ func (x *TaskSummary) String() string {
 func (*TaskSummary) ProtoMessage() {}
 
 func (x *TaskSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_record_proto_msgTypes[8]
+	mi := &file_forge_v1_record_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2980,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
-	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xc4\x02\n" +
+	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xfd\x02\n" +
 	"\x0eProjectSummary\x12\x16\n" +
 	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
 	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
@@ -2541,11 +2988,27 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
 	"\x03day\x18\x05 \x01(\x03R\x03day\x12/\n" +
 	"\x06closed\x18\x06 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x129\n" +
-	"\x05queue\x18\a \x03(\v2#.forge.v1.ProjectSummary.QueueEntryR\x05queue\x1a8\n" +
+	"\x05queue\x18\a \x03(\v2#.forge.v1.ProjectSummary.QueueEntryR\x05queue\x127\n" +
+	"\tschedules\x18\b \x03(\v2\x19.forge.v1.ScheduleSummaryR\tschedules\x1a8\n" +
 	"\n" +
 	"QueueEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x02\n" +
+	"\x0fScheduleSummary\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04cron\x18\x02 \x01(\tR\x04cron\x12\x12\n" +
+	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x16\n" +
+	"\x06missed\x18\x04 \x01(\tR\x06missed\x12\x14\n" +
+	"\x05title\x18\x05 \x01(\tR\x05title\x12\x15\n" +
+	"\x06set_by\x18\x06 \x01(\tR\x05setBy\x12\x16\n" +
+	"\x06paused\x18\a \x01(\bR\x06paused\x12\x16\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\x123\n" +
+	"\anext_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt\x123\n" +
+	"\alast_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x06lastAt\x12\x1f\n" +
+	"\vlast_intent\x18\v \x01(\tR\n" +
+	"lastIntent\x12\x18\n" +
+	"\askipped\x18\f \x01(\tR\askipped\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +
@@ -2578,7 +3041,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x14WAITING_PULL_REQUEST\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_record_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_record_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_forge_v1_record_proto_goTypes = []any{
 	(Waiting)(0),                  // 0: forge.v1.Waiting
 	(*Record)(nil),                // 1: forge.v1.Record
@@ -2587,67 +3050,71 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(*Summary)(nil),               // 4: forge.v1.Summary
 	(*Approval)(nil),              // 5: forge.v1.Approval
 	(*ProjectSummary)(nil),        // 6: forge.v1.ProjectSummary
-	(*GoalSummary)(nil),           // 7: forge.v1.GoalSummary
-	(*ChildSummary)(nil),          // 8: forge.v1.ChildSummary
-	(*TaskSummary)(nil),           // 9: forge.v1.TaskSummary
-	nil,                           // 10: forge.v1.ProjectSummary.QueueEntry
-	(*Event)(nil),                 // 11: forge.v1.Event
-	(*Command)(nil),               // 12: forge.v1.Command
-	(*Attempt)(nil),               // 13: forge.v1.Attempt
-	(*Key)(nil),                   // 14: forge.v1.Key
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(Status)(0),                   // 16: forge.v1.Status
-	(Risk)(0),                     // 17: forge.v1.Risk
-	(Source)(0),                   // 18: forge.v1.Source
-	(*Attributes)(nil),            // 19: forge.v1.Attributes
-	(*Usage)(nil),                 // 20: forge.v1.Usage
-	(*Identity)(nil),              // 21: forge.v1.Identity
-	(*Budget)(nil),                // 22: forge.v1.Budget
-	(*ClosedAccount)(nil),         // 23: forge.v1.ClosedAccount
-	(LoopStatus)(0),               // 24: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 25: forge.v1.TaskStatus
-	(Step)(0),                     // 26: forge.v1.Step
-	(*Overlap)(nil),               // 27: forge.v1.Overlap
+	(*ScheduleSummary)(nil),       // 7: forge.v1.ScheduleSummary
+	(*GoalSummary)(nil),           // 8: forge.v1.GoalSummary
+	(*ChildSummary)(nil),          // 9: forge.v1.ChildSummary
+	(*TaskSummary)(nil),           // 10: forge.v1.TaskSummary
+	nil,                           // 11: forge.v1.ProjectSummary.QueueEntry
+	(*Event)(nil),                 // 12: forge.v1.Event
+	(*Command)(nil),               // 13: forge.v1.Command
+	(*Attempt)(nil),               // 14: forge.v1.Attempt
+	(*Key)(nil),                   // 15: forge.v1.Key
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(Status)(0),                   // 17: forge.v1.Status
+	(Risk)(0),                     // 18: forge.v1.Risk
+	(Source)(0),                   // 19: forge.v1.Source
+	(*Attributes)(nil),            // 20: forge.v1.Attributes
+	(*Usage)(nil),                 // 21: forge.v1.Usage
+	(*Identity)(nil),              // 22: forge.v1.Identity
+	(*Budget)(nil),                // 23: forge.v1.Budget
+	(*ClosedAccount)(nil),         // 24: forge.v1.ClosedAccount
+	(LoopStatus)(0),               // 25: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 26: forge.v1.TaskStatus
+	(Step)(0),                     // 27: forge.v1.Step
+	(*Overlap)(nil),               // 28: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
-	11, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
+	12, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
 	2,  // 1: forge.v1.Record.effects:type_name -> forge.v1.Effects
 	4,  // 2: forge.v1.Record.summary:type_name -> forge.v1.Summary
-	12, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
+	13, // 3: forge.v1.Effects.commands:type_name -> forge.v1.Command
 	3,  // 4: forge.v1.Effects.timers:type_name -> forge.v1.Timer
-	11, // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
-	13, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
-	14, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
-	15, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
-	14, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
-	16, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
-	17, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
-	18, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
-	19, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
+	12, // 5: forge.v1.Effects.outbox:type_name -> forge.v1.Event
+	14, // 6: forge.v1.Effects.cancels:type_name -> forge.v1.Attempt
+	15, // 7: forge.v1.Timer.to:type_name -> forge.v1.Key
+	16, // 8: forge.v1.Timer.at:type_name -> google.protobuf.Timestamp
+	15, // 9: forge.v1.Summary.key:type_name -> forge.v1.Key
+	17, // 10: forge.v1.Summary.status:type_name -> forge.v1.Status
+	18, // 11: forge.v1.Summary.risk:type_name -> forge.v1.Risk
+	19, // 12: forge.v1.Summary.source:type_name -> forge.v1.Source
+	20, // 13: forge.v1.Summary.attributes:type_name -> forge.v1.Attributes
 	0,  // 14: forge.v1.Summary.waiting:type_name -> forge.v1.Waiting
-	9,  // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
-	13, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
-	20, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
-	15, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
-	15, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
-	8,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
-	21, // 21: forge.v1.Summary.requesters:type_name -> forge.v1.Identity
+	10, // 15: forge.v1.Summary.tasks:type_name -> forge.v1.TaskSummary
+	14, // 16: forge.v1.Summary.open:type_name -> forge.v1.Attempt
+	21, // 17: forge.v1.Summary.usage:type_name -> forge.v1.Usage
+	16, // 18: forge.v1.Summary.created_at:type_name -> google.protobuf.Timestamp
+	16, // 19: forge.v1.Summary.updated_at:type_name -> google.protobuf.Timestamp
+	9,  // 20: forge.v1.Summary.children:type_name -> forge.v1.ChildSummary
+	22, // 21: forge.v1.Summary.requesters:type_name -> forge.v1.Identity
 	5,  // 22: forge.v1.Summary.approval:type_name -> forge.v1.Approval
-	7,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
+	8,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
-	22, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	23, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
-	10, // 27: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
-	24, // 28: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	16, // 29: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	25, // 30: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	26, // 31: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	27, // 32: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	23, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	24, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
+	11, // 27: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
+	7,  // 28: forge.v1.ProjectSummary.schedules:type_name -> forge.v1.ScheduleSummary
+	16, // 29: forge.v1.ScheduleSummary.next_at:type_name -> google.protobuf.Timestamp
+	16, // 30: forge.v1.ScheduleSummary.last_at:type_name -> google.protobuf.Timestamp
+	25, // 31: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	17, // 32: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	26, // 33: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	27, // 34: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	28, // 35: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }
@@ -2669,7 +3136,7 @@ func file_forge_v1_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_record_proto_rawDesc), len(file_forge_v1_record_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -85,6 +85,10 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 		e.Action = "reflected"
 	case *forge.Teach:
 		e.Action = map[bool]string{true: "forgot", false: "taught"}[m.Knowledge == nil]
+	case *forge.SetSchedules:
+		e.Action = "set_schedules"
+	case *forge.PauseSchedule:
+		e.Action, e.Reason = map[bool]string{true: "paused_schedule", false: "resumed_schedule"}[m.Paused], m.Reason
 	case *forge.Result:
 		attempt(&e, m)
 	default:

@@ -14,10 +14,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// personal reports whether an event is a wish about an intent that exists.
+// personal reports whether an event is a wish about a project, or about an intent that exists.
 func personal(ev *forge.Event) bool {
 	switch ev.Message.(type) {
-	case *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume:
+	case *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume,
+		*forge.Reflect, *forge.Teach, *forge.SetSchedules, *forge.PauseSchedule:
 		return true
 	default:
 		return false

@@ -14,16 +14,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/schedule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
 )
 
 // Project is the state machine of a project: what spans its intents. It is made of
-// six parts, none of which knows another. Project hands each event to the parts
+// seven parts, none of which knows another. Project hands each event to the parts
 // that it is about, tells a part what it has to know of another one, and makes
 // effects of what they return:
 //
 //	                  first       then
-//	AdmitRun          scheduler   reflection, ledger, scheduler (asks ledger, knowledge, reflection)
+//	AdmitRun          scheduler   reflection, schedules, ledger, scheduler (asks ledger, knowledge, reflection)
 //	RunPlanned        scheduler   ledger, scheduler (asks ledger, knowledge, reflection)
 //	RunEnded          scheduler   knowledge, reflection, scheduler, queue, ledger, scheduler, queue
 //	LockFiles         queue       if the scheduler says that the run is active
@@ -35,12 +36,14 @@ import (
 //	Result            accounts    of a probe; queue
 //	Result            queue       of a merge, or of what became of a pull request
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
-//	TimerFired        accounts    of a look at a red base branch; queue
+//	TimerFired        accounts    of a look at a red base branch; schedules; queue
 //	Pause             scheduler
 //	Resume            accounts    scheduler, queue
 //	Cancel            scheduler
 //	Reflect           reflection
 //	Teach             knowledge
+//	SetSchedules      schedules
+//	PauseSchedule     schedules
 //
 // After an event that can let a merge start, the queue starts the next one. After
 // every event that was applied, the queue has those behind it tried, and the reflection that is due is started if the
@@ -75,6 +78,8 @@ type projectState struct {
 	Knowledge knowledge.State
 	// Reflection keeps observations and proposals.
 	Reflection reflection.State
+	// Schedules submit intents at their times.
+	Schedules schedule.State
 	// Decided has the ids of the events that people sent, so that a redelivery is not
 	// taken for another wish.
 	Decided map[string]bool
@@ -91,10 +96,10 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	p.now = ev.At
 	last := p.state.Stamp
 	p.state.DecidedBy = by
-	timer := p.state.Accounts.LookTimer(p.key)
+	timer, due := p.state.Accounts.LookTimer(p.key), p.state.Schedules.Timer(p.key)
 	decision, err := p.decide(&ev)
 	if decision == forge.Applied {
-		if isByPerson(&ev) {
+		if personal(&ev) {
 			if p.state.Decided == nil {
 				p.state.Decided = map[string]bool{}
 			}
@@ -102,6 +107,7 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 		}
 		p.probe()
 		p.look(timer)
+		p.await(p.state.Schedules.Timer(p.key), due)
 		p.couple()
 		p.state.Accounts.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
 		p.reflectIfDue()
@@ -110,7 +116,7 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 		p.state.Stamp = last
 	}
 	eff := p.eff
-	eff.Outbox = p.events(p.out)
+	eff.Outbox = p.out.Events(p.key.Project)
 	p.eff, p.out, p.now = forge.Effects{}, nil, time.Time{}
 	return eff, rule.Ruling(p.key, &ev, decision, err)
 }
@@ -157,6 +163,8 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Reflection.Request()
 	case *forge.Teach:
 		return p.state.Knowledge.Teach(ev.Actor, m, p.now)
+	case *forge.SetSchedules, *forge.PauseSchedule:
+		return p.state.Schedules.Decide(p.state.DecidedBy, ev, p.calendar())
 	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry,
 		*forge.OverlapChanged, *forge.RunAdmitted, *forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved,
 		*forge.ChildChanged, *forge.RunReflected, *forge.AccountsChanged:
@@ -191,6 +199,9 @@ func (p *Project) Pending() forge.Effects {
 	if t := p.state.Accounts.LookTimer(p.key); t != nil {
 		e.Timers = append(e.Timers, *t)
 	}
+	if t := p.state.Schedules.Timer(p.key); t != nil {
+		e.Timers = append(e.Timers, *t)
+	}
 	for _, q := range p.state.Queue.Trials() {
 		e.Commands = append(e.Commands, p.commands().Trial(q))
 	}
@@ -209,7 +220,8 @@ func (p *Project) Pending() forge.Effects {
 	p.state.Scheduler.Repeat(&out)
 	p.state.Accounts.Repeat(&out, p.state.Scheduler.Active)
 	p.state.Reflection.Repeat(&out)
-	e.Outbox = p.events(out)
+	p.state.Schedules.Repeat(&out)
+	e.Outbox = out.Events(p.key.Project)
 	return e
 }
 
@@ -251,7 +263,7 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 	return &forge.ProjectSummary{
 		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
-		Closed: p.state.Accounts.Closed, Queue: queue.Places(),
+		Closed: p.state.Accounts.Closed, Queue: queue.Places(), Schedules: p.state.Schedules.Summaries(),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/schedule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
 )
 
@@ -19,6 +20,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 	d, err := p.state.Scheduler.AdmitRun(id, m)
 	if d == forge.Applied {
 		p.state.Reflection.Entered(id)
+		p.state.Schedules.Entered(id)
 		p.state.Ledger.Open(&p.out, id, m.Parent, p.now)
 	}
 	if p.state.Scheduler.IsActive(id, m.Run) {
@@ -199,10 +201,7 @@ func (p *Project) probe() {
 // look has an intent look whether a red base branch passes, if it is time, and has the merges wait that cannot pass. It is called after
 // each decision, as probe is, with the timer that was set before that.
 func (p *Project) look(set *forge.Timer) {
-	t := p.state.Accounts.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now)
-	if t != nil && (set == nil || !set.At.Equal(t.At)) {
-		p.eff.Timers = append(p.eff.Timers, *t)
-	}
+	p.await(p.state.Accounts.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now), set)
 	p.state.Queue.Red = p.state.Accounts.RedBase()
 }
 
@@ -221,10 +220,26 @@ func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
 	return p.state.Accounts.Probed(&p.out, r, p.state.Scheduler.Active, p.now)
 }
 
+// await sets a timer unless it was set before the decision.
+func (p *Project) await(t, set *forge.Timer) {
+	if t != nil && (set == nil || !set.At.Equal(t.At)) {
+		p.eff.Timers = append(p.eff.Timers, *t)
+	}
+}
+
+// calendar lets schedules look at the project.
+func (p *Project) calendar() *schedule.Project {
+	s := &p.state.Scheduler
+	return &schedule.Project{ID: p.key.Project, Paused: s.Paused, Now: p.now, Open: func(id forge.IntentID) bool { return slices.Contains(s.Active, id) }}
+}
+
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
+	}
+	if schedule.IsTimer(fired) {
+		return p.state.Schedules.Fire(&p.out, fired, p.calendar())
 	}
 	if p.state.Queue.NextRound(fired) || p.pulls().TryAgain(fired) {
 		p.startNextMerge()

@@ -141,6 +141,18 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 	case "reflect-now":
 		s.send(forge.Event{To: forge.Key{Project: "web"}, Message: &forge.Reflect{}})
 		return
+	case "set-schedules":
+		s.send(forge.Event{Actor: "ada", To: forge.Key{Project: "web"}, Message: setSchedules(d)})
+		return
+	case "pause-schedule", "resume-schedule":
+		m := &forge.PauseSchedule{Name: first(), Paused: d.Cmd == "pause-schedule", Reason: arg("reason")}
+		s.send(forge.Event{Actor: "ada", To: forge.Key{Project: "web"}, Message: m})
+		return
+	case "schedules":
+		for _, e := range s.project.Summary().Project.Schedules {
+			s.print("%s: next %s, last %s %s, skipped %q, paused %v %s", e.Name, s.since(e.NextAt), s.since(e.LastAt), e.LastIntent, e.Skipped, e.Paused, e.Reason)
+		}
+		return
 	case "alias": // a name for an id that was made
 		s.aliases[first()] = s.find(t, arg("of"))
 		return
@@ -156,6 +168,27 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		return
 	}
 	s.work(t, d, string(s.id(first())), arg, list)
+}
+
+// setSchedules reads schedules: name=cron with _ for spaces, or name=(cron,missed).
+func setSchedules(d *datadriven.TestData) *forge.SetSchedules {
+	m := &forge.SetSchedules{}
+	for _, a := range d.CmdArgs {
+		n := forge.Schedule{Name: a.Key, Cron: strings.ReplaceAll(a.Vals[0], "_", " "), Intent: forge.Intent{Settings: forge.Settings{Title: "title of " + a.Key, Body: "body"}}}
+		if len(a.Vals) > 1 {
+			n.Missed = a.Vals[1]
+		}
+		m.Schedules = append(m.Schedules, n)
+	}
+	return m
+}
+
+// since is a time counted from the start of the script.
+func (s *script) since(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return "+" + at.Sub(s.start).String()
 }
 
 // id is an intent's id, or a task's, where a script's short name stands for its head.

@@ -144,6 +144,12 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 			teach.Knowledge = &forge.Knowledge{Type: forge.KnowledgeLesson, Confidence: forge.ConfidenceHigh, Content: word}
 		}
 		return forge.Event{Message: teach}
+	case 10:
+		if rng.IntN(2) == 0 {
+			return forge.Event{Message: &forge.PauseSchedule{Name: "x", Paused: rng.IntN(2) == 0, Reason: word}}
+		}
+		x := forge.Schedule{Name: "x", Cron: "*/5 * * * *", Intent: forge.Intent{Settings: forge.Settings{Title: word, Body: "b"}}}
+		return forge.Event{Message: &forge.SetSchedules{Schedules: []forge.Schedule{x, {Name: word}}[:rng.IntN(3)]}}
 	case 0:
 		return forge.Event{Message: &forge.Pause{Task: anyTask(rng, task), Number: rng.IntN(2) * n}}
 	case 1:

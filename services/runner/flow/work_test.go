@@ -464,7 +464,8 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
 	case *forge.AccountsChanged:
 		what = describeAccounts(m)
-	case *forge.Answer, *forge.Approve, *forge.RequestChanges, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach, *forge.TimerFired:
+	case *forge.Answer, *forge.Approve, *forge.RequestChanges, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach,
+		*forge.SetSchedules, *forge.PauseSchedule, *forge.TimerFired:
 		what = fmt.Sprintf("%T, which no machine sends", m)
 	}
 	return from + ": " + what

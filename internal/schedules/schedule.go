@@ -1,0 +1,69 @@
+package schedules
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+)
+
+// Max bounds the schedules of a project.
+const Max = 50
+
+// System is the system that the origin of their intents names.
+const System = "schedule"
+
+// The words of forge.Schedule.Missed.
+const (
+	Once = "once" // one intent stands for all times that were missed
+	Skip = "skip" // there is none
+)
+
+// Validate returns the first mistake in a schedule; nil if there is none. Fields are named as in a file.
+func Validate(s *forge.Schedule) *forge.FieldError {
+	if _, err := forge.ParseReplicaID(s.Name); err != nil {
+		return &forge.FieldError{Field: "name", Reason: fmt.Sprintf("is %q; use a-z, 0-9 and hyphens, at most %d", short(s.Name), forge.MaxIDLength)}
+	}
+	if s.Missed != "" && s.Missed != Once && s.Missed != Skip {
+		return &forge.FieldError{Field: "missed", Reason: fmt.Sprintf("is %q; it can be once or skip", short(s.Missed))}
+	}
+	if _, err := Parse(s.Cron, s.Zone); err != nil {
+		if zone := ZoneError(""); errors.As(err, &zone) {
+			return &forge.FieldError{Field: "zone", Reason: err.Error()}
+		}
+		return &forge.FieldError{Field: "cron", Reason: err.Error()}
+	}
+	if said := (forge.Intent{Settings: s.Intent.Settings}); !reflect.DeepEqual(said, s.Intent) {
+		return &forge.FieldError{Field: "intent", Reason: "has more than the fields that a person sets"}
+	}
+	if len(s.Intent.DependsOn) > 0 {
+		return &forge.FieldError{Field: "intent.depends_on", Reason: "is not for schedules; leave it out"}
+	}
+	if slices.ContainsFunc(s.Intent.Checks, func(c forge.Check) bool { return c.Command != "" }) {
+		return &forge.FieldError{Field: "intent.criteria", Reason: "has a command; name a check of pfl-forge.yaml: {check: tests}"}
+	}
+	if e := Intent(s, "any", time.Unix(0, 0), forge.Identity{}).Validate(); e != nil {
+		return &forge.FieldError{Field: "intent." + e.Field, Reason: e.Reason}
+	}
+	return nil
+}
+
+// Intent returns the intent of a schedule for one of its times. It is asked for by whoever set the schedule. Its id follows from the
+// schedule's name and the time.
+func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.Identity) *forge.Intent {
+	instant := at.UTC().Format(time.RFC3339)
+	return &forge.Intent{
+		ID: forge.NewDerivedID(s.Name+"-"+at.UTC().Format(time.DateOnly), string(project), System, s.Name, instant), Project: project,
+		Settings: s.Intent.Settings, Source: forge.SourceHuman, Requesters: []forge.Identity{by}, CreatedAt: at.UTC(),
+		Origin: forge.Origin{System: System, EventID: System + "/" + s.Name + "/" + instant, Actor: by.Name},
+	}
+}
+
+// short returns the beginning of a text, for an error.
+func short(text string) string {
+	const most = 60
+	return text[:min(most, len(text))]
+}
