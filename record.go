@@ -150,11 +150,11 @@ type ProjectSummary struct {
 
 // ScheduleSummary is a schedule as lists show it.
 type ScheduleSummary struct {
-	Name, Cron, Zone, Missed, Title string    // as they were set; the title is that of its intents
-	SetBy, Reason, Skipped          string    // who set it last, why it is paused, and why nothing was submitted when it was due
-	Paused                          bool      // whether it is
-	NextAt, LastAt                  time.Time // when it is due next, and was the last time; zero for never
-	LastIntent                      IntentID  // what was submitted then; empty if nothing was
+	Name, Cron, Zone, Missed, Title, Digest string    // as they were set; the title is that of its intents, the digest that of all
+	SetBy, Reason, Skipped                  string    // who set it last, why it is paused, and why nothing was submitted when it was due
+	Paused                                  bool      // whether it is
+	NextAt, LastAt                          time.Time // when it is due next, and was the last time; zero for never
+	LastIntent                              IntentID  // what was submitted then; empty if nothing was
 }
 
 // RunSummary is how far an intent's newest run is, as lists show it.

@@ -90,6 +90,7 @@ func (c *checker) project(p *Project) {
 	c.within("reflection.max_generation", p.Reflection.MaxGeneration, 1, maxDepth)
 	c.within("reflection.proposals_a_day", p.Reflection.ProposalsADay, 0, maxPropose)
 	c.within("reflection.proposals_a_time", p.Reflection.ProposalsATime, 1, maxPropose)
+	c.schedules(p)
 	for _, name := range p.RecipeNames() {
 		c.recipe("recipes."+name, name, p.Recipes[name])
 	}

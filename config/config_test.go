@@ -112,7 +112,7 @@ func TestParse(t *testing.T) {
 			Sandbox:   config.SandboxRequire, Network: config.NetworkFull, CommandNetwork: config.NetworkFull, MaxDepth: 1,
 			AnalyzeBeforeApproval: config.AnalyzeNever,
 		},
-		Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2},
+		Unasked: config.Unasked{Reflection: config.Reflection{MaxGeneration: 1, ProposalsATime: 2}},
 		Recipes: map[string]config.Recipe{
 			"gofmt": {
 				Risk: forge.RiskLow, Run: "gofmt -w .", Check: `test -z "$(gofmt -l .)"`, AllowEmpty: true, Timeout: 2 * time.Minute,

@@ -8,6 +8,7 @@
 //	project.go       Project and its sections, with their defaults
 //	agents.go        which back end does which kind of work
 //	recipe.go        deterministic changes that the repository defines
+//	schedule.go      intents that are submitted again and again
 //	check*.go        what makes a value wrong
 //
 // A file is either taken as a whole or refused with every error in it, each as

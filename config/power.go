@@ -153,6 +153,9 @@ func (w walk) project(p *Project) {
 func (w walk) structure(v, standard reflect.Value, path, pattern string) {
 	for i := range v.NumField() {
 		key := v.Type().Field(i).Tag.Get("yaml")
+		if key == "schedules" { // they do nothing until a person applies them
+			continue
+		}
 		if key == ",inline" {
 			w.structure(v.Field(i), standard.Field(i), path, pattern)
 			continue

@@ -23,6 +23,9 @@ func patterns(t reflect.Type, path string) []string {
 			out = append(out, patterns(f.Type, path)...)
 			continue
 		}
+		if at == "schedules" { // walk leaves them out
+			continue
+		}
 		if path != "" {
 			at = path + "." + at
 		}

@@ -58,8 +58,17 @@ type Project struct {
 	Budget Budget `yaml:"budget"`
 	// Policy says what happens without a person, and what agents may reach.
 	Policy Policy `yaml:"policy"`
+
+	// Unasked says which intents come without a person asking for each.
+	Unasked `yaml:",inline"`
+}
+
+// Unasked says which intents come without a person asking for each.
+type Unasked struct {
 	// Reflection bounds the intents that pfl-forge proposes by itself.
 	Reflection Reflection `yaml:"reflection"`
+	// Schedules have intents submitted again and again, once a person has applied them.
+	Schedules []Schedule `yaml:"schedules"`
 }
 
 // Checkouts says where checkouts are, and how they are set up.
@@ -322,8 +331,8 @@ func Default() *Project {
 			ProtectedPaths: protectedPaths(), Sandbox: SandboxAuto, Network: NetworkFull, CommandNetwork: NetworkFull,
 			Approvals: Approvals{Count: 1}, AnalyzeBeforeApproval: AnalyzeRecipes, MaxDepth: 3,
 		},
-		Budget:     Budget{IntentUSD: DefaultIntentUSD, DayUSD: DefaultDayUSD},
-		Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5},
+		Budget:  Budget{IntentUSD: DefaultIntentUSD, DayUSD: DefaultDayUSD},
+		Unasked: Unasked{Reflection: Reflection{Enabled: true, MaxGeneration: 2, ProposalsADay: 20, ProposalsATime: 5}},
 	}
 }
 

@@ -49,7 +49,7 @@ func (p *Project) Settings() []forge.Setting {
 		}
 	}).project(p)
 	for table, names := range map[string][]string{
-		"recipes": slices.Sorted(maps.Keys(p.Recipes)), "checks": p.CheckNames(), "agents": slices.Sorted(maps.Keys(p.Agents)),
+		"recipes": slices.Sorted(maps.Keys(p.Recipes)), "checks": p.CheckNames(), "agents": slices.Sorted(maps.Keys(p.Agents)), "schedules": p.ScheduleNames(),
 	} {
 		add(table, strings.Join(names, "\n"), len(names) == 0)
 	}

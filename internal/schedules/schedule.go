@@ -1,6 +1,9 @@
 package schedules
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -60,6 +63,13 @@ func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.I
 		Settings: s.Intent.Settings, Source: forge.SourceHuman, Requesters: []forge.Identity{by}, CreatedAt: at.UTC(),
 		Origin: forge.Origin{System: System, EventID: System + "/" + s.Name + "/" + instant, Actor: by.Name},
 	}
+}
+
+// Digest returns a text that is the same for schedules that are the same in every field.
+func Digest(s *forge.Schedule) string {
+	text, _ := json.Marshal(s) // it has texts and numbers alone; NaN is refused by Validate
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }
 
 // short returns the beginning of a text, for an error.

@@ -1827,6 +1827,7 @@ type ScheduleSummary struct {
 	xxx_hidden_LastAt      *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_at,json=lastAt"`
 	xxx_hidden_LastIntent  *string                `protobuf:"bytes,11,opt,name=last_intent,json=lastIntent"`
 	xxx_hidden_Skipped     *string                `protobuf:"bytes,12,opt,name=skipped"`
+	xxx_hidden_Digest      *string                `protobuf:"bytes,13,opt,name=digest"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1969,44 +1970,54 @@ func (x *ScheduleSummary) GetSkipped() string {
 	return ""
 }
 
+func (x *ScheduleSummary) GetDigest() string {
+	if x != nil {
+		if x.xxx_hidden_Digest != nil {
+			return *x.xxx_hidden_Digest
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *ScheduleSummary) SetName(v string) {
 	x.xxx_hidden_Name = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
 }
 
 func (x *ScheduleSummary) SetCron(v string) {
 	x.xxx_hidden_Cron = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
 }
 
 func (x *ScheduleSummary) SetZone(v string) {
 	x.xxx_hidden_Zone = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
 }
 
 func (x *ScheduleSummary) SetMissed(v string) {
 	x.xxx_hidden_Missed = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
 }
 
 func (x *ScheduleSummary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
 }
 
 func (x *ScheduleSummary) SetSetBy(v string) {
 	x.xxx_hidden_SetBy = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
 }
 
 func (x *ScheduleSummary) SetPaused(v bool) {
 	x.xxx_hidden_Paused = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
 }
 
 func (x *ScheduleSummary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
 }
 
 func (x *ScheduleSummary) SetNextAt(v *timestamppb.Timestamp) {
@@ -2019,12 +2030,17 @@ func (x *ScheduleSummary) SetLastAt(v *timestamppb.Timestamp) {
 
 func (x *ScheduleSummary) SetLastIntent(v string) {
 	x.xxx_hidden_LastIntent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
 }
 
 func (x *ScheduleSummary) SetSkipped(v string) {
 	x.xxx_hidden_Skipped = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 12)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 13)
+}
+
+func (x *ScheduleSummary) SetDigest(v string) {
+	x.xxx_hidden_Digest = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 13)
 }
 
 func (x *ScheduleSummary) HasName() bool {
@@ -2111,6 +2127,13 @@ func (x *ScheduleSummary) HasSkipped() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 11)
 }
 
+func (x *ScheduleSummary) HasDigest() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 12)
+}
+
 func (x *ScheduleSummary) ClearName() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Name = nil
@@ -2169,6 +2192,11 @@ func (x *ScheduleSummary) ClearSkipped() {
 	x.xxx_hidden_Skipped = nil
 }
 
+func (x *ScheduleSummary) ClearDigest() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 12)
+	x.xxx_hidden_Digest = nil
+}
+
 type ScheduleSummary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2191,6 +2219,8 @@ type ScheduleSummary_builder struct {
 	LastIntent *string
 	// skipped says why nothing was submitted then.
 	Skipped *string
+	// digest is one for each content of a schedule.
+	Digest *string
 }
 
 func (b0 ScheduleSummary_builder) Build() *ScheduleSummary {
@@ -2198,46 +2228,50 @@ func (b0 ScheduleSummary_builder) Build() *ScheduleSummary {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Name != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
 		x.xxx_hidden_Name = b.Name
 	}
 	if b.Cron != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
 		x.xxx_hidden_Cron = b.Cron
 	}
 	if b.Zone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
 		x.xxx_hidden_Zone = b.Zone
 	}
 	if b.Missed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
 		x.xxx_hidden_Missed = b.Missed
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.SetBy != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
 		x.xxx_hidden_SetBy = b.SetBy
 	}
 	if b.Paused != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
 		x.xxx_hidden_Paused = *b.Paused
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	x.xxx_hidden_NextAt = b.NextAt
 	x.xxx_hidden_LastAt = b.LastAt
 	if b.LastIntent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
 		x.xxx_hidden_LastIntent = b.LastIntent
 	}
 	if b.Skipped != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 12)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 13)
 		x.xxx_hidden_Skipped = b.Skipped
+	}
+	if b.Digest != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 13)
+		x.xxx_hidden_Digest = b.Digest
 	}
 	return m0
 }
@@ -2993,7 +3027,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\n" +
 	"QueueEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe7\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xff\x02\n" +
 	"\x0fScheduleSummary\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04cron\x18\x02 \x01(\tR\x04cron\x12\x12\n" +
@@ -3008,7 +3042,8 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x06lastAt\x12\x1f\n" +
 	"\vlast_intent\x18\v \x01(\tR\n" +
 	"lastIntent\x12\x18\n" +
-	"\askipped\x18\f \x01(\tR\askipped\"\xaf\x01\n" +
+	"\askipped\x18\f \x01(\tR\askipped\x12\x16\n" +
+	"\x06digest\x18\r \x01(\tR\x06digest\"\xaf\x01\n" +
 	"\vGoalSummary\x12\x1c\n" +
 	"\titeration\x18\x01 \x01(\x05R\titeration\x12\x12\n" +
 	"\x04most\x18\x02 \x01(\x05R\x04most\x12\x12\n" +

@@ -33,6 +33,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/rejudge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/replay"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/schedules"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/settings"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/status"
@@ -75,7 +76,8 @@ func newRoot(a *kit.App) *cobra.Command {
 	)
 	for id, commands := range map[string][]*cobra.Command{
 		groupWork: {
-			admin.InitCommand(a), create.Command(a), goal.Command(a), audit.Command(a), run.Command(a), control.ReflectCommand(a), operator.Command(a),
+			admin.InitCommand(a), create.Command(a), goal.Command(a), audit.Command(a), run.Command(a), schedules.Command(a),
+			control.ReflectCommand(a), operator.Command(a),
 		},
 		groupLook: {
 			status.Command(a), watch.Command(a), inbox.Command(a), answer.ClarificationsCommand(a), show.Command(a), diff.Command(a), logs.Command(a),

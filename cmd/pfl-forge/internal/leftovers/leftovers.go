@@ -16,10 +16,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 // Over reports whether an intent is over for good: it cannot be retried any more.
-func Over(s *forge.Summary) bool { return s.Needed() == "" }
+func Over(s *forge.Summary) bool { return jobs.Needed(s) == "" }
 
 // Rest lists the refs, files and objects that an intent left.
 type Rest struct {

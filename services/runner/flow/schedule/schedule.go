@@ -230,7 +230,7 @@ func (s *State) Summaries() (list []forge.ScheduleSummary) {
 		e := &s.List[i]
 		sum := forge.ScheduleSummary{
 			Name: e.Name, Cron: e.Cron, Zone: cmp.Or(e.Zone, "UTC"), Missed: cmp.Or(e.Missed, schedules.Once), Title: e.Intent.Title,
-			SetBy: e.By.Name, Paused: e.Paused, Reason: e.Reason, NextAt: e.Next, LastAt: e.Last, Skipped: e.Skipped,
+			SetBy: e.By.Name, Digest: schedules.Digest(&e.Schedule), Paused: e.Paused, Reason: e.Reason, NextAt: e.Next, LastAt: e.Last, Skipped: e.Skipped,
 		}
 		if e.Skipped == "" {
 			sum.LastIntent = e.Submitted

@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/leftovers"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
 const cleanHelp = `Remove the leftovers of intents that are done, rejected or cancelled: the commits of
@@ -164,7 +165,7 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 		case s == nil:
 			return nil, target.NoIntent(id)
 		case !leftovers.Over(s):
-			return nil, fmt.Errorf("%s %s", id, s.Needed())
+			return nil, fmt.Errorf("%s %s", id, jobs.Needed(s))
 		case before.IsZero() || !s.UpdatedAt.After(before):
 			list = append(list, *s)
 		}
