@@ -20,7 +20,7 @@ type Schedule struct {
 	Zone string `yaml:"zone"`
 	// Missed says what becomes of the times at which nothing was running: once (one intent for all of them) or skip. Empty means once.
 	Missed string `yaml:"missed"`
-	// Intent is what is submitted.
+	// Intent has the settings of the intents.
 	Intent ScheduledIntent `yaml:"intent"`
 }
 

@@ -81,7 +81,7 @@ type AuditFinding struct {
 // AuditActions lists the actions, in the order of their names.
 var AuditActions = []string{
 	"answered", "approved", "asked", "cancelled", "changes_requested", "edited", "forgot", "merged",
-	"paused", "ran", "reflected", "rejected", "resumed", "retried", "started", "taught",
+	"paused", "paused_schedule", "ran", "reflected", "rejected", "resumed", "resumed_schedule", "retried", "set_schedules", "started", "taught",
 }
 
 // An audit is for those who answer for an installation, and so it names what other readers do not get: the accounts at

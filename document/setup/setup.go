@@ -27,6 +27,8 @@ type InForce struct {
 	Read *Read `json:"read,omitempty" yaml:"read,omitempty"`
 	// Settings has every setting, by name.
 	Settings []Setting `json:"settings" yaml:"settings"`
+	// Schedules are those in force, in the order in which they were set.
+	Schedules []Schedule `json:"schedules" yaml:"schedules"`
 	// Notifications are the targets of the operator's file that are told of this project.
 	Notifications []Target `json:"notifications" yaml:"notifications"`
 	// People are those of the gateway's file of tokens who have roles in the project. Only those who may audit are told, by the

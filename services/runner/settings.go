@@ -2,11 +2,13 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/document/setup"
@@ -27,8 +29,8 @@ func Settings(
 ) (setup.InForce, error) {
 	s := setup.InForce{Project: project, Rules: int(active), Notifications: notified(told, project)}
 	var intents []forge.Summary
+	var err error
 	if j != nil {
-		var err error
 		if intents, err = j.Summaries(ctx, project); err != nil {
 			return s, err
 		}
@@ -52,7 +54,20 @@ func Settings(
 		}
 	}
 	s.Settings = settingsOf(newest)
-	return s, nil
+	s.Schedules, err = schedulesOf(ctx, j, project)
+	return s, err
+}
+
+// schedulesOf returns the schedules of a project; none where nothing was ever decided on.
+func schedulesOf(ctx context.Context, j *journal.Journal, project forge.ProjectID) ([]setup.Schedule, error) {
+	if j == nil {
+		return setup.SchedulesOf(nil), nil
+	}
+	sum, err := j.Summary(ctx, forge.Key{Project: project})
+	if errors.Is(err, bus.ErrNotFound) {
+		err = nil
+	}
+	return setup.SchedulesOf(sum.Project), err
 }
 
 // policyOf returns the newest policy that an intent took from a result, and when; nil without one. What came

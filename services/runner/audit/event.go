@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
@@ -86,9 +87,13 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	case *forge.Teach:
 		e.Action = map[bool]string{true: "forgot", false: "taught"}[m.Knowledge == nil]
 	case *forge.SetSchedules:
-		e.Action = "set_schedules"
+		var names []string
+		for i := range m.Schedules {
+			names = append(names, m.Schedules[i].Name)
+		}
+		e.Action, e.Title = "set_schedules", strings.Join(names, ", ")
 	case *forge.PauseSchedule:
-		e.Action, e.Reason = map[bool]string{true: "paused_schedule", false: "resumed_schedule"}[m.Paused], m.Reason
+		e.Action, e.Title, e.Reason = map[bool]string{true: "paused_schedule", false: "resumed_schedule"}[m.Paused], m.Name, m.Reason
 	case *forge.Result:
 		attempt(&e, m)
 	default:

@@ -35,12 +35,16 @@ func TestConsoleSettings(t *testing.T) {
 	vic.get("/console/settings").wants(t, "without a runner", http.StatusServiceUnavailable, "No runner is up")
 	w.decides(quota.Limits{})
 	vic.get("/console/settings").wants(t, "before an analysis", http.StatusOK, "<title>Settings of shop", "these are the defaults", "the default")
+	vic.get("/console/settings").wants(t, "without schedules", http.StatusOK, "No schedule is in force")
 	path, _ := w.proposed("first")
+	w.schedules(forge.Schedule{
+		Name: "nightly", Cron: "30 2 * * *", Zone: "Europe/Berlin", Intent: forge.Intent{Settings: forge.Settings{Title: "Update it", Body: "all"}},
+	})
 	const told = "shown to operators and auditors"
 	p := vic.get("/console/settings")
 	p.wants(t, "after one", http.StatusOK, `at commit <code title="`+strings.Repeat("1", 40)+`">111111111111</code>`,
 		`href="/console/projects/shop/intents/`+path[strings.LastIndexByte(path, '/')+1:], "DB_PASSWORD=…", "<b><bdi>pfl-forge.yaml</bdi></b>",
-		"<code><bdi>policy.sandbox</bdi></code>", "require", told, "chat", "webhook", "over budget", "desk", "command")
+		"<code><bdi>policy.sandbox</bdi></code>", "require", told, "<code><bdi>nightly</bdi></code>", "Update it", "30 2 * * *", "Europe/Berlin", "set by <bdi>ada</bdi>", "chat", "webhook", "over budget", "desk", "command")
 	w.hides("the page", p.text)
 	if !strings.Contains(vic.get("/console/board").text, `href="/console/settings"`) {
 		t.Error("nothing leads to the settings")
@@ -76,6 +80,17 @@ func TestConsoleSettings(t *testing.T) {
 	vic.get("/console/settings").wants(t, "without a role", http.StatusForbidden, "takes a role")
 }
 
+// schedules has a person apply schedules.
+func (w *world) schedules(list ...forge.Schedule) {
+	w.t.Helper()
+	r, err := w.bus.Submissions.Ask(w.t.Context(), forge.Event{
+		ID: "schedules", To: forge.Key{Project: "shop"}, Actor: "ada", Message: &forge.SetSchedules{Schedules: list},
+	})
+	if err != nil || r.Decision != forge.Applied {
+		w.t.Fatal(r, err)
+	}
+}
+
 // tells has a runner that tells the settings which a function returns.
 func (w *world) tells(settings func(forge.ProjectID) setup.InForce) {
 	w.t.Helper()
@@ -106,6 +121,10 @@ func TestConsoleSettingsOfLiars(t *testing.T) {
 		s.People = []setup.Holder{{Name: "mallory", Kind: bad, Token: bad, Roles: []string{bad}}}
 		for range 100 {
 			s.Settings = append(s.Settings, setup.Setting{Name: bad, Value: strings.Repeat(bad+"\n", 30), From: bad})
+		}
+		s.Schedules = []setup.Schedule{
+			{Name: bad, Cron: bad, Zone: bad, Title: bad, SetBy: bad, Paused: true, Reason: bad, LastAt: new(time.Now()), LastIntent: "../x"},
+			{Name: bad, NextAt: new(time.Now()), Skipped: bad},
 		}
 		s.Notifications = []setup.Target{{Name: bad, By: bad, On: []string{bad}}}
 		return s

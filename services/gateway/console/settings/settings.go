@@ -108,7 +108,7 @@ var places = []struct {
 	}},
 	{"Agents and models", []string{"agent", "agents", "roles.", "fallback", "models.", "calls.", "recipes"}},
 	{"Money, time and room", []string{"budget.", "timeouts.", "parallel_workers"}},
-	{"Proposals of pfl-forge itself", []string{"reflection."}},
+	{"Proposals of pfl-forge itself, and schedules", []string{"reflection.", "schedules"}},
 	{others, nil},
 }
 
@@ -134,6 +134,12 @@ func Of(q Query, s *setup.InForce, audits bool) Page {
 	if r := s.Read; r != nil { // it becomes an address
 		if _, err := forge.ParseIntentID(string(r.Intent)); err != nil || !commits.MatchString(r.Commit) {
 			p.Read = nil
+		}
+	}
+	p.Schedules = slices.Clone(s.Schedules)
+	for i := range p.Schedules { // the same holds for these
+		if _, err := forge.ParseIntentID(string(p.Schedules[i].LastIntent)); err != nil {
+			p.Schedules[i].LastIntent = ""
 		}
 	}
 	byHeading := map[string][]Row{}

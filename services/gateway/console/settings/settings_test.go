@@ -68,6 +68,15 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestScheduleLeadsToAnIntent leaves out what is no id, since it becomes an address.
+func TestScheduleLeadsToAnIntent(t *testing.T) {
+	s := setup.InForce{Schedules: []setup.Schedule{{Name: "a", LastIntent: "fine-1"}, {Name: "b", LastIntent: "../../tokens"}}}
+	p := settings.Of(settings.Query{}, &s, false)
+	if p.Schedules[0].LastIntent != "fine-1" || p.Schedules[1].LastIntent != "" || s.Schedules[1].LastIntent == "" {
+		t.Errorf("%+v of %+v", p.Schedules, s.Schedules)
+	}
+}
+
 // TestParseQuery reads the choices of an address, and names what is wrong.
 func TestParseQuery(t *testing.T) {
 	for text, want := range map[string]string{

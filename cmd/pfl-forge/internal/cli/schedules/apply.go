@@ -59,13 +59,13 @@ func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*
 	return config.Parse(data)
 }
 
-// change is what applying a file does to a schedule.
+// change says how a schedule changes when a file is applied.
 type change struct {
 	Name   string `json:"name"   yaml:"name"`
 	Change string `json:"change" yaml:"change"` // added, changed, ended or kept
 }
 
-// compare returns what a file changes: its schedules in their order, then those that end.
+// compare returns the changes of a file: of its schedules in their order, then of those that end.
 func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []change, differs bool) {
 	before := map[string]string{}
 	for i := range inForce {

@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -68,8 +68,8 @@ func show(ctx context.Context, a *kit.App, format render.Format) error {
 	if err != nil {
 		return err
 	}
-	list := document.SchedulesOf(&forge.ProjectSummary{Schedules: inForce})
-	names := kit.Names(list, func(s *document.Schedule) string { return s.Name })
+	list := setup.SchedulesOf(&forge.ProjectSummary{Schedules: inForce})
+	names := kit.Names(list, func(s *setup.Schedule) string { return s.Name })
 	return a.Print(format, list, names, func() error {
 		if len(list) == 0 {
 			a.Say("no schedule is in force; write them in pfl-forge.yaml, then: pfl-forge schedules apply")
@@ -80,7 +80,7 @@ func show(ctx context.Context, a *kit.App, format render.Format) error {
 }
 
 // table prints schedules, a row for each.
-func table(a *kit.App, list []document.Schedule, now time.Time) error {
+func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 	columns := render.Columns{Header: []string{"NAME", "CRON", "ZONE", "NEXT", "LAST", "TITLE"}, Shrink: 5}
 	for i := range list {
 		s := &list[i]
@@ -90,7 +90,7 @@ func table(a *kit.App, list []document.Schedule, now time.Time) error {
 }
 
 // next says when a schedule is due, by the clock of whoever looks.
-func next(s *document.Schedule, now time.Time) string {
+func next(s *setup.Schedule, now time.Time) string {
 	switch {
 	case s.Paused:
 		return kit.WithReason("paused", s.Reason)
@@ -101,7 +101,7 @@ func next(s *document.Schedule, now time.Time) string {
 }
 
 // last says what became of the last time.
-func last(s *document.Schedule) string {
+func last(s *setup.Schedule) string {
 	switch {
 	case s.LastAt == nil:
 		return ""

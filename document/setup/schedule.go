@@ -1,9 +1,9 @@
-package document
+package setup
 
 import (
 	"time"
 
-	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge"
 )
 
 // Schedule has an intent submitted again and again, as a project has it in force.
@@ -18,14 +18,14 @@ type Schedule struct {
 	Title string `json:"title" yaml:"title"`
 	// SetBy is who applied it last as it is, and so asks for its intents.
 	SetBy string `json:"set_by" yaml:"set_by"`
-	// Paused says whether a person has paused it, and Reason why; left out if nobody has.
+	// Paused says whether a person has paused it, and Reason why; left out unless it is.
 	Paused bool   `json:"paused,omitempty" yaml:"paused,omitempty"`
 	Reason string `json:"reason,omitempty" yaml:"reason,omitempty"`
 	// NextAt is when it is due; left out while it is paused.
 	NextAt *time.Time `json:"next_at,omitempty" yaml:"next_at,omitempty"`
 	// LastAt is the newest time that it was due; left out if there was none.
 	LastAt *time.Time `json:"last_at,omitempty" yaml:"last_at,omitempty"`
-	// LastIntent is what was submitted then, or Skipped says why nothing was.
+	// LastIntent is the intent that was submitted then; where there was none, Skipped says why.
 	LastIntent forge.IntentID `json:"last_intent,omitempty" yaml:"last_intent,omitempty"`
 	Skipped    string         `json:"skipped,omitempty"     yaml:"skipped,omitempty"`
 }
