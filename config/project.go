@@ -18,6 +18,9 @@ type Project struct {
 	// Merging says where and how changes are merged.
 	Merging `yaml:",inline"`
 
+	// Unasked says which intents come without a person asking for each.
+	Unasked `yaml:",inline"`
+
 	// ParallelWorkers bounds the agent calls that run at once, 1 to 256.
 	ParallelWorkers int `yaml:"parallel_workers"`
 	// Models are those of the claude back end; others have theirs in Agents.
@@ -58,9 +61,6 @@ type Project struct {
 	Budget Budget `yaml:"budget"`
 	// Policy says what happens without a person, and what agents may reach.
 	Policy Policy `yaml:"policy"`
-
-	// Unasked says which intents come without a person asking for each.
-	Unasked `yaml:",inline"`
 }
 
 // Unasked says which intents come without a person asking for each.

@@ -80,7 +80,8 @@ var decoding = map[string]string{
 var others = map[string][]string{
 	"agent/prompt": {"FuzzFence"}, "bus/codec": {"FuzzRoundTrip"}, "bus/internal/wire": {"FuzzCommand"}, "bus/requests": {"FuzzRead", "FuzzAnswer"},
 	"bus/signed": {"FuzzTogether"}, "bus/subjects": {"FuzzParseSubjects", "FuzzTimerSubjects", "FuzzOutside"},
-	"cmd/pfl-forge/internal/console": {"FuzzDecode"}, "git": {"FuzzNames"}, "internal/schedules": {"FuzzParse"}, "internal/slug": {"FuzzNamed"}, "internal/strictyaml": {"FuzzRoundTrip"},
+	"cmd/pfl-forge/internal/console": {"FuzzDecode"}, "git": {"FuzzNames"}, "internal/schedules": {"FuzzParse"},
+	"internal/slug": {"FuzzNamed"}, "internal/strictyaml": {"FuzzRoundTrip"},
 	"internal/term": {"FuzzSanitize"}, "jobs/evidence": {"FuzzResolve"}, "proof": {"FuzzCertificates"},
 	"services/gateway/intake": {"FuzzCommands", "FuzzPlain"},
 }

@@ -92,15 +92,18 @@ var allowLists = []allowList{
 	},
 	{
 		packages: []string{"./services/runner/flow/..."},
-		may:      []string{"std", ".", "./messages", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/rules", "./internal/schedules", "./internal/words"},
-		never:    []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
-		reason:   "the rules are a pure function of state and event: no clock, no randomness, no I/O, no goroutines",
+		may: []string{
+			"std", ".", "./messages", "./services/runner/flow/...", "./verdict",
+			"./internal/pathpattern", "./internal/rules", "./internal/schedules", "./internal/words",
+		},
+		never:  []string{"crypto/rand", "log/...", "math/rand/...", "net/...", "os/...", "sync/...", "syscall"},
+		reason: "the rules are a pure function of state and event: no clock, no randomness, no I/O, no goroutines",
 	},
 	{
 		packages: []string{"./services/runner/flow/..."},
 		may: []string{
-			"std", ".", "./messages", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/rules", "./internal/schedules", "./internal/words",
-			"./internal/testsize", "./internal/claimtest",
+			"std", ".", "./messages", "./services/runner/flow/...", "./verdict", "./internal/pathpattern", "./internal/rules",
+			"./internal/schedules", "./internal/words", "./internal/testsize", "./internal/claimtest",
 			"github.com/cockroachdb/datadriven", "github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 		},
 		never:  []string{"net/...", "os/exec"},

@@ -67,7 +67,10 @@ func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.I
 
 // Digest returns a text that is the same for schedules that are the same in every field.
 func Digest(s *forge.Schedule) string {
-	text, _ := json.Marshal(s) // it has texts and numbers alone; NaN is refused by Validate
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "" // a number that is none, which Validate refuses
+	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }

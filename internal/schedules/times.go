@@ -1,5 +1,7 @@
-// Package schedules says when a schedule is due, and what is wrong with one. Expressions are those of crontab(5): five fields, or a word such as @daily; they are parsed
-// by package gronx.
+// Package schedules says when a schedule is due, and what is wrong with one. It is pure: it knows no clock but the one it is asked about.
+//
+// Expressions are those of crontab(5): five fields, or a word such as @daily. They are parsed by package gronx. Where both fields of
+// days are given, a day has to fit one of the two, as in crontab.
 //
 // Times are those of a wall clock in a zone. Each of them comes once: of an hour that the clock shows twice, when it is put back, the
 // second is left out, and a time that the clock leaps over, when it is put forward, comes as much later as it leaps.

@@ -36,7 +36,7 @@ func TestNext(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for range strings.Fields(test.want) {
+		for range strings.FieldsSeq(test.want) {
 			at = times.Next(at)
 			got = append(got, at.Format(time.RFC3339))
 		}

@@ -82,6 +82,19 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 		e.Action, e.Task, e.Reason = "paused", m.Task, m.Reason
 	case *forge.Resume:
 		e.Action, e.Task = "resumed", m.Task
+	case *forge.Reflect, *forge.Teach, *forge.SetSchedules, *forge.PauseSchedule:
+		ofProject(&e, m)
+	case *forge.Result:
+		attempt(&e, m)
+	default:
+		return e, false
+	}
+	return e, true
+}
+
+// ofProject says what a person wished for a whole project.
+func ofProject(e *document.Audited, m forge.Message) {
+	switch m := m.(type) {
 	case *forge.Reflect:
 		e.Action = "reflected"
 	case *forge.Teach:
@@ -94,12 +107,8 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 		e.Action, e.Title = "set_schedules", strings.Join(names, ", ")
 	case *forge.PauseSchedule:
 		e.Action, e.Title, e.Reason = map[bool]string{true: "paused_schedule", false: "resumed_schedule"}[m.Paused], m.Name, m.Reason
-	case *forge.Result:
-		attempt(&e, m)
 	default:
-		return e, false
 	}
-	return e, true
 }
 
 // attempt says what a worker reported.

@@ -174,7 +174,8 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 func setSchedules(d *datadriven.TestData) *forge.SetSchedules {
 	m := &forge.SetSchedules{}
 	for _, a := range d.CmdArgs {
-		n := forge.Schedule{Name: a.Key, Cron: strings.ReplaceAll(a.Vals[0], "_", " "), Intent: forge.Intent{Settings: forge.Settings{Title: "title of " + a.Key, Body: "body"}}}
+		n := forge.Schedule{Name: a.Key, Cron: strings.ReplaceAll(a.Vals[0], "_", " ")}
+		n.Intent.Title, n.Intent.Body = "title of "+a.Key, "body"
 		if len(a.Vals) > 1 {
 			n.Missed = a.Vals[1]
 		}

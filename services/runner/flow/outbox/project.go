@@ -26,12 +26,12 @@ func (o *State) SendToProject(eff *forge.Effects, p Project) {
 }
 
 // Events returns the messages as events; nil if there are none.
-func (m Messages) Events(project forge.ProjectID) []forge.Event {
-	if len(m) == 0 {
+func (m *Messages) Events(project forge.ProjectID) []forge.Event {
+	if len(*m) == 0 {
 		return nil
 	}
-	list := make([]forge.Event, len(m))
-	for i, to := range m {
+	list := make([]forge.Event, len(*m))
+	for i, to := range *m {
 		list[i] = forge.Event{ID: "project/" + to.ID, To: forge.Key{Project: project, Intent: to.Intent}, Message: to.Message}
 	}
 	return list

@@ -31,7 +31,7 @@ const maxText = 200_000
 
 // State are the schedules of a project. The zero value has none.
 type State struct {
-	List []Entry `json:",omitempty"` // in the order in which they were set
+	List []Entry // in the order in which they were set
 }
 
 // Entry is a schedule, and how far it is.
@@ -47,7 +47,7 @@ type Entry struct {
 	Submitted forge.IntentID
 	Skipped   string
 	// Unheard is the intent that has not asked to be admitted yet.
-	Unheard *forge.Intent `json:",omitempty"`
+	Unheard *forge.Intent
 }
 
 // Project is a project as schedules look at it.
