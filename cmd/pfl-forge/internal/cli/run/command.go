@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/schedules"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -81,6 +82,7 @@ func run(ctx context.Context, a *kit.App, f *Options) error {
 		return err
 	}
 	NoticeConfig(a, repo, base)
+	schedules.Notice(ctx, a, base.Config)
 	if f.dryRun {
 		return dryRun(ctx, a, repo, base, f.format)
 	}

@@ -90,6 +90,34 @@ func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []cha
 	return list, differs
 }
 
+// wished returns the schedules of a file, as they are sent.
+func wished(cfg *config.Project) (list []forge.Schedule) {
+	for i := range cfg.Schedules {
+		list = append(list, cfg.Schedules[i].Schedule())
+	}
+	return list
+}
+
+// Notice says so when the schedules of a configuration are not those in force: with the commit that changes them nothing happens yet.
+// A project that has none is not looked at, and what cannot be read is told by whatever comes next.
+func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
+	if len(cfg.Schedules) == 0 {
+		return
+	}
+	t, err := target.Reader(ctx, a)
+	if err != nil {
+		return
+	}
+	defer t.Close()
+	inForce, err := read(ctx, t)
+	if err != nil {
+		return
+	}
+	if _, differs := compare(inForce, wished(cfg)); differs {
+		a.Say("the schedules of %s are not in force as they are there; see what would change: pfl-forge schedules apply --dry-run", config.FileName)
+	}
+}
+
 // applyCommand returns the command that puts schedules in force.
 func applyCommand(a *kit.App) *cobra.Command {
 	var file string
@@ -118,10 +146,7 @@ func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRu
 	if err != nil {
 		return err
 	}
-	m := &forge.SetSchedules{}
-	for i := range cfg.Schedules {
-		m.Schedules = append(m.Schedules, cfg.Schedules[i].Schedule())
-	}
+	m := &forge.SetSchedules{Schedules: wished(cfg)}
 	inForce, err := read(ctx, t)
 	if err != nil {
 		return err
