@@ -56,6 +56,10 @@ func yamlKeys(typ reflect.Type) []string {
 		if k := inner.Kind(); k == reflect.Map || k == reflect.Slice {
 			inner = inner.Elem()
 		}
+		if inner == reflect.TypeFor[config.ScheduledIntent]() {
+			keys = append(keys, key) // those within are the keys of a draft, which have a table of their own
+			continue
+		}
 		if inner.Kind() == reflect.Struct {
 			for _, sub := range yamlKeys(inner) {
 				keys = append(keys, strings.TrimPrefix(key+"."+sub, ",inline."))
