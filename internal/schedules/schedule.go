@@ -65,7 +65,9 @@ func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.I
 	}
 }
 
-// Digest returns a text that is the same for schedules that are the same in every field.
+// Digest returns a text that is the same for schedules that are the same in every field, and no others. By it a person's file is compared
+// with a list that has no texts. It is not kept anywhere, so programs of two versions may have different ones; then a schedule counts as
+// changed once.
 func Digest(s *forge.Schedule) string {
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -84,7 +84,9 @@ func location(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Next returns the first time after another one, in UTC; zero if there is none within years.
+// Next returns the first time after another one, in UTC; zero if there is none within years. It looks for it on a clock without leaps,
+// and then for when the clock of the zone shows that; what that one shows before the given time is passed over, so that times grow
+// strictly whatever the zone does.
 func (t *Times) Next(after time.Time) time.Time {
 	local := after.In(t.zone)
 	// A clock without leaps: gronx would leave out what a real one leaps over.

@@ -3,6 +3,21 @@
 // Of a schedule at most one intent is open: while the last one is, a time that comes is left out, and so is one at which the project is
 // paused. Times that nothing was running at lead to one intent together, or to none, as the schedule says. An intent is submitted until it
 // has asked to be admitted, and its id follows from the schedule and the time, so that no time ever leads to two of them.
+//
+// # The life of a schedule
+//
+//	set         Decide takes all schedules of a project at once, checks them, and sets when each is due
+//	due         its timer fires. Of those that are due together each is looked at; the timer of the next one is set
+//	submitted   its intent is sent to the intent's own machine, again and again, until Entered
+//	open        the intent was admitted and has not ended; the scheduler of the project knows
+//	left out    it was due while its intent was open, while the project was paused, or unnoticed (Skip)
+//	paused      it is not due. Resumed, it is due the next time from then on
+//
+// # Who may fool it
+//
+//	a timer that comes twice or late   changes nothing where no schedule is due any more
+//	a clock that is behind             the time of the timer counts, if it is later than that of the event
+//	two databases of time zones        the next time is kept as it was computed, and only the one after it follows the other database
 package schedule
 
 import (
@@ -97,7 +112,8 @@ func (s *State) set(by forge.Identity, m *forge.SetSchedules, p *Project) (forge
 	return forge.Applied, nil
 }
 
-// next returns a schedule as it goes on: as it was, if it is the same.
+// next returns a schedule as it goes on: as it was, if it is the same. One that has changed keeps its last time and its intent, so that
+// no second one is opened beside it, and whether it is paused: who paused it wanted that of the name.
 func (s *State) next(n *forge.Schedule, by forge.Identity) Entry {
 	at := s.find(n.Name)
 	if at < 0 {
@@ -135,7 +151,8 @@ func (s *State) find(name string) int {
 	return slices.IndexFunc(s.List, func(e Entry) bool { return e.Name == name })
 }
 
-// due sets when the schedule is due next, unless that is known.
+// due sets when the schedule is due next, unless that is known. It was checked when it was set, and so it can be read; one that cannot,
+// after a change of what is allowed, is not due any more.
 func (e *Entry) due(now time.Time) {
 	if e.Paused || !e.Next.IsZero() {
 		return
@@ -145,7 +162,8 @@ func (e *Entry) due(now time.Time) {
 	}
 }
 
-// Timer returns the timer of the schedule that is due first; nil if none is.
+// Timer returns the timer of the schedule that is due first; nil if none is. There is one for all of them, so that fifty schedules cost
+// a project no more than one.
 func (s *State) Timer(project forge.Key) *forge.Timer {
 	var at time.Time
 	for i := range s.List {
@@ -182,7 +200,8 @@ func (s *State) Fire(out *outbox.Messages, fired *forge.TimerFired, p *Project) 
 
 func (e *Entry) isDue(now time.Time) bool { return !e.Next.IsZero() && !e.Next.After(now) }
 
-// fire submits the intent of a schedule that is due, or notes why not, and sets when it is due next.
+// fire submits the intent of a schedule that is due, or notes why not, and sets when it is due next. The next time is counted from now,
+// and not from the one that has come: however many were missed, they are one.
 func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 	e.Last, e.Skipped = e.Next, ""
 	switch {

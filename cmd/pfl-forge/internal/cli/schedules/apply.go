@@ -30,7 +30,8 @@ func fileFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "file", "f", "", "the `file` to read, - for standard input; default: pfl-forge.yaml on the base branch")
 }
 
-// configOf returns the configuration of a file, or that on the base branch.
+// configOf returns the configuration of a file, or that on the base branch. In a repository the committed one counts, as for everything
+// else that the file says; an organisation's server has no file that this program could read, so there one has to be named.
 func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*config.Project, error) {
 	if file == "" {
 		if t.Repo == nil || t.Remote {
@@ -65,7 +66,9 @@ type change struct {
 	Change string `json:"change" yaml:"change"` // added, changed, ended or kept
 }
 
-// compare returns the changes of a file: of its schedules in their order, then of those that end.
+// compare returns the changes of a file: of its schedules in their order, then of those that end. It compares digests, since a list does
+// not have the texts of intents. differs says that applying the file does anything at all: another order does, as lists have that of the
+// file.
 func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []change, differs bool) {
 	before := map[string]string{}
 	for i := range inForce {
@@ -118,7 +121,8 @@ func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 	}
 }
 
-// applyCommand returns the command that puts schedules in force.
+// applyCommand returns the command that puts schedules in force. It can be run again and again, by a job after each merge for example:
+// where nothing differs it asks for nothing.
 func applyCommand(a *kit.App) *cobra.Command {
 	var file string
 	var dryRun bool
@@ -140,7 +144,8 @@ func applyCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// apply puts the schedules of a file in force, and prints what that changes.
+// apply puts the schedules of a file in force, and prints what that changes. Between the look at those in force and the wish another
+// person may have applied others; the last one wins, and the audit has both.
 func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRun bool, format render.Format) error {
 	cfg, err := configOf(ctx, a, t, file)
 	if err != nil {
@@ -176,7 +181,8 @@ func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRu
 	})
 }
 
-// runCommand returns the command that submits the intent of a schedule now.
+// runCommand returns the command that submits the intent of a schedule now. It does not go through the schedule: what a person wants now
+// is not left out because last night's is still open, and the schedule is due as before.
 func runCommand(a *kit.App) *cobra.Command {
 	var file string
 	var format render.Format
@@ -210,7 +216,8 @@ func runCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// submit submits an intent of a schedule as one of the person.
+// submit submits an intent of a schedule as one of the person: with an id of its title that is free, and their name as its origin, as
+// pfl-forge create does.
 func submit(ctx context.Context, a *kit.App, t *target.Target, in forge.Intent, format render.Format) error {
 	i := create.New(in.Title, in.Body)
 	origin, source, status, at := i.Origin, i.Source, i.Status, i.CreatedAt

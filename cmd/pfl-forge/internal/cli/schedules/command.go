@@ -42,7 +42,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// read returns the schedules in force.
+// read returns the schedules in force, which the summary of the project's newest decision has. A project in which nothing was decided yet
+// has none, and neither has one whose last decision is of a program before there were any.
 func read(ctx context.Context, t *target.Target) ([]forge.ScheduleSummary, error) {
 	if t.Bus == nil {
 		return nil, nil
@@ -89,7 +90,8 @@ func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 	return a.Table(&columns)
 }
 
-// next says when a schedule is due, by the clock of whoever looks.
+// next says when a schedule is due, by the clock of whoever looks: the zone of the schedule stands beside it, and a person compares it with
+// their own day. Programs get it in UTC.
 func next(s *setup.Schedule, now time.Time) string {
 	switch {
 	case s.Paused:
@@ -100,7 +102,7 @@ func next(s *setup.Schedule, now time.Time) string {
 	return s.NextAt.In(now.Location()).Format("2006-01-02 15:04")
 }
 
-// last says what became of the last time.
+// last says what became of the last time: the id of the intent, to look at it with pfl-forge show, or why there was none.
 func last(s *setup.Schedule) string {
 	switch {
 	case s.LastAt == nil:
@@ -160,7 +162,8 @@ func resumeCommand(a *kit.App) *cobra.Command {
 	}
 }
 
-// pause sends a wish about each schedule, and prints what became of it.
+// pause sends a wish about each schedule, and prints what became of it. One that is refused, as for a name that there is not, does not keep
+// the others back.
 func pause(ctx context.Context, a *kit.App, args []string, done string, m forge.PauseSchedule) error {
 	if i := slices.Index(args, ""); i >= 0 {
 		return kit.Usage(kit.Missing("a name"))
