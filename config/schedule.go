@@ -32,7 +32,8 @@ type ScheduledIntent struct {
 	Body string `yaml:"body"`
 }
 
-// Schedule returns the schedule as the rules take it.
+// Schedule returns the schedule as the rules take it: with a body, which they ask of every intent. For a recipe the title says all there is
+// to say, so it stands for a body that is left out.
 func (s *Schedule) Schedule() forge.Schedule {
 	in := s.Intent.Draft.Intent()
 	in.Body = cmp.Or(s.Intent.Body, in.Title)
@@ -48,7 +49,9 @@ func (p *Project) ScheduleNames() []string {
 	return list
 }
 
-// schedules checks the schedules by the rules' own measure, and that what their intents name is there.
+// schedules checks the schedules by the rules' own measure, and that what their intents name is there: a recipe, an agent and checks of the
+// same file. The rules do not know the file, so nothing else would find that before the first night. A name that is gone by then fails the
+// analysis of the intent, as with any other.
 func (c *checker) schedules(p *Project) {
 	if n := len(p.Schedules); n > schedules.Max {
 		c.fail("schedules", "has %d entries; at most %d are allowed", n, schedules.Max)

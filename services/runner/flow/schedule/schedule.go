@@ -44,7 +44,8 @@ const late = 10 * time.Minute
 // maxText bounds all schedules together, in bytes of JSON: they are one message, and a part of the project's state.
 const maxText = 200_000
 
-// State are the schedules of a project. The zero value has none.
+// State are the schedules of a project. The zero value has none. Copies of a state share the list, so that it is cloned before anything in
+// it changes.
 type State struct {
 	List []Entry // in the order in which they were set
 }

@@ -91,6 +91,7 @@ func answerAt(ctx context.Context, a *kit.App, c *console.Console, args []string
 }
 
 // questions prints every question of an intent, with its answer if it has one.
+// They are numbered as answer takes them. The command clarifications prints those of all intents.
 func questions(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -178,6 +179,7 @@ func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 }
 
 // countOpen returns how many questions are open when the one with an index is answered.
+// The last one lets the step go on that asked, which is worth a word to the person.
 func countOpen(i *forge.Intent, answered int) int {
 	n := 0
 	for k, c := range i.Clarifications {

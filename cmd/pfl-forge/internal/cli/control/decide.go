@@ -14,6 +14,8 @@ import (
 )
 
 // ApproveCommand returns the command that lets intents that wait for approval go on.
+// Without a hash it approves what waits at that moment. Whoever looked at something before, a script above all, names the hash of what was
+// seen: then nothing is approved that came to be meanwhile.
 func ApproveCommand(a *kit.App) *cobra.Command {
 	var plan string
 	var all, yes bool
@@ -87,6 +89,7 @@ func shown(said *pending.Said) Chooser {
 }
 
 // RejectCommand returns the command that ends intents that are not wanted.
+// What was merged of them stays merged: a rejection takes nothing back.
 func RejectCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	cmd := &cobra.Command{
@@ -103,6 +106,8 @@ func RejectCommand(a *kit.App) *cobra.Command {
 }
 
 // RetryCommand returns the command that runs intents again that failed, or wait for files or for money.
+// The runner knows which of these it is; the command sends the same wish for all of them, with a budget and words for the agents if they
+// were given.
 func RetryCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var f retryFlags

@@ -37,6 +37,8 @@ Exit codes: 0 everything went as planned, 1 something did not, 130 interrupted.`
 }
 
 // demo makes a repository, runs everything in it, and prints whether it went as planned.
+// The repository is kept, and the commands that it prints at the end work there: it is the first look at pfl-forge that most people have.
+// That not all went as planned is an error, so that the demo is a test of an installation as well.
 func demo(ctx context.Context, a *kit.App, dir string, format render.Format) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("the demo creates its own repository: omit --server and --context"))

@@ -41,6 +41,8 @@ type runFlags struct {
 }
 
 // runCommand returns the command goal run.
+// It is create and run in one, for a person or a script that waits for the end of exactly this goal: the exit code is the goal's own,
+// whatever else the run works on.
 func runCommand(a *kit.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -80,6 +82,8 @@ func runCommand(a *kit.App) *cobra.Command {
 }
 
 // pursueNew reads a goal, submits it, works on it, and prints what came of it.
+// A call that was cut off can be given again with the same words: it goes on with the goal that is under way, and begins no other one
+// beside it.
 func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) error {
 	g, err := readGoal(a, args, f)
 	if err != nil {
@@ -223,6 +227,7 @@ func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.
 }
 
 // outcome returns the exit code of a goal as an error, nil if all its criteria are met.
+// A script tells by it whether a person is needed: a goal that waits is another case than one that has failed for good.
 func outcome(d *goalview.Document) error {
 	switch d.Status {
 	case string(forge.LoopCompleted):

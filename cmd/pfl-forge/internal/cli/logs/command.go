@@ -103,6 +103,8 @@ func (f *flags) query(now time.Time) (Query, error) {
 }
 
 // logs prints past entries, and with --follow also those that come.
+// Past entries come from journals and transcripts, in the order of their times, so that what was decided stands between the lines of the
+// agents that it was about.
 func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
 	if err != nil {

@@ -18,6 +18,8 @@ import (
 )
 
 // printIntent prints everything about an intent but its journal.
+// First comes why it waits, and what for, which a person has to know to decide; after the text the questions and the plan; last what
+// happened before.
 func printIntent(a *kit.App, d *Intent) error {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
@@ -196,6 +198,7 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 }
 
 // printRun prints a finished run with what changed its flow, without what said says already.
+// The rules that changed its flow are told in words, in the order in which they did, so that a person sees why it took so long.
 func printRun(a *kit.App, r *runDetail, said string) {
 	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
 	reason := render.FirstLine(r.Reason)
