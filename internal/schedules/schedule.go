@@ -26,6 +26,10 @@ const (
 )
 
 // Validate returns the first mistake in a schedule; nil if there is none. Fields are named as in a file.
+//
+// It is asked by whoever reads a file, so that a mistake has its line, and by the rules, which check whatever is sent: the same measure for both, so
+// that what one takes is not refused by the other. Commands are refused since a file may have been copied from anywhere, and dependencies
+// since an intent of each night can name none.
 func Validate(s *forge.Schedule) *forge.FieldError {
 	if _, err := forge.ParseReplicaID(s.Name); err != nil {
 		return &forge.FieldError{Field: "name", Reason: fmt.Sprintf("is %q; use a-z, 0-9 and hyphens, at most %d", short(s.Name), forge.MaxIDLength)}
@@ -54,8 +58,9 @@ func Validate(s *forge.Schedule) *forge.FieldError {
 	return nil
 }
 
-// Intent returns the intent of a schedule for one of its times. It is asked for by whoever set the schedule. Its id follows from the
-// schedule's name and the time.
+// Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for it: it is what they could have asked for
+// by themselves at that time, and goes the same way. Its id, and the id of its event, follow from the project, the schedule's name and the
+// time alone.
 func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.Identity) *forge.Intent {
 	instant := at.UTC().Format(time.RFC3339)
 	return &forge.Intent{

@@ -72,7 +72,8 @@ func (e ZoneError) Error() string {
 	return fmt.Sprintf("%q is no time zone; write one such as Europe/Berlin, or leave it out for UTC", string(e))
 }
 
-// location returns a zone by its name. That of the machine is none: runners are in different ones.
+// location returns a zone by its name. A path, which leads out of the database, is none, and neither is that of the machine: runners are in
+// different ones.
 func location(name string) (*time.Location, error) {
 	if name == "Local" || strings.HasPrefix(name, "/") {
 		return nil, ZoneError(name)
