@@ -58,8 +58,8 @@ func Validate(s *forge.Schedule) *forge.FieldError {
 	return nil
 }
 
-// Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for it: it is what they could have asked for
-// by themselves at that time, and goes the same way. Its id, and the id of its event, follow from the project, the schedule's name and the
+// Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for it: they could have asked for the same
+// at that time by themselves, and it goes the same way. Its id, and the id of its event, follow from the project, the schedule's name and the
 // time alone.
 func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.Identity) *forge.Intent {
 	instant := at.UTC().Format(time.RFC3339)
