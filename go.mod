@@ -44,7 +44,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/adhocore/gronx v1.20.4 // indirect
+require github.com/adhocore/gronx v1.20.4
 
 require (
 	github.com/antithesishq/antithesis-sdk-go v0.8.0-default-no-op // indirect
