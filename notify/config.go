@@ -41,24 +41,28 @@ func Kinds() []Kind { return []Kind{KindWaiting, KindBudget, KindFailed, KindDon
 func kindOf(t *changes.Delivered) Kind {
 	switch t.Kind {
 	case changes.Waiting:
-		switch t.Waiting {
-		case forge.WaitingBudget:
-			return KindBudget
-		case forge.WaitingPaused: // a person knows that, unless an account refuses calls
-			// One intent says so for all that wait, so this is one message, and no person has caused it.
-			if forge.Outside(t.Reason) {
-				return KindWaiting
-			}
-			return ""
-		default:
-			return KindWaiting
-		}
+		return KindOfWait(t.Waiting, t.Reason)
 	case changes.Blocked, changes.Error:
 		return KindFailed
 	case changes.Done:
 		return KindDone
 	default:
 		return ""
+	}
+}
+
+// KindOfWait returns the kind of a wait with its reason; empty for a wait that people are not told of, and for none.
+func KindOfWait(w forge.Waiting, reason string) Kind {
+	switch {
+	case w == "":
+		return ""
+	case w == forge.WaitingPaused && !forge.Outside(reason):
+		// A person has paused it, and knows. Where an account refuses calls, no person did, and one intent says so for all that wait.
+		return ""
+	case w == forge.WaitingBudget:
+		return KindBudget
+	default:
+		return KindWaiting
 	}
 }
 

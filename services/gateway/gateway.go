@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/chat/settings"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/session"
@@ -75,7 +76,11 @@ type Gateway struct {
 // New returns a gateway, with the API where the settings have tokens.
 func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, mux: http.NewServeMux(), ending: make(chan struct{}), listens: make(chan net.Addr, 1)}
-	if err := g.addForges(); err != nil {
+	mounted, err := g.addHooks()
+	if err == nil {
+		err = g.addForges(mounted)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if cfg.Settings.Tokens == "" {
@@ -90,7 +95,29 @@ func New(cfg Config) (*Gateway, error) {
 		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
 	})
 	g.Mount("/api/", served)
+	if err := g.addChats(mounted, served, book); err != nil {
+		return nil, err
+	}
 	return g, g.addConsole(served, book)
+}
+
+// addChats has a watcher run for each chat.
+func (g *Gateway) addChats(mounted []hooks.Hook, served *api.API, book *tokens.Book) error {
+	if g.cfg.Settings.Chats == "" {
+		return nil
+	}
+	loops, err := settings.Read(g.cfg.Settings.Chats, settings.Config{
+		Hooks: mounted, Gateway: string(access.Gateway), Bus: g.cfg.Bus, API: served, Tokens: book, Log: g.cfg.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("chats: %w", err)
+	}
+	for _, l := range loops {
+		g.Go(func(ctx context.Context) error {
+			return g.again(ctx, l.Run, "a chat is not served; it is tried again in a minute", "chat", l.Name)
+		})
+	}
+	return nil
 }
 
 // addConsole mounts the console where the settings have its key.
@@ -123,19 +150,26 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 	return nil
 }
 
-// addForges mounts the hooks, and has a watcher run for each forge.
-func (g *Gateway) addForges() error {
-	var list []hooks.Hook
-	if path := g.cfg.Settings.Hooks; path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("hooks: %w", err)
-		}
-		if list, err = hooks.Parse(filepath.Base(path), data); err != nil {
-			return fmt.Errorf("hooks: %w", err)
-		}
-		hooks.NewDoor(hooks.Config{Hooks: list, Store: g.cfg.Bus.Deliveries.Store, Log: g.cfg.Log}).Mount(g.mux)
+// addHooks mounts the hooks, and returns them.
+func (g *Gateway) addHooks() ([]hooks.Hook, error) {
+	path := g.cfg.Settings.Hooks
+	if path == "" {
+		return nil, nil
 	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("hooks: %w", err)
+	}
+	list, err := hooks.Parse(filepath.Base(path), data)
+	if err != nil {
+		return nil, fmt.Errorf("hooks: %w", err)
+	}
+	hooks.NewDoor(hooks.Config{Hooks: list, Store: g.cfg.Bus.Deliveries.Store, Log: g.cfg.Log}).Mount(g.mux)
+	return list, nil
+}
+
+// addForges has a watcher run for each forge.
+func (g *Gateway) addForges(list []hooks.Hook) error {
 	if g.cfg.Settings.Forges == "" {
 		return nil
 	}

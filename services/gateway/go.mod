@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/pfl-forge/pfl-forge => ../..
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/google/go-cmp v0.7.0
 	github.com/nats-io/nuid v1.0.1
 	github.com/pfl-forge/pfl-forge v0.0.0

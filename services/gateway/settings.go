@@ -33,6 +33,8 @@ type Settings struct {
 	// Forges is the path of the file of forges whose issues become intents, from the folder of this one; empty: none is watched.
 	// Only one gateway may watch a forge.
 	Forges string `yaml:"forges"`
+	// Chats is the path of the file of chats whose people are told and decide, from the folder of this one; empty: there is none.
+	Chats string `yaml:"chats"`
 	// PerSecond bounds the requests of one token in the long run; 0 stands for 20.
 	PerSecond float64 `yaml:"per_second"`
 	// Burst is how many requests of one token may come at once; 0 stands for 60.
@@ -129,13 +131,16 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.PerSecond < 0 || s.Burst < 0 || s.Followers < 0 {
 		note("per_second", "per_second, burst and followers cannot be negative")
 	}
+	if s.Chats != "" && s.Tokens == "" {
+		note("chats", "wants tokens: the roles of its people are in that file")
+	}
 	s.checkConsole(note)
 	login := s.Console.Login
 	if login == nil {
 		login = &Login{}
 	}
 	// A file that is moved together with the files that it names stays right.
-	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA} {
+	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Chats, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}

@@ -322,9 +322,13 @@ func (c *call) caller() *requests.Caller {
 	if c.api.cfg.Direct {
 		return &requests.Caller{Name: name, Person: person}
 	}
-	return &requests.Caller{
+	who := &requests.Caller{
 		Name: name, Person: person, Gateway: c.api.cfg.Account, Account: "token " + c.token.Name, Ref: "request " + c.id,
 	}
+	if h := holderOf(c.r); h != nil && h.account != "" {
+		who.Account, who.Ref = h.account, h.ref
+	}
+	return who
 }
 
 // again reports whether the token still counts for the route.

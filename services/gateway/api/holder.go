@@ -25,10 +25,18 @@ type Holder struct {
 	api     *API
 	find    Finder
 	counted atomic.Bool
+	// account and ref say who the holder is to the gateway, and where they said it; empty: by a token, in a request.
+	account, ref string
 }
 
 // For returns a Holder.
 func (a *API) For(find Finder) *Holder { return &Holder{api: a, find: find} }
+
+// ForAccount returns a Holder who did not show a token, but is known by an account elsewhere. The journal has that account, and where its holder
+// acted.
+func (a *API) ForAccount(find Finder, account, ref string) *Holder {
+	return &Holder{api: a, find: find, account: account, ref: ref}
+}
 
 // Call is a request of a Holder.
 type Call struct {

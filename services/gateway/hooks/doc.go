@@ -20,7 +20,7 @@
 //
 //	202  it is stored, or was before
 //	204  the signature fits, and such events lead to nothing: 4xx would make GitLab switch the hook off
-//	200  Slack asked whether this is its door
+//	200  Slack asked whether this is its door, or one of Slack is stored
 //	400  the signature fits, and the content has no form that can be stored
 //	401  the signature does not fit, or is not there, or there twice
 //	404  there is no such hook

@@ -75,7 +75,7 @@ func (d *Door) Mount(mux *http.ServeMux) {
 	mux.Handle("POST /hooks/{name}", d)
 }
 
-// ServeHTTP answers one delivery: 202 when it is stored, 204 when such events lead to nothing, 401 when its signature does not fit, and
+// ServeHTTP answers one delivery: 202 when it is stored (Slack: 200), 204 when such events lead to nothing, 401 when its signature does not fit, and
 // 503 only when it could not be stored.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := d.hooks[r.PathValue("name")]
@@ -161,6 +161,8 @@ func (d *Door) store(w http.ResponseWriter, r *http.Request, h *served, what *de
 	case err != nil:
 		d.cfg.Log.WarnContext(ctx, "could not store a delivery; the next sweep finds what it was about", "hook", h.Name, "error", err)
 		http.Error(w, "it could not be stored", http.StatusServiceUnavailable)
+	case h.Kind == Slack: // which shows people an error for any other number, and closes a dialog for an empty answer
+		w.WriteHeader(http.StatusOK)
 	default:
 		w.WriteHeader(http.StatusAccepted)
 	}

@@ -19,8 +19,8 @@ import (
 
 // Config says how a forge is spoken to.
 type Config struct {
-	// Name is the forge's for people, such as Gitea.
-	Name string
+	// Name is the forge's for people, such as Gitea, and Called stands for it in errors; empty for the forge.
+	Name, Called string
 	// Base is where its API begins.
 	Base *url.URL
 	// Header is sent with each request.
@@ -66,7 +66,7 @@ const (
 
 // New returns a Client.
 func New(cfg Config) *Client {
-	cfg.MaxAnswer = cmp.Or(cfg.MaxAnswer, maxAnswer)
+	cfg.MaxAnswer, cfg.Called = cmp.Or(cfg.MaxAnswer, maxAnswer), cmp.Or(cfg.Called, "the forge")
 	return &Client{cfg: cfg, http: &http.Client{
 		Timeout:       patience,
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true},
@@ -83,10 +83,24 @@ func ParseURL(text string) (*url.URL, error) {
 	if err != nil || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return nil, errors.New("url: has to be that of the forge, such as https://git.example.com, without a user or a query")
 	}
-	if base.Scheme != "https" && !(base.Scheme == "http" && isLoopback(base.Hostname())) {
+	if !isPrivate(base) {
 		return nil, errors.New("url: has to begin with https, unless the forge is on this machine: the token would be there for all to read")
 	}
 	return base, nil
+}
+
+// ParseAddress reads an address to which something secret is sent, or that is secret itself: with TLS, unless it is on this machine.
+func ParseAddress(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || !isPrivate(u) {
+		return nil, errors.New("it is no address with https, or of this machine, without a user")
+	}
+	return u, nil
+}
+
+// isPrivate reports whether nobody on the way can read what is sent to an address.
+func isPrivate(u *url.URL) bool {
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
 
 // isLoopback reports whether a host is this machine.
@@ -202,7 +216,9 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	}
 	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, c.cfg.Header)
-	r.Header.Set("Authorization", auth)
+	if auth != "" {
+		r.Header.Set("Authorization", auth)
+	}
 	r.Header.Set("Content-Type", "application/json")
 	var before *answer
 	if c.cfg.Keep && method == http.MethodGet {
@@ -216,12 +232,12 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 			return nil, ctx.Err()
 		}
 		// The error may hold the url, and is the same to whoever waits: the forge is away.
-		return nil, c.parked(away, "the forge does not answer")
+		return nil, c.parked(away, c.cfg.Called+" does not answer")
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(c.cfg.MaxAnswer)+1))
 	if err != nil {
-		return nil, c.parked(away, "the forge stopped in the midst of an answer")
+		return nil, c.parked(away, c.cfg.Called+" stopped in the midst of an answer")
 	}
 	got := &answer{status: resp.StatusCode, header: resp.Header, body: data}
 	switch {

@@ -57,9 +57,9 @@ func (c *Client) refusal(a *answer) error {
 		if !usedUp && !after && unmarked { // the header's end is that of another limit
 			d = unsaid
 		}
-		return c.cfg.Hold.until(c.parked(d, "the limits of the forge are used up"))
+		return c.cfg.Hold.until(c.parked(d, "the limits of "+c.cfg.Called+" are used up"))
 	case code < http.StatusBadRequest:
-		return fmt.Errorf("the forge answers with a redirect (%d); its url may be another one", code)
+		return fmt.Errorf("%s answers with a redirect (%d); its url may be another one", c.cfg.Called, code)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		if c.cfg.Denied != nil {
 			if why := c.cfg.Denied(code, reason); why != "" {
@@ -70,7 +70,7 @@ func (c *Client) refusal(a *answer) error {
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return forges.ErrNotFound
 	case code >= http.StatusInternalServerError:
-		return c.parked(c.wait(a.header, away), fmt.Sprintf("the forge has a fault of its own (%d)", code))
+		return c.parked(c.wait(a.header, away), fmt.Sprintf("%s has a fault of its own (%d)", c.cfg.Called, code))
 	default:
 		return &forges.RefusedError{Code: code, Again: c.cfg.Again != nil && c.cfg.Again(code, message), Reason: reason}
 	}

@@ -1,0 +1,141 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/deliveries"
+	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+// Chat is a back end that can be told. Its errors are those of package forges: a ParkedError says when to try again.
+type Chat interface {
+	// Post posts a notice as a new message, and returns the id of that message; empty where a chat gives none.
+	Post(ctx context.Context, channel string, n *Notice) (id string, err error)
+}
+
+// Talk is a chat whose messages can be edited, and whose people can act. It is safe for concurrent use.
+type Talk interface {
+	Chat
+	// Introduce finds out who we are there. It is called before all others.
+	Introduce(ctx context.Context) error
+	// Find returns the messages of our own account with a mark that were posted since a time, the oldest first.
+	Find(ctx context.Context, channel string, since time.Time) ([]Posted, error)
+	// Edit has a message say a notice.
+	Edit(ctx context.Context, channel, id string, n *Notice) error
+	// Reply says a notice in one line below a message, where the people who follow it are told.
+	Reply(ctx context.Context, channel, id string, n *Notice) error
+	// Remove takes a message of ours away.
+	Remove(ctx context.Context, channel, id string) error
+	// Read reads what came in. Nil without an error: it asks for nothing.
+	Read(d *deliveries.Delivery) (*Act, error)
+	// Ask has a person type the words of a press.
+	Ask(ctx context.Context, a *Act, p *Press, label string) error
+	// Tell tells the person who acted, and nobody else, a line.
+	Tell(ctx context.Context, a *Act, text string) error
+}
+
+// ErrTyped says that a person can be asked for words only right after they pressed, and that it is too late now.
+var ErrTyped = errors.New("it is too late to ask for words")
+
+// Posted is a message of ours in a channel.
+type Posted struct {
+	// ID is the chat's, and At when it was posted.
+	ID string
+	At time.Time
+	// Mark says what the message is about.
+	Mark Mark
+}
+
+// Mark is what a message of ours remembers, out of people's sight.
+type Mark struct {
+	// Key is the intent, Seen the state that the message shows, and Text stands for all of its text.
+	Key        forge.Key
+	Seen, Text string
+	// Open is false once nothing more is expected of the intent.
+	Open bool
+}
+
+// Act is what one person did in a chat, as its sender signed it.
+type Act struct {
+	// Account is the person's, and Home the team of the account. Team is where it was done.
+	Account, Home, Team string
+	// Channel and Message are where it was done; Message is empty for a command.
+	Channel, Message string
+	// Press is what was pressed, or what the words are for; nil for a command.
+	Press *Press
+	// Typed says that Words are what the person typed, for a press or as a command.
+	Typed bool
+	Words string
+	// Trigger and Reply are the chat's own handles by which the person can be answered; they end soon.
+	Trigger, Reply string
+}
+
+// Channel says what a channel is told.
+type Channel struct {
+	// ID is the chat's; empty where a chat has one channel alone.
+	ID string
+	// Projects are those whose intents are told there, and decided.
+	Projects []forge.ProjectID
+	// On are the kinds of notices that begin a message; one that is there is kept up to date whatever comes.
+	On []notify.Kind
+	// Submit is the project for which a command asks for a change; empty: commands are refused.
+	Submit forge.ProjectID
+}
+
+// Config has all that a Watcher works with.
+type Config struct {
+	// Name is that of the chat in the settings, and the name under which claims are stored.
+	Name string
+	// Gateway is the account on the bus.
+	Gateway string
+	// Chat is told; one that is a Talk is listened to as well.
+	Chat Chat
+	// Team is the only one whose accounts are known.
+	Team string
+	// Channels are those that are told.
+	Channels []Channel
+	// Hooks are the names of the hooks through which the chat tells what people do.
+	Hooks []string
+	// People has the name of the entry in the file of tokens for each account of the team.
+	People map[string]string
+	// Link begins the addresses of the console; empty: messages have no link.
+	Link string
+	// API decides, and Tokens says what a person may.
+	API    *api.API
+	Tokens *tokens.Book
+	// Submissions, Deliveries and Changes are doors of the bus.
+	Submissions *requests.Submissions
+	Deliveries  *deliveries.Stream
+	Changes     *changes.Stream
+	// Words makes the words of others safe to leave.
+	Words Words
+	// Log is told of all that a person may have to mend.
+	Log *slog.Logger
+	// Every is the time between sweeps, Debounce how long a change waits for others, Pace the least time between two posts in one channel,
+	// and Lease how long a claim keeps others away. Zero values are 5 minutes, 2 seconds, a second and 30 seconds.
+	Every, Debounce, Pace, Lease time.Duration
+	// Now is the clock; nil for that of the machine.
+	Now func() time.Time
+}
+
+// projects returns the projects of all channels, each once.
+func (c *Config) projects() (list []forge.ProjectID) {
+	seen := map[forge.ProjectID]bool{}
+	for _, ch := range c.Channels {
+		for _, p := range ch.Projects {
+			if !seen[p] {
+				seen[p] = true
+				list = append(list, p)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,270 @@
+package chat
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/notify"
+)
+
+// Notice is what a message says about an intent: texts without any markup, which a chat has to show as text.
+type Notice struct {
+	Key forge.Key
+	// Kind is what it is about; empty for a state that begins no message.
+	Kind notify.Kind
+	// Title and State are a line each: words of others, and how the intent is.
+	Title, State string
+	// Lines are further ones, each bounded.
+	Lines []string
+	// Link is the address of the page with all of it; empty for none.
+	Link string
+	// Buttons are what people can do now.
+	Buttons []Button
+	// Seen stands for the state that is shown, and Open says that more is expected.
+	Seen string
+	Open bool
+}
+
+// Button is a decision that a person can take.
+type Button struct {
+	// Label is a word or two, or an answer that was suggested.
+	Label string
+	// Press is carried by the button.
+	Press Press
+	// Confirm is asked before it counts; empty for nothing.
+	Confirm string
+	// Good and Bad mark what lets something through and what ends something.
+	Good, Bad bool
+}
+
+// Bounds of a notice, in characters.
+const (
+	maxTitle    = 200
+	maxReason   = 500
+	maxQuestion = 1000
+	maxLabel    = 70
+	maxTasks    = 10
+	// maxAsked is how many questions have buttons, and maxPicks how many suggested answers of each.
+	maxAsked = 3
+	maxPicks = 4
+)
+
+// Words makes the words of others safe to leave: without secrets, on one line, of a bounded length, with each character that a reader would
+// not see spelled out.
+type Words struct {
+	// Secrets are taken out; nil for none.
+	Secrets *redact.Redactor
+}
+
+// line returns words as a line of at most most characters.
+func (w Words) line(s string, most int) string {
+	if w.Secrets != nil {
+		s = w.Secrets.Text(s)
+	}
+	return term.Short(term.Visible(term.Line(s)), most)
+}
+
+// Text returns the line that stands for the whole notice, where a chat shows one.
+func (n *Notice) Text() string {
+	return fmt.Sprintf("%s/%s %s: %s", n.Key.Project, n.Key.Intent, n.State, n.Title)
+}
+
+// Mark returns what the message of the notice has to remember.
+func (n *Notice) Mark() Mark {
+	data, err := json.Marshal(n)
+	if err != nil {
+		panic(err) // it has only texts and numbers
+	}
+	return Mark{Key: n.Key, Seen: n.Seen, Text: digest(string(data)), Open: n.Open}
+}
+
+// Seen returns what stands for the state of an intent as a person decides about it: whatever of it changes makes another decision of the
+// same button.
+func Seen(d *document.Detail) string {
+	parts := []string{string(d.Status), string(d.Waiting), d.Plan, strconv.Itoa(d.Run)}
+	for i, q := range d.Questions {
+		if q.Answer == nil {
+			parts = append(parts, strconv.Itoa(i), q.Question)
+			parts = append(parts, q.SuggestedAnswers...)
+		}
+	}
+	return digest(parts...)
+}
+
+// digest returns a short name for texts.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// NoticeOf returns the notice of an intent as it is now. link begins the addresses of the console.
+func NoticeOf(d *document.Detail, link string, words Words) Notice {
+	n := Notice{
+		Key: forge.Key{Project: d.Project, Intent: d.Intent}, Kind: kindOf(d), Title: words.line(d.Title, maxTitle), State: state(d), Seen: Seen(d),
+		Open: !d.Status.Ended() || d.Waiting != "",
+	}
+	if link != "" {
+		n.Link = link + "/console/projects/" + string(d.Project) + "/intents/" + string(d.Intent)
+	}
+	if d.Reason != "" && (d.Waiting != "" || d.Status.Ended()) {
+		n.Lines = append(n.Lines, words.line(d.Reason, maxReason))
+	}
+	n.describe(d, words)
+	n.offer(d, words)
+	return n
+}
+
+// kindOf returns what an intent is to be told as; empty for nothing.
+func kindOf(d *document.Detail) notify.Kind {
+	switch {
+	case d.Status == forge.StatusBlocked, d.Status == forge.StatusError:
+		return notify.KindFailed
+	case d.Status == forge.StatusDone:
+		return notify.KindDone
+	case d.Status.Ended():
+		return ""
+	}
+	return notify.KindOfWait(d.Waiting, d.Reason)
+}
+
+// waits has the words for each wait.
+var waits = map[forge.Waiting]string{
+	forge.WaitingApproval: "waits for approval", forge.WaitingClarification: "waits for an answer", forge.WaitingFailed: "failed, and waits for a person",
+	forge.WaitingDirty: "waits: the checkout has changes of its own", forge.WaitingBase: "waits for its base branch",
+	forge.WaitingBudget: "is out of budget", forge.WaitingPull: "waits at its pull request", forge.WaitingPaused: "is paused",
+}
+
+// state returns how an intent is, in a few words.
+func state(d *document.Detail) string {
+	if text := waits[d.Waiting]; text != "" {
+		return text
+	}
+	switch d.Status {
+	case forge.StatusDone:
+		return "is done"
+	case forge.StatusBlocked, forge.StatusError:
+		return "failed"
+	default:
+		return "is " + string(d.Status)
+	}
+}
+
+// describe adds who asked and approved, the plan, and the questions.
+func (n *Notice) describe(d *document.Detail, words Words) {
+	if by := d.AskedBy(); by != "" {
+		n.Lines = append(n.Lines, "Asked for by "+words.line(by, maxTitle))
+	}
+	if a := d.Approvals; a != nil && d.Waiting == forge.WaitingApproval {
+		text := fmt.Sprintf("%d of %d approvals", len(a.Given), a.Needed)
+		if len(a.Given) > 0 {
+			text += ": " + words.line(strings.Join(a.Given, ", "), maxTitle)
+		}
+		n.Lines = append(n.Lines, text)
+	}
+	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
+		n.Lines = append(n.Lines, "Hash of what is to be approved: "+d.Plan[:min(len(d.Plan), 12)])
+	}
+	for i, t := range d.TaskList {
+		if i == maxTasks {
+			n.Lines = append(n.Lines, fmt.Sprintf("… and %d more tasks", len(d.TaskList)-i))
+			break
+		}
+		n.Lines = append(n.Lines, fmt.Sprintf("%s: %s", t.Status, words.line(t.Title, maxTitle)))
+	}
+	if d.Waiting != forge.WaitingClarification {
+		return
+	}
+	for i, q := range d.Questions {
+		if q.Answer == nil {
+			n.Lines = append(n.Lines, fmt.Sprintf("Question %d: %s", i+1, words.line(q.Question, maxQuestion)))
+		}
+	}
+}
+
+// made reports whether changes that were made already wait for approval, and not a plan or a text.
+func made(d *document.Detail) bool {
+	return d.Waiting == forge.WaitingApproval && d.Status != forge.StatusProposed
+}
+
+// offer adds the buttons. What is offered is not more than the rules take: they decide.
+func (n *Notice) offer(d *document.Detail, words Words) {
+	add := func(do Do, label string, b Button) {
+		b.Label, b.Press = label, Press{Key: n.Key, Do: do, Seen: n.Seen, Index: b.Press.Index, Pick: b.Press.Pick}
+		if do == Approve || do == Changes {
+			b.Press.Plan = d.Plan
+		}
+		n.Buttons = append(n.Buttons, b)
+	}
+	reject, cancel := Button{Bad: true}, Button{Bad: true}
+	switch d.Waiting {
+	case forge.WaitingApproval:
+		label, confirm := "Approve", "Exactly the plan that is shown, with this hash, is let go on."
+		unplanned := !made(d) && d.Tasks == 0 && len(d.Parts) == 0
+		switch {
+		case made(d):
+			confirm = "Exactly the changes with this hash are merged. Have you read them in the console?"
+		case unplanned:
+			label, confirm = "Let it be analyzed", "Exactly this text is analyzed."
+		}
+		if d.Plan != "" {
+			add(Approve, label, Button{Good: true, Confirm: confirm})
+			if !unplanned {
+				add(Changes, "Ask for changes", Button{})
+			}
+		}
+		add(Reject, "Reject", reject)
+	case forge.WaitingClarification:
+		n.offerAnswers(d, words, add)
+		add(Reject, "Reject", reject)
+	case forge.WaitingFailed:
+		add(Retry, "Run again", Button{})
+		add(Reject, "Reject", reject)
+	case forge.WaitingDirty, forge.WaitingBase, forge.WaitingPull, forge.WaitingBudget:
+		add(Retry, "Run again", Button{})
+		add(Cancel, "Cancel", cancel)
+	case forge.WaitingPaused:
+		add(Resume, "Resume", Button{})
+		add(Cancel, "Cancel", cancel)
+	default:
+		if !d.Status.Ended() {
+			add(Cancel, "Cancel", cancel)
+		}
+	}
+}
+
+// offerAnswers adds the buttons for the first questions.
+func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, string, Button)) {
+	asked := 0
+	for i, q := range d.Questions {
+		if q.Answer != nil || asked == maxAsked {
+			continue
+		}
+		asked++
+		for pick, text := range q.SuggestedAnswers[:min(len(q.SuggestedAnswers), maxPicks)] {
+			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
+			// The whole of an answer is what counts, so one that cannot be shown as a whole is typed.
+			if label == text {
+				add(Answer, label, Button{Press: Press{Index: i, Pick: pick + 1}})
+			}
+		}
+		add(Answer, fmt.Sprintf("Answer %d…", i+1), Button{Press: Press{Index: i}})
+	}
+}
+
+// Offers reports whether the notice has a button that carries the same press.
+func (n *Notice) Offers(p *Press) bool {
+	return slices.ContainsFunc(n.Buttons, func(b Button) bool { return b.Press == *p })
+}
