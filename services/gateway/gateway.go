@@ -114,7 +114,9 @@ func (g *Gateway) addChats(mounted []hooks.Hook, served *api.API, book *tokens.B
 	}
 	for _, l := range loops {
 		g.Go(func(ctx context.Context) error {
-			return g.again(ctx, l.Run, "a chat is not served; it is tried again in a minute", "chat", l.Name)
+			return again(ctx, l.Run, func(err error) {
+				g.cfg.Log.ErrorContext(ctx, "a chat is not served; it is tried again in a minute", "chat", l.Name, "error", err)
+			})
 		})
 	}
 	return nil

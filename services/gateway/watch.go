@@ -141,17 +141,19 @@ func readForges(path string, known []hooks.Hook, cfg *Config) ([]watching, error
 
 // watch has a watcher of a forge run until ctx ends. A forge that does not let us in does not end the API: it is tried again.
 func (g *Gateway) watch(ctx context.Context, forge string, run func(context.Context) error) error {
-	return g.again(ctx, run, "a forge is not watched; it is tried again in a minute", "forge", forge)
+	return again(ctx, run, func(err error) {
+		g.cfg.Log.ErrorContext(ctx, "a forge is not watched; it is tried again in a minute", "forge", forge, "error", err)
+	})
 }
 
-// again has a loop run until ctx ends. One that ends before is told to the log with its kind and name, and runs again in a minute.
-func (g *Gateway) again(ctx context.Context, run func(context.Context) error, message, kind, name string) error {
+// again has a loop run until ctx ends. One that ends before is told to failed, and runs again in a minute.
+func again(ctx context.Context, run func(context.Context) error, failed func(error)) error {
 	for {
 		err := run(ctx)
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was ended: the error says no more than that
 		}
-		g.cfg.Log.ErrorContext(ctx, message, kind, name, "error", err)
+		failed(err)
 		timer := time.NewTimer(watchAgain)
 		select {
 		case <-ctx.Done():

@@ -121,21 +121,13 @@ func (d *decider) settle(ctx context.Context, what string, p *pending) {
 	}
 	p.due = notBefore(err, now)
 	if _, held := errors.AsType[*heldError](err); !held && ctx.Err() == nil {
-		p.due = minTime(p.due, now.Add(actAgain))
+		p.due = earlier(p.due, now.Add(actAgain))
 		d.cfg.Log.WarnContext(ctx, "an act in a chat is not decided yet; it is tried again", "chat", d.cfg.Name, "delivery", p.ID, "error", err)
 	}
 }
 
 // actAgain is when an act is tried once more: its person waits.
 const actAgain = 5 * time.Second
-
-// minTime returns the earlier one of two times.
-func minTime(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // act has the act of a delivery decided. An error has it tried again; what cannot be done is told to its person.
 func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {

@@ -26,6 +26,8 @@ type teller struct {
 	// messages has those of ours that are known, and found says up to when a channel was looked through.
 	messages map[slot]*message
 	found    map[string]time.Time
+	// unsure has the channels in which there may be a message of ours that we do not know: the answer to its post was lost.
+	unsure map[string]bool
 	// free is when a channel may get another message, and parked when the chat may be told anything again.
 	free      map[string]time.Time
 	parked    time.Time
@@ -60,7 +62,7 @@ const (
 func newTeller(cfg *Config, talk Talk, l *ledger) *teller {
 	return &teller{
 		cfg: cfg, talk: talk, ledger: l, hints: make(chan forge.Key, 1000), due: map[forge.Key]time.Time{}, messages: map[slot]*message{},
-		found: map[string]time.Time{}, free: map[string]time.Time{},
+		found: map[string]time.Time{}, unsure: map[string]bool{}, free: map[string]time.Time{},
 	}
 }
 
@@ -119,11 +121,14 @@ func (t *teller) sweep(ctx context.Context, now time.Time) {
 	t.nextSweep = now.Add(t.cfg.Every)
 	failed := func(err error, what, where string) {
 		t.failed(ctx, err, what, where)
-		t.nextSweep = now.Add(min(again, t.cfg.Every))
+		t.nextSweep = earlier(t.nextSweep, notBefore(err, now))
 	}
 	for _, c := range t.cfg.Channels {
 		if err := t.find(ctx, c.ID); err != nil {
 			failed(err, "cannot look through a channel", c.ID)
+		}
+		if now.Before(t.parked) {
+			return // the rest has to wait as well
 		}
 	}
 	for _, p := range t.cfg.projects() {
@@ -202,7 +207,7 @@ func (t *teller) find(ctx context.Context, channel string) error {
 			}
 		}
 	}
-	t.found[channel] = now
+	t.found[channel], t.unsure[channel] = now, false
 	return nil
 }
 
@@ -300,6 +305,11 @@ func thingOf(what string, c *Channel, key forge.Key, more string) string {
 // keepIn brings the message of an intent in a channel up to date, or posts it.
 func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	s := slot{c.ID, n.Key}
+	if t.messages[s] == nil && t.unsure[c.ID] {
+		if err := t.find(ctx, c.ID); err != nil {
+			return err
+		}
+	}
 	m, mark := t.messages[s], n.Mark()
 	switch {
 	case m == nil && !wants(c, n.Kind):
@@ -361,10 +371,12 @@ func (t *teller) post(ctx context.Context, c *Channel, n *Notice) error {
 	}
 	return t.ledger.once(ctx, what, func() error {
 		return t.paced(c.ID, func() error {
+			t.unsure[c.ID] = true
 			id, err := t.talk.Post(ctx, c.ID, n)
 			if err != nil {
 				return err
 			}
+			t.unsure[c.ID] = false
 			t.messages[s] = &message{id: id, mark: n.Mark(), at: t.cfg.Now()}
 			return nil
 		})

@@ -162,5 +162,13 @@ func notBefore(err error, now time.Time) time.Time {
 	return now.Add(again)
 }
 
+// earlier returns the earlier one of two times.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // name returns a key for logs.
 func name(k forge.Key) string { return fmt.Sprintf("%s/%s", k.Project, k.Intent) }

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,8 +44,8 @@ type Client struct {
 
 // The addresses of Slack.
 const (
-	apiURL     = "https://slack.com/api"
-	repliesURL = "https://hooks.slack.com"
+	apiURL      = "https://slack.com/api"
+	repliesHost = "hooks.slack.com"
 )
 
 const (
@@ -65,18 +66,13 @@ func New(cfg Config) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg}
-	text, replies := cfg.URL, repliesURL
-	if text == "" {
-		text = apiURL
-	} else {
-		replies = text // a server of tests answers for both
-	}
-	base, err := rest.ParseURL(text)
-	if err == nil {
-		c.replies, err = rest.ParseURL(replies)
-	}
+	base, err := rest.ParseURL(cmp.Or(cfg.URL, apiURL))
 	if err != nil {
 		return nil, err
+	}
+	c.replies = &url.URL{Scheme: "https", Host: repliesHost}
+	if cfg.URL != "" { // a server of tests answers for both
+		c.replies = &url.URL{Scheme: base.Scheme, Host: base.Host}
 	}
 	if !isID(cfg.Team, "T") {
 		return nil, errors.New("team: has to be the id of the workspace, such as T0123ABCD")

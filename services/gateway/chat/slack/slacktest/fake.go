@@ -1,0 +1,372 @@
+// Package slacktest is a workspace of Slack in the process: a server on this machine that speaks the methods of the Web API that package slack
+// uses, keeps their bounds, signs what its people press as Slack does, and misbehaves as a test tells it.
+package slacktest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// What the workspace has.
+const (
+	Team     = "T0SHOP001"
+	Channel  = "C0SHOP001"
+	Bot      = "B0FORGE01"
+	BotToken = "xoxb-0123456789-fake"
+	AppToken = "xapp-0123456789-fake"
+	Secret   = "0123456789abcdef0123456789abcdef"
+)
+
+// Message is one in a channel.
+type Message struct {
+	TS, Channel, Text string
+	// Thread is the message below which it stands; empty at the top.
+	Thread string
+	// Shown has all texts of its blocks, and Buttons those that it has.
+	Shown   string
+	Buttons []Button
+	// Edits counts how often it was edited.
+	Edits int
+
+	bot      string
+	metadata json.RawMessage
+}
+
+// Button is one of a message.
+type Button struct{ Action, Label, Value string }
+
+// Button returns the button with a label.
+func (m *Message) Button(label string) (Button, bool) {
+	i := slices.IndexFunc(m.Buttons, func(b Button) bool { return b.Label == label })
+	if i < 0 {
+		return Button{}, false
+	}
+	return m.Buttons[i], true
+}
+
+// Told is a line for one person alone.
+type Told struct{ Channel, User, Text string }
+
+// View is a dialog that was opened.
+type View struct{ Trigger, Private, Text string }
+
+// Fault is an answer that Slack gives in place of its own.
+type Fault struct {
+	// Method is that of the Web API.
+	Method string
+	// Status and Header are the answer's; 0 hangs up. With Error the status is 200, and the word in the answer.
+	Status int
+	Header http.Header
+	Error  string
+	// After has the request carried out all the same, so that only the answer is lost.
+	After bool
+}
+
+// Fake is the workspace.
+type Fake struct {
+	srv *httptest.Server
+
+	mu       sync.Mutex
+	last     int64
+	messages []*Message
+	told     []Told
+	views    []View
+	triggers map[string]bool
+	tickets  map[string]bool
+	script   []Fault
+	calls    map[string]int
+	conns    []*websocket.Conn
+	acks     map[string]chan struct{}
+	now      func() time.Time
+}
+
+// New returns a Fake.
+func New() *Fake {
+	f := &Fake{triggers: map[string]bool{}, tickets: map[string]bool{}, calls: map[string]int{}, acks: map[string]chan struct{}{}, now: time.Now}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/{method}", f.serve)
+	mux.HandleFunc("GET /link", f.link)
+	mux.HandleFunc("POST /commands/", f.replied)
+	f.srv = httptest.NewServer(mux)
+	return f
+}
+
+// Close ends it.
+func (f *Fake) Close() {
+	f.Disconnect("")
+	f.srv.Close()
+}
+
+// URL is where its Web API begins.
+func (f *Fake) URL() string { return f.srv.URL + "/api" }
+
+// Script has the next requests of the methods answered by faults, each once.
+func (f *Fake) Script(list ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = append(f.script, list...)
+}
+
+// Calls returns how often a method was called.
+func (f *Fake) Calls(method string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls[method]
+}
+
+// Messages returns those at the top of the channel, the oldest first.
+func (f *Fake) Messages() []Message { return f.where(func(m *Message) bool { return m.Thread == "" }) }
+
+// Replies returns those below a message.
+func (f *Fake) Replies(ts string) []Message {
+	return f.where(func(m *Message) bool { return m.Thread == ts })
+}
+
+func (f *Fake) where(is func(*Message) bool) (list []Message) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.messages {
+		if is(m) {
+			list = append(list, *m)
+		}
+	}
+	return list
+}
+
+// Told returns the lines for one person alone.
+func (f *Fake) Told(user string) (list []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range f.told {
+		if t.User == user {
+			list = append(list, t.Text)
+		}
+	}
+	return list
+}
+
+// Views returns the dialogs that were opened.
+func (f *Fake) Views() []View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.views)
+}
+
+// Forge posts a message as another app, with any metadata.
+func (f *Fake) Forge(bot, metadata string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = append(f.messages, &Message{TS: f.stamp(), Channel: Channel, bot: bot, metadata: json.RawMessage(metadata)})
+}
+
+// Twin posts a message of ours once more, as a second gateway would whose request came late.
+func (f *Fake) Twin(ts string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m := f.find(ts); m != nil {
+		twin := *m
+		twin.TS = f.stamp()
+		f.messages = append(f.messages, &twin)
+	}
+}
+
+// Delete deletes a message, as a person may.
+func (f *Fake) Delete(ts string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = slices.DeleteFunc(f.messages, func(m *Message) bool { return m.TS == ts })
+}
+
+// stamp returns the id of a new message.
+func (f *Fake) stamp() string {
+	f.last = max(f.last+1, f.now().UnixMicro())
+	return fmt.Sprintf("%d.%06d", f.last/1e6, f.last%1e6)
+}
+
+func (f *Fake) find(ts string) *Message {
+	for _, m := range f.messages {
+		if m.TS == ts {
+			return m
+		}
+	}
+	return nil
+}
+
+// serve answers a method of the Web API.
+func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
+	method := r.PathValue("method")
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	f.calls[method]++
+	fault := f.fault(method)
+	f.mu.Unlock()
+	if fault != nil && !fault.After {
+		f.misbehave(w, fault)
+		return
+	}
+	answer := f.carryOut(method, r, body)
+	if fault != nil {
+		f.misbehave(w, fault)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// fault returns the next fault of a method.
+func (f *Fake) fault(method string) *Fault {
+	i := slices.IndexFunc(f.script, func(x Fault) bool { return x.Method == method })
+	if i < 0 {
+		return nil
+	}
+	x := f.script[i]
+	f.script = slices.Delete(f.script, i, i+1)
+	return &x
+}
+
+func (f *Fake) misbehave(w http.ResponseWriter, x *Fault) {
+	if x.Error == "" && x.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range x.Header {
+		w.Header()[name] = values
+	}
+	if x.Error != "" {
+		_ = json.NewEncoder(w).Encode(object{"ok": false, "error": x.Error})
+		return
+	}
+	w.WriteHeader(x.Status)
+}
+
+type object = map[string]any
+
+func failed(word string) object { return object{"ok": false, "error": word} }
+
+// carryOut does what a request asks for.
+func (f *Fake) carryOut(method string, r *http.Request, body []byte) object {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if want := map[bool]string{true: AppToken, false: BotToken}[method == "apps.connections.open"]; token != want {
+		return failed("invalid_auth")
+	}
+	var in request
+	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
+		return failed("invalid_json")
+	}
+	if in.Channel != "" && in.Channel != Channel {
+		return failed("channel_not_found")
+	}
+	switch method {
+	case "auth.test":
+		return object{"ok": true, "team_id": Team, "bot_id": Bot, "user_id": "U0FORGE01"}
+	case "apps.connections.open":
+		ticket := strconv.Itoa(len(f.tickets) + 1)
+		f.tickets[ticket] = true
+		return object{"ok": true, "url": strings.Replace(f.srv.URL, "http:", "ws:", 1) + "/link?ticket=" + ticket}
+	case "chat.postMessage", "chat.update", "chat.delete", "chat.postEphemeral":
+		return f.write(method, &in)
+	case "conversations.history":
+		return f.history(r)
+	case "views.open":
+		if !f.triggers[in.Trigger] {
+			return failed("expired_trigger_id")
+		}
+		delete(f.triggers, in.Trigger)
+		f.views = append(f.views, View{in.Trigger, in.View.Private, string(body)})
+		return object{"ok": true}
+	}
+	return failed("unknown_method")
+}
+
+// request has the fields of all methods.
+type request struct {
+	Channel     string          `json:"channel"`
+	TS          string          `json:"ts"`
+	Thread      string          `json:"thread_ts"`
+	User        string          `json:"user"`
+	Text        string          `json:"text"`
+	Parse       string          `json:"parse"`
+	UnfurlLinks *bool           `json:"unfurl_links"`
+	UnfurlMedia *bool           `json:"unfurl_media"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Trigger     string          `json:"trigger_id"`
+	Blocks      []block         `json:"blocks"`
+	View        struct {
+		Private string `json:"private_metadata"`
+	} `json:"view"`
+}
+
+// write posts, edits or deletes a message.
+func (f *Fake) write(method string, in *request) object {
+	shown, buttons, word := read(in.Blocks)
+	if word != "" {
+		return failed(word)
+	}
+	if method == "chat.postEphemeral" {
+		f.told = append(f.told, Told{in.Channel, in.User, in.Text})
+		return object{"ok": true}
+	}
+	if method == "chat.postMessage" {
+		if in.UnfurlLinks == nil || *in.UnfurlLinks || in.UnfurlMedia == nil || *in.UnfurlMedia {
+			return failed("test_unfurls")
+		}
+		m := &Message{
+			TS: f.stamp(), Channel: in.Channel, Text: in.Text, Thread: in.Thread, Shown: shown, Buttons: buttons, bot: Bot, metadata: in.Metadata,
+		}
+		f.messages = append(f.messages, m)
+		return object{"ok": true, "ts": m.TS, "channel": in.Channel}
+	}
+	m := f.find(in.TS)
+	if m == nil || m.bot != Bot {
+		return failed("message_not_found")
+	}
+	if method == "chat.delete" {
+		f.messages = slices.DeleteFunc(f.messages, func(o *Message) bool { return o == m })
+		return object{"ok": true}
+	}
+	m.Text, m.Shown, m.Buttons, m.metadata, m.Edits = in.Text, shown, buttons, in.Metadata, m.Edits+1
+	return object{"ok": true, "ts": m.TS}
+}
+
+// pageOf is how many messages a page of a channel has, however many are asked for.
+const pageOf = 3
+
+// history answers with a page of the channel, the newest first. Metadata is there only if it is asked for.
+func (f *Fake) history(r *http.Request) object {
+	q := r.URL.Query()
+	if r.Method != http.MethodGet || q.Get("channel") != Channel {
+		return failed("channel_not_found")
+	}
+	oldest, _ := strconv.ParseFloat(q.Get("oldest"), 64)
+	var list []object
+	for _, m := range slices.Backward(f.messages) {
+		at, _ := strconv.ParseFloat(m.TS, 64)
+		if m.Thread != "" || at < oldest {
+			continue
+		}
+		one := object{"type": "message", "ts": m.TS, "text": m.Text, "bot_id": m.bot}
+		if q.Get("include_all_metadata") == "true" && len(m.metadata) > 0 {
+			one["metadata"] = m.metadata
+		}
+		list = append(list, one)
+	}
+	from, _ := strconv.Atoi(q.Get("cursor"))
+	from = min(max(from, 0), len(list))
+	to := min(from+pageOf, len(list))
+	next := ""
+	if to < len(list) {
+		next = strconv.Itoa(to)
+	}
+	return object{"ok": true, "messages": list[from:to], "has_more": next != "", "response_metadata": object{"next_cursor": next}}
+}
