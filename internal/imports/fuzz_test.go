@@ -63,7 +63,11 @@ var decoding = map[string]string{
 	"natsd": own, "notify": "FuzzParse", "proof/commit.go": "FuzzProofs", "proof/envelope.go": "FuzzStatements", "proof/key.go": own,
 	"proof/signers.go": "FuzzSigners",
 
-	"services/gateway/api": own, "services/gateway/console/login": "reads cookies that bear this program's own code of authentication",
+	"services/gateway/api": own, "services/gateway/chat/press.go": "FuzzPress", "services/gateway/chat/settings": operator,
+	"services/gateway/chat/slack/client.go":  "reads answers of Slack into plain structs, of a bounded size, whose ids are checked",
+	"services/gateway/chat/slack/payload.go": "FuzzRead", "services/gateway/chat/slack/socket.go": "FuzzRead",
+	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/teller.go": runners, "services/gateway/chat/watcher.go": runners,
+	"services/gateway/console/login":   "reads cookies that bear this program's own code of authentication",
 	"services/gateway/console/session": operator, "services/gateway/forges/gitea": "FuzzHint", "services/gateway/forges/github/app.go": operator,
 	"services/gateway/forges/github/forge.go": "FuzzHint", "services/gateway/forges/look/issue.go": own,
 	"services/gateway/forges/look/text.go": "FuzzMark", "services/gateway/forges/look/watcher.go": runners,
@@ -83,7 +87,7 @@ var others = map[string][]string{
 	"cmd/pfl-forge/internal/console": {"FuzzDecode"}, "git": {"FuzzNames"}, "internal/schedules": {"FuzzParse"},
 	"internal/slug": {"FuzzNamed"}, "internal/strictyaml": {"FuzzRoundTrip"},
 	"internal/term": {"FuzzSanitize"}, "jobs/evidence": {"FuzzResolve"}, "proof": {"FuzzCertificates"},
-	"services/gateway/intake": {"FuzzCommands", "FuzzPlain"},
+	"services/gateway/chat/slack": {"FuzzFit"}, "services/gateway/intake": {"FuzzCommands", "FuzzPlain"},
 }
 
 // decoder finds calls that make something of bytes, and functions whose names say that they do.

@@ -34,13 +34,16 @@ type Talk interface {
 	Reply(ctx context.Context, channel, id string, n *Notice) error
 	// Remove takes a message of ours away.
 	Remove(ctx context.Context, channel, id string) error
-	// Read reads what came in. Nil without an error: it asks for nothing.
+	// Read returns the act in a delivery. Error: ErrNothing for one that asks for nothing.
 	Read(d *deliveries.Delivery) (*Act, error)
 	// Ask has a person type the words of a press.
 	Ask(ctx context.Context, a *Act, p *Press, label string) error
-	// Tell tells the person who acted, and nobody else, a line.
+	// Tell shows a line to the person who acted, and to no other.
 	Tell(ctx context.Context, a *Act, text string) error
 }
+
+// ErrNothing says that a delivery asks for nothing, such as a dialog that was closed.
+var ErrNothing = errors.New("this asks for nothing")
 
 // ErrTyped says that a person can be asked for words only right after they pressed, and that it is too late now.
 var ErrTyped = errors.New("it is too late to ask for words")
@@ -50,11 +53,11 @@ type Posted struct {
 	// ID is the chat's, and At when it was posted.
 	ID string
 	At time.Time
-	// Mark says what the message is about.
+	// Mark names its intent, and the state that it shows.
 	Mark Mark
 }
 
-// Mark is what a message of ours remembers, out of people's sight.
+// Mark is remembered by each message of ours, out of people's sight: with it, no gateway needs a store of its own.
 type Mark struct {
 	// Key is the intent, Seen the state that the message shows, and Text stands for all of its text.
 	Key        forge.Key
@@ -63,15 +66,16 @@ type Mark struct {
 	Open bool
 }
 
-// Act is what one person did in a chat, as its sender signed it.
+// Act is one deed of one person in a chat, such as a pressed button. Its sender has signed it, so the ids are true; whether the person may do it
+// is not known yet.
 type Act struct {
 	// Account is the person's, and Home the team of the account. Team is where it was done.
 	Account, Home, Team string
 	// Channel and Message are where it was done; Message is empty for a command.
 	Channel, Message string
-	// Press is what was pressed, or what the words are for; nil for a command.
+	// Press is that of the button, or the one for which words were typed; nil for a command.
 	Press *Press
-	// Typed says that Words are what the person typed, for a press or as a command.
+	// Typed says that the person has typed Words, for a press or as a command.
 	Typed bool
 	Words string
 	// Trigger and Reply are the chat's own handles by which the person can be answered; they end soon.

@@ -41,7 +41,7 @@ const (
 	fresh = 15 * time.Minute
 	// maxOpen bounds the acts that wait to be decided.
 	maxOpen = 1000
-	// maxWords bounds what a person types, in bytes.
+	// maxWords bounds the words that a person types, in bytes.
 	maxWords = 16 << 10
 )
 
@@ -53,7 +53,8 @@ func newDecider(cfg *Config, talk Talk, l *ledger, hint func(forge.Key)) *decide
 	return &decider{cfg: cfg, talk: talk, ledger: l, hint: hint, open: map[string]*pending{}}
 }
 
-// read reads what came in since the last time, and reports whether all of it was.
+// read takes the deliveries that were stored since the last time, and reports whether it has seen all of them. Entries of the ledger are among
+// them, in the order in which the server has stored them.
 func (d *decider) read(ctx context.Context) bool {
 	last, err := d.cfg.Deliveries.After(ctx, d.seq, func(one deliveries.Delivery) error {
 		ours := slices.Contains(d.cfg.Hooks, one.Hook) || one.Hook == d.cfg.Name && one.Event == Socket
@@ -126,17 +127,21 @@ func (d *decider) settle(ctx context.Context, what string, p *pending) {
 	}
 }
 
-// actAgain is when an act is tried once more: its person waits.
-const actAgain = 5 * time.Second
+const (
+	// actAgain is when an act is tried once more: its person waits.
+	actAgain = 5 * time.Second
+	// skew is how far the clocks of runners may be behind the server's, which has the time of a delivery. A person who presses the same
+	// twice within it is not told that it had been done: they did it.
+	skew = 5 * time.Second
+)
 
 // act has the act of a delivery decided. An error has it tried again; what cannot be done is told to its person.
 func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 	a, err := d.talk.Read(one)
 	if err != nil { // its sender signed it, and it is nothing that we know
-		d.cfg.Log.WarnContext(ctx, "cannot read what came from a chat", "chat", d.cfg.Name, "delivery", one.ID, "error", err)
-		return nil
-	}
-	if a == nil {
+		if !errors.Is(err, ErrNothing) {
+			d.cfg.Log.WarnContext(ctx, "cannot read what came from a chat", "chat", d.cfg.Name, "delivery", one.ID, "error", err)
+		}
 		return nil
 	}
 	t := &turn{decider: d, Act: a, delivery: one}
@@ -219,7 +224,7 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 	if err := t.holder.Ask(ctx, api.Call{Method: http.MethodGet, Path: t.path()}, &now); err != nil {
 		return t.refused(err)
 	}
-	// Whatever comes of it, the message is to show how it is.
+	// Whatever comes of it, the message is to show how it is: a person who presses what is stale sees it as stale.
 	t.hint(p.Key)
 	n := NoticeOf(&now, t.cfg.Link, t.cfg.Words)
 	if p.Seen != n.Seen || !n.Offers(p) {
@@ -236,13 +241,14 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 		}
 		return "", err
 	}
+	// A dialog can be sent long after it was opened: its words are held against the state that was shown then, as a press is.
 	words := strings.TrimSpace(t.Words)
 	if len(words) > maxWords || words == "" && p.needs() && p.Pick == 0 {
 		return fmt.Sprintf("Nothing was done: it needs words, of at most %d bytes.", maxWords), nil
 	}
 	content, err := p.content(&now, words)
 	if err != nil {
-		return "Nothing was done: " + err.Error() + ".", nil
+		return "Nothing was done: " + err.Error() + ".", nil //nolint:nilerr // the person is told, and it would fail again
 	}
 	return t.ask(ctx, api.Call{Method: http.MethodPost, Path: t.path() + "/" + string(deeds[p.Do].verb), Content: content})
 }
@@ -257,8 +263,8 @@ func (t *turn) stale(now *document.Detail) string {
 	for i := range now.Decisions {
 		one := &now.Decisions[i]
 		last = one
-		if one.By == entry.Person && one.What == string(deeds[t.Press.Do].verb) && !one.At.Before(t.delivery.At) &&
-			one.Plan == t.Press.Plan {
+		since := t.delivery.At.Add(-skew)
+		if one.By == entry.Person && one.What == string(deeds[t.Press.Do].verb) && one.Plan == t.Press.Plan && !one.At.Before(since) {
 			return ""
 		}
 	}
@@ -282,6 +288,7 @@ func (t *turn) ask(ctx context.Context, c api.Call) (why string, err error) {
 	if err := t.holder.Ask(ctx, c, &done); err != nil {
 		return t.refused(err)
 	}
+	// Stored and not decided is not done: the same wish is asked for again until a runner has decided.
 	if done.Result == "accepted" {
 		return "", errUndecided
 	}
@@ -306,11 +313,11 @@ func (t *turn) refused(err error) (string, error) {
 	if !ok || p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests {
 		return "", err
 	}
-	why := p.Detail
+	why := []string{p.Detail}
 	for _, e := range p.Errors {
-		why += "; " + strings.TrimPrefix(e.Field+": "+e.Reason, ": ")
+		why = append(why, strings.TrimPrefix(e.Field+": "+e.Reason, ": "))
 	}
-	return "Nothing was done: " + t.cfg.Words.line(why, maxReason) + ".", nil
+	return "Nothing was done: " + t.cfg.Words.line(strings.Join(why, "; "), maxReason) + ".", nil
 }
 
 // submit asks for a change, by a command.

@@ -26,6 +26,27 @@
 //	                               each gateway finds both by their marks, and the younger one is removed by its own account
 //	the answer to a post is lost   the channel is looked through before the next post, and the message is found
 //
+// # What a person is told, alone
+//
+//	an account that the operator's file does not have    how to get in, and that nothing was done
+//	a channel that is not one of the settings            that nothing is decided from there
+//	a role that is missing, or a rule against it         the words of the API
+//	a message that is not how it is any more             that nothing was done, the last decision, and the words that they had typed
+//	a dialog that could not be opened in time            to press again
+//	a decision that counts                               nothing: the message in the channel says how it goes on
+//
+// # What is news
+//
+// A message begins with a state of the kinds that the channel wants. From then on it is edited whatever the state is, so that no one has to
+// look whether it is still true. An edit tells no one, so a further state of those kinds is said in one line below the message as well, once.
+// What ended is told without a message of its own only if the channel wants that, and for an hour after it ended: a gateway that was away for
+// longer does not fill a channel with the past.
+//
+// # What it does not do
+//
+// It has no list of its own of who may do what, no rules, and no second way to the journal. It does not open a plan or a change in the chat: a
+// message has their titles and a link to the page with all of it. Budgets are raised in the console.
+//
 // # What it costs
 //
 // A change of an intent is one question to the runner, and one edit if the text is another one. A sweep reads what is new in each channel,

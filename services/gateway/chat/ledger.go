@@ -79,14 +79,7 @@ func (l *ledger) of(what string) *thing {
 	return t
 }
 
-// isDone reports whether a thing was done, as far as the stream was read.
-func (l *ledger) isDone(what string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.of(what).done
-}
-
-// forget drops what the stream does not have any more.
+// forget drops the things whose entries the stream does not have any more, so that the memory of a gateway does not grow for ever.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,10 +17,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// Notice is what a message says about an intent: texts without any markup, which a chat has to show as text.
+// Notice has all that a message says about an intent: texts without any markup, which a chat has to show as text.
 type Notice struct {
 	Key forge.Key
-	// Kind is what it is about; empty for a state that begins no message.
+	// Kind names the news in it; empty for a state that begins no message.
 	Kind notify.Kind
 	// Title and State are a line each: words of others, and how the intent is.
 	Title, State string
@@ -28,7 +28,7 @@ type Notice struct {
 	Lines []string
 	// Link is the address of the page with all of it; empty for none.
 	Link string
-	// Buttons are what people can do now.
+	// Buttons are the decisions that people can take now.
 	Buttons []Button
 	// Seen stands for the state that is shown, and Open says that more is expected.
 	Seen string
@@ -66,7 +66,7 @@ type Words struct {
 	Secrets *redact.Redactor
 }
 
-// line returns words as a line of at most most characters.
+// line returns words as one line, cut to a number of characters. Secrets are taken out first: a cut could hide the shape of one.
 func (w Words) line(s string, most int) string {
 	if w.Secrets != nil {
 		s = w.Secrets.Text(s)
@@ -79,7 +79,7 @@ func (n *Notice) Text() string {
 	return fmt.Sprintf("%s/%s %s: %s", n.Key.Project, n.Key.Intent, n.State, n.Title)
 }
 
-// Mark returns what the message of the notice has to remember.
+// Mark returns the mark for the message of the notice. Its Text differs whenever anything of the notice does.
 func (n *Notice) Mark() Mark {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -88,8 +88,8 @@ func (n *Notice) Mark() Mark {
 	return Mark{Key: n.Key, Seen: n.Seen, Text: digest(string(data)), Open: n.Open}
 }
 
-// Seen returns what stands for the state of an intent as a person decides about it: whatever of it changes makes another decision of the
-// same button.
+// Seen returns a digest of the state of an intent as a person decides about it: whatever of it changes makes another decision of the same
+// button. Tasks that go on beside it are no part of it, since a message would be stale most of the time.
 func Seen(d *document.Detail) string {
 	parts := []string{string(d.Status), string(d.Waiting), d.Plan, strconv.Itoa(d.Run)}
 	for i, q := range d.Questions {
@@ -127,7 +127,7 @@ func NoticeOf(d *document.Detail, link string, words Words) Notice {
 	return n
 }
 
-// kindOf returns what an intent is to be told as; empty for nothing.
+// kindOf returns the kind of news that the state of an intent is; empty for none.
 func kindOf(d *document.Detail) notify.Kind {
 	switch {
 	case d.Status == forge.StatusBlocked, d.Status == forge.StatusError:
@@ -255,7 +255,8 @@ func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, stri
 		asked++
 		for pick, text := range q.SuggestedAnswers[:min(len(q.SuggestedAnswers), maxPicks)] {
 			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
-			// The whole of an answer is what counts, so one that cannot be shown as a whole is typed.
+			// The whole of an answer counts and not its beginning, so one that cannot be shown as a whole, or has characters that a
+			// reader would not see, has no button: it is typed.
 			if label == text {
 				add(Answer, label, Button{Press: Press{Index: i, Pick: pick + 1}})
 			}

@@ -41,7 +41,7 @@ var deeds = map[Do]struct {
 	Cancel:  {tokens.Cancel, "Reason", false},
 }
 
-// Press is what a button carries: a decision, and the state in which it was offered.
+// Press is carried by a button: a decision, and the state in which it was offered.
 type Press struct {
 	Key forge.Key
 	Do  Do
@@ -59,22 +59,26 @@ func (p *Press) needs() bool { return deeds[p.Do].needs }
 
 // carried is a Press as a button carries it: chats bound that to 2,000 bytes.
 type carried struct {
+	// Project and Intent are the two parts of the key.
 	Project string `json:"p"`
 	Intent  string `json:"i"`
 	Do      Do     `json:"do"`
-	Seen    string `json:"s"`
-	Plan    string `json:"h,omitempty"`
-	Index   int    `json:"q,omitempty"`
-	Pick    int    `json:"c,omitempty"`
+	// Seen is never empty, so that no button decides about whatever there is.
+	Seen string `json:"s"`
+	// Plan is there for approve and changes, and for them alone.
+	Plan string `json:"h,omitempty"`
+	// Index and Pick are there for answer alone.
+	Index int `json:"q,omitempty"`
+	Pick  int `json:"c,omitempty"`
 }
 
-// maxCarried bounds what a button carries, and maxIndex the number of a question or of a suggested answer.
+// maxCarried bounds a Press as text, and maxIndex the number of a question or of a suggested answer.
 const (
 	maxCarried = 2000
 	maxIndex   = 1000
 )
 
-// String returns what a button carries.
+// String returns the press as a button carries it.
 func (p *Press) String() string {
 	data, err := json.Marshal(carried{string(p.Key.Project), string(p.Key.Intent), p.Do, p.Seen, p.Plan, p.Index, p.Pick})
 	if err != nil {
@@ -83,7 +87,7 @@ func (p *Press) String() string {
 	return string(data)
 }
 
-// ParsePress reads what a button carries. Every part of it is checked: other messages may have buttons of other kinds.
+// ParsePress reads the text that a button carries. Every part of it is checked: it came from outside, and becomes an address of the API.
 func ParsePress(data []byte) (*Press, error) {
 	if len(data) > maxCarried {
 		return nil, fmt.Errorf("a button carries more than %d bytes", maxCarried)
@@ -121,6 +125,9 @@ func isHex(s string) bool {
 }
 
 // content returns the content of the request for a press, by the intent as it is now, in the state that was seen.
+//
+// The words of a suggested answer are those of the question as it is now: the state that was seen has a digest of them, so that they are the
+// same, and a button need not carry them.
 func (p *Press) content(now *document.Detail, words string) (any, error) {
 	switch p.Do {
 	case Approve: // the hash that was shown, and not the one that there is

@@ -106,7 +106,7 @@ func (t *teller) rest(ctx context.Context) {
 	}
 }
 
-// look has an intent looked at at a time, unless that is going to happen sooner.
+// look sets the time at which an intent is looked at, unless that is going to happen sooner.
 func (t *teller) look(key forge.Key, at time.Time) {
 	if before, known := t.due[key]; !known || at.Before(before) {
 		t.due[key] = at
@@ -136,6 +136,7 @@ func (t *teller) sweep(ctx context.Context, now time.Time) {
 			failed(err, "cannot list the intents of a project", string(p))
 		}
 	}
+	// What is remembered is bounded: a message of an intent that ended a month ago is not edited any more, unless it is found again.
 	t.ledger.forget()
 	for s, m := range t.messages {
 		if !m.mark.Open && now.Sub(m.at) > firstFind {
@@ -305,6 +306,7 @@ func thingOf(what string, c *Channel, key forge.Key, more string) string {
 // keepIn brings the message of an intent in a channel up to date, or posts it.
 func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	s := slot{c.ID, n.Key}
+	// Else a message whose post was answered by nothing would stay as it was, if the state is not worth one any more.
 	if t.messages[s] == nil && t.unsure[c.ID] {
 		if err := t.find(ctx, c.ID); err != nil {
 			return err
@@ -317,9 +319,10 @@ func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	case m == nil:
 		return t.post(ctx, c, n)
 	case m.mark.Text == mark.Text:
+		// It says so already: chats count what is written, and some show that a message was edited.
 		return nil
 	}
-	// An edit tells nobody, so what is news is said below as well: first, since the edit makes it look as if it had been said.
+	// An edit tells no one, so what is news is said below as well: first, since the edit makes it look as if it had been said.
 	if m.mark.Seen != mark.Seen && wants(c, n.Kind) && n.Kind != notify.KindDone {
 		err := t.ledger.once(ctx, thingOf("news", c, n.Key, n.Seen), func() error {
 			return t.paced(c.ID, func() error { return t.talk.Reply(ctx, c.ID, m.id, n) })

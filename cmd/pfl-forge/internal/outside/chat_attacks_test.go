@@ -87,7 +87,7 @@ func TestChatForgeries(t *testing.T) {
 			r.Header.Set("X-Slack-Request-Timestamp", "1")
 		}, http.StatusUnauthorized},
 		"no signature": {slacktest.Secret, form, time.Now(), func(r *http.Request) { r.Header.Del("X-Slack-Signature") }, http.StatusUnauthorized},
-		"a huge body": {slacktest.Secret, url.Values{"payload": {strings.Repeat("x", 2<<20)}}, time.Now(), nil, http.StatusRequestEntityTooLarge},
+		"a huge body":  {slacktest.Secret, url.Values{"payload": {strings.Repeat("x", 2<<20)}}, time.Now(), nil, http.StatusRequestEntityTooLarge},
 	} {
 		r, err := slacktest.Signed(wait.Context(t), w.base+"/hooks/presses", one.secret, one.form, one.at)
 		if err != nil {

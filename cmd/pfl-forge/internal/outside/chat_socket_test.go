@@ -188,7 +188,9 @@ func TestChatByWebhook(t *testing.T) {
 	two()
 	begin()
 	path, _ := w.proposed("another")
-	wait.Until(t, "the other is told", func() bool { return strings.Contains(strings.Join(got.texts(), "\n"), path[strings.LastIndexByte(path, '/')+1:]) })
+	wait.Until(t, "the other is told", func() bool {
+		return strings.Contains(strings.Join(got.texts(), "\n"), path[strings.LastIndexByte(path, '/')+1:])
+	})
 	list := got.texts()
 	if len(list) != 3 {
 		t.Errorf("told is %q", list)

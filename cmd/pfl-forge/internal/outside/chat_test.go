@@ -155,8 +155,8 @@ func (w *chatWorld) deliver(form url.Values) int {
 	return resp.StatusCode
 }
 
-// press has a person press a button of a message, and returns the payload.
-func (w *chatWorld) press(who string, m *slacktest.Message, label string) []byte {
+// press has a person press a button of a message.
+func (w *chatWorld) press(who string, m *slacktest.Message, label string) {
 	w.t.Helper()
 	b, ok := m.Button(label)
 	if !ok {
@@ -166,7 +166,6 @@ func (w *chatWorld) press(who string, m *slacktest.Message, label string) []byte
 	if got := w.deliver(slacktest.Form(payload)); got != http.StatusOK {
 		w.t.Fatalf("Slack is answered with %d", got)
 	}
-	return payload
 }
 
 // told waits for a person to be told a text, alone.
@@ -180,7 +179,9 @@ func (w *chatWorld) told(who, text string) {
 }
 
 // shown returns the fields of an intent.
-func (w *chatWorld) shown(path string) map[string]any { return w.request("ada", http.MethodGet, path, "").body }
+func (w *chatWorld) shown(path string) map[string]any {
+	return w.request("ada", http.MethodGet, path, "").body
+}
 
 // events returns the decisions of a kind in the journal of an intent.
 func events[M forge.Message](w *chatWorld, path string) (list []forge.Event) {

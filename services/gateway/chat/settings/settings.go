@@ -1,5 +1,16 @@
 // Package settings reads the operator's file of chats, and makes a watcher of each. Everything that is wrong in the file is told at once, by
 // field and line.
+//
+// # What is refused
+//
+//	a name that a hook has        whoever knows that hook's secret could store claims, and keep every gateway from acting
+//	a name of a channel or account    names change hands; ids do not
+//	one account for two people    an act is journaled in one name
+//	an entry of a system          what people decide, no system does
+//	an address without TLS        a token, or an address that is a secret, would be there for all to read
+//	people who cannot be heard    without a hook and Socket Mode their buttons would do nothing
+//
+// An entry of the file of tokens that has expired is no reason not to start: its person may nothing until it is renewed.
 package settings
 
 import (
@@ -81,7 +92,7 @@ const (
 	maxChannels = 100
 )
 
-// Config has what the watchers work with.
+// Config has the doors and books of the gateway that the watchers share.
 type Config struct {
 	// Hooks are those that are mounted.
 	Hooks []hooks.Hook
@@ -93,7 +104,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Loop is something that runs as long as the gateway does: a watcher, or a connection.
+// Loop is something that runs as long as the gateway does: a watcher, or a connection. One that fails is no reason to end the others, so the
+// gateway runs it again.
 type Loop struct {
 	// Name is that of the chat.
 	Name string
@@ -152,7 +164,7 @@ func (f *file) path(p string) string {
 	return filepath.Join(f.dir, p)
 }
 
-// fails notes what is wrong with a field of a chat.
+// fails notes an error about a field of a chat.
 type fails func(field, format string, args ...any)
 
 // chat checks the settings of a chat, and returns what is to run for it.
@@ -170,6 +182,7 @@ func (f *file) chat(e *entry, wrong fails) []Loop {
 		u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http") {
 		wrong("link", "%.100q is no address of a site, such as https://forge.example.com", e.Link)
 	}
+	// No message has one of our own tokens in it. One that is replaced later is known by its shape alone.
 	secrets := redact.New(redact.Environ(environ.All())...)
 	for _, p := range []string{e.TokenFile, e.AppTokenFile, e.URLFile} {
 		if text, err := os.ReadFile(f.path(p)); p != "" && err == nil {
@@ -238,7 +251,7 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 	return list
 }
 
-// slack returns what is to run for a workspace of Slack.
+// slack checks the settings of a workspace of Slack, and returns its watcher, and its connection where Socket Mode is used.
 func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	if e.URLFile != "" {
 		wrong("url_file", "is for a webhook")
@@ -267,6 +280,7 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	if len(e.People) > 0 && len(e.Hooks) == 0 && e.AppTokenFile == "" {
 		wrong("people", "cannot decide anything: Slack tells what they press by hooks, or by Socket Mode with app_token_file")
 	}
+	// The files of tokens are read here once, so that a path that is wrong is told now and not at the first message.
 	client, err := slack.New(slack.Config{URL: e.URL, Team: e.Team, TokenFile: f.path(e.TokenFile), AppTokenFile: f.path(e.AppTokenFile)})
 	if err != nil { // it names the setting
 		field, why, _ := strings.Cut(err.Error(), ": ")
@@ -278,6 +292,7 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	}
 	cfg.Chat = client
 	loops := []Loop{{e.Name, chat.New(*cfg).Run}}
+	// Deliveries of the connection are stored under the name of the chat, beside the claims: both are our own.
 	if e.AppTokenFile != "" {
 		s := &slack.Socket{Client: client, Name: e.Name, Store: cfg.Deliveries.Store, Log: f.Log}
 		loops = append(loops, Loop{e.Name, s.Run})
@@ -300,7 +315,7 @@ func (f *file) person(name string) error {
 	return nil
 }
 
-// webhook returns what is to run for a webhook.
+// webhook checks the settings of a webhook, and returns its watcher.
 func (f *file) webhook(e *entry, cfg *chat.Config, secrets *redact.Redactor, wrong fails) []Loop {
 	for field, given := range map[string]bool{
 		"team": e.Team != "", "url": e.URL != "", "token_file": e.TokenFile != "", "app_token_file": e.AppTokenFile != "", "hooks": len(e.Hooks) > 0,

@@ -55,6 +55,9 @@ func line(channel, text string) map[string]any {
 }
 
 // message returns the message of a notice: what it is, how it is, and what can be done.
+//
+// The text beside the blocks is for notifications and for readers of a screen; Slack shows the blocks in its place. It names no one, since the
+// channel was chosen for those who are to know.
 func message(channel string, n *chat.Notice) map[string]any {
 	m := line(channel, n.Text())
 	head := fmt.Sprintf("%s/%s %s\n%s", n.Key.Project, n.Key.Intent, n.State, n.Title)
@@ -104,7 +107,7 @@ func button(i int, b *chat.Button) map[string]any {
 const (
 	fieldBlock  = "words"
 	fieldAction = "typed"
-	// maxTyped is how much a person can type: Slack allows no more.
+	// maxTyped bounds how much a person can type: Slack allows no more.
 	maxTyped = 3000
 )
 

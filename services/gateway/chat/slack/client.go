@@ -132,13 +132,16 @@ func CheckChannel(s string) error {
 	return nil
 }
 
-// outcome is what every answer has.
+// outcome has the fields of every answer. Slack answers a refusal with the status 200.
 type outcome struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error"`
 }
 
 // call calls a method of the Web API. out has an outcome, or is nil.
+//
+// Methods that write take JSON, by POST. Those that only read take no JSON but a query, which is therefore no place for anything secret: the
+// token is in a header in both.
 func (c *Client) call(ctx context.Context, by *rest.Client, method, query string, in, out any) error {
 	path, verb := "/"+method, http.MethodPost
 	if in == nil && query != "" { // what only reads takes no JSON
@@ -165,6 +168,9 @@ func (c *Client) call(ctx context.Context, by *rest.Client, method, query string
 }
 
 // The errors of Slack that mean something to us.
+//
+// A word that is in none of these lists is an error that is tried again in a minute, with the word in the log. What is denied is the same: a
+// person has to invite the bot, or to give it a scope, and nothing else ends it.
 var (
 	gone   = []string{"message_not_found", "thread_not_found", "cant_update_message", "cant_delete_message"}
 	faulty = []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited", "rate_limited"}
@@ -188,13 +194,14 @@ func (c *Client) refusal(word string) error {
 	case slices.Contains(late, word):
 		return fmt.Errorf("%w: %s", chat.ErrTyped, word)
 	}
-	return errors.New("Slack refuses it: " + word)
+	return errors.New("it is refused by Slack: " + word)
 }
 
 // errDenied says that our app may not do something. A person has to give it the right.
-var errDenied = errors.New("Slack does not let our app do that")
+var errDenied = errors.New("our app may not do that at Slack")
 
-// Introduce finds out who we are.
+// Introduce finds out who we are. A token of another workspace than that of the settings would tell one what belongs to the other, and have the
+// ids of its people stand for ours.
 func (c *Client) Introduce(ctx context.Context) error {
 	var me struct {
 		TeamID string `json:"team_id"`
@@ -231,7 +238,8 @@ func (c *Client) Edit(ctx context.Context, channel, id string, n *chat.Notice) e
 	return c.call(ctx, c.bot, "chat.update", "", m, nil)
 }
 
-// Reply says a notice in one line in the thread of a message.
+// Reply says a notice in one line in the thread of a message. Slack tells those who follow the thread, and shows in the channel that there is
+// a reply; the buttons are at the message itself.
 func (c *Client) Reply(ctx context.Context, channel, id string, n *chat.Notice) error {
 	m := line(channel, n.Text())
 	m["thread_ts"] = id
@@ -246,19 +254,24 @@ func (c *Client) Remove(ctx context.Context, channel, id string) error {
 // history is a page of a channel.
 type history struct {
 	Messages []struct {
-		TS       string `json:"ts"`
-		BotID    string `json:"bot_id"`
+		TS string `json:"ts"`
+		// BotID is Slack's word for who wrote it. A name or a picture can be chosen; this cannot.
+		BotID string `json:"bot_id"`
+		// Metadata is that of the app which wrote it; empty without any.
 		Metadata struct {
 			EventType string   `json:"event_type"`
 			Payload   markJSON `json:"event_payload"`
 		} `json:"metadata"`
 	} `json:"messages"`
+	// ResponseMetadata has the place of the next page; empty on the last one.
 	ResponseMetadata struct {
 		NextCursor string `json:"next_cursor"`
 	} `json:"response_metadata"`
 }
 
 // markJSON is a mark in metadata.
+//
+// People cannot see or change metadata; apps can read that of each other in a channel, so nothing in it is a secret.
 type markJSON struct {
 	Project string `json:"project"`
 	Intent  string `json:"intent"`
@@ -327,7 +340,8 @@ func (c *Client) Ask(ctx context.Context, a *chat.Act, p *chat.Press, label stri
 	return c.call(ctx, c.bot, "views.open", "", map[string]any{"trigger_id": a.Trigger, "view": dialog(a, p, label)}, nil)
 }
 
-// Tell tells the person who acted a line.
+// Tell tells the person who acted a line: by a message that only they can see in a channel in which our bot is, and for a command, which can be
+// given where it is not, by the address that Slack sent with it.
 func (c *Client) Tell(ctx context.Context, a *chat.Act, text string) error {
 	if a.Reply == "" {
 		m := line(a.Channel, text)

@@ -12,31 +12,43 @@ import (
 )
 
 // payload holds the fields of an interaction that are read.
+//
+// It has more, such as names of people and the whole message that was pressed. Nothing of that is read: names change hands, and the message is
+// asked for where it counts.
 type payload struct {
+	// Type is block_actions for a button, and view_submission for a dialog; others are not asked for.
 	Type string `json:"type"`
+	// Team is the workspace in which it was done. It is null for an app that a whole organisation has installed, which is refused.
 	Team struct {
 		ID string `json:"id"`
 	} `json:"team"`
+	// User is who did it, with their own workspace, which is another one where workspaces share a channel.
 	User struct {
 		ID     string `json:"id"`
 		TeamID string `json:"team_id"`
 	} `json:"user"`
-	Trigger   string `json:"trigger_id"`
+	// Trigger lets one dialog be opened within three seconds.
+	Trigger string `json:"trigger_id"`
+	// Container is the message of a button.
 	Container struct {
 		Type    string `json:"type"`
 		Message string `json:"message_ts"`
 		Channel string `json:"channel_id"`
 	} `json:"container"`
+	// Actions has one entry for a button.
 	Actions []struct {
 		Type  string `json:"type"`
 		ID    string `json:"action_id"`
 		Block string `json:"block_id"`
 		Value string `json:"value"`
 	} `json:"actions"`
+	// View is the dialog that was sent.
 	View struct {
 		Callback string `json:"callback_id"`
-		Private  string `json:"private_metadata"`
-		State    struct {
+		// Private was set when the dialog was opened, by us: its person cannot change it.
+		Private string `json:"private_metadata"`
+		// State has the fields by their block and action.
+		State struct {
 			Values map[string]map[string]struct {
 				Value string `json:"value"`
 			} `json:"values"`
@@ -58,14 +70,14 @@ type command struct {
 // maxToken bounds handles of Slack that are sent back, in bytes.
 const maxToken = 2000
 
-// Read reads what came from Slack: a form by HTTP, or the payload of an envelope by Socket Mode. Nil is for what asks for nothing.
+// Read returns the act in a delivery of Slack: a form by HTTP, or the payload of an envelope by Socket Mode.
 func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	if d.Event == chat.Socket {
 		return readJSON(d.Body)
 	}
 	media, _, _ := mime.ParseMediaType(d.ContentType)
 	if media != "application/x-www-form-urlencoded" { // an event of the Events API, of which none is asked for
-		return nil, nil
+		return nil, chat.ErrNothing
 	}
 	form, err := url.ParseQuery(string(d.Body))
 	if err != nil {
@@ -75,7 +87,7 @@ func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 		return readJSON([]byte(text[0]))
 	}
 	if form.Get("command") == "" {
-		return nil, nil
+		return nil, chat.ErrNothing
 	}
 	return (&command{
 		Command: form.Get("command"), Text: form.Get("text"), Team: form.Get("team_id"), User: form.Get("user_id"), Channel: form.Get("channel_id"),
@@ -101,7 +113,7 @@ func readJSON(data []byte) (*chat.Act, error) {
 		}
 		return cmd.act()
 	}
-	return nil, nil // a shortcut, or a dialog that was closed
+	return nil, chat.ErrNothing // a shortcut, or a dialog that was closed
 }
 
 // act returns the act of a command. A command of a person of another workspace has its own team_id.
@@ -115,7 +127,7 @@ func (c *command) act() (*chat.Act, error) {
 // pressed returns the act of a button.
 func (p *payload) pressed() (*chat.Act, error) {
 	if len(p.Actions) != 1 || p.Actions[0].Type != "button" || p.Actions[0].Block != "decide" || p.Actions[0].ID == "link" {
-		return nil, nil // the button with a link sends an interaction as well
+		return nil, chat.ErrNothing // the button with a link sends an interaction as well
 	}
 	press, err := chat.ParsePress([]byte(p.Actions[0].Value))
 	if err != nil {
@@ -129,7 +141,7 @@ func (p *payload) pressed() (*chat.Act, error) {
 // typed returns the act of a dialog.
 func (p *payload) typed() (*chat.Act, error) {
 	if p.View.Callback != "decide" {
-		return nil, nil
+		return nil, chat.ErrNothing
 	}
 	from, press, err := carriedBy(p.View.Private)
 	if err != nil {
@@ -150,7 +162,8 @@ func (p *payload) act(press *chat.Press) *chat.Act {
 	return &chat.Act{Account: p.User.ID, Home: home, Team: p.Team.ID, Press: press, Trigger: p.Trigger}
 }
 
-// check returns an error for an act whose ids are none, or whose handles are too long. They are sent to Slack, and stand in the journal.
+// check returns an error for an act whose ids are none, or whose handles are too long. They are sent to Slack, and stand in the journal. Ids
+// of people, teams and channels begin with letters that say which of them they are, so that none can stand for another.
 func check(a *chat.Act) error {
 	_, wrong := instant(a.Message)
 	switch {
@@ -171,7 +184,7 @@ type place struct {
 	Press   string `json:"press"`
 }
 
-// carry returns what a dialog carries: Slack keeps it, and shows it to nobody.
+// carry returns the text that a dialog carries: Slack keeps it beside the dialog, and does not show it.
 func carry(channel, message string, p *chat.Press) string {
 	data, err := json.Marshal(place{channel, message, p.String()})
 	if err != nil {
@@ -180,7 +193,7 @@ func carry(channel, message string, p *chat.Press) string {
 	return string(data)
 }
 
-// carriedBy reads what a dialog carries.
+// carriedBy reads the text that a dialog carries.
 func carriedBy(text string) (*place, *chat.Press, error) {
 	var from place
 	if err := json.Unmarshal([]byte(text), &from); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// Socket takes what people do through a connection that we open, where no request of Slack reaches us: Socket Mode.
+// Socket takes the acts of people through a connection that we open, where no request of Slack reaches us: Socket Mode.
 type Socket struct {
 	// Client opens connections with the token of the app.
 	Client *Client
@@ -45,14 +45,18 @@ const (
 
 // envelope is a message of Socket Mode.
 type envelope struct {
-	Type    string          `json:"type"`
-	ID      string          `json:"envelope_id"`
+	// Type is hello, disconnect, interactive or slash_commands; others are acknowledged, and lead to nothing.
+	Type string `json:"type"`
+	// ID is that of the envelope, which is another one when the same payload is sent again.
+	ID string `json:"envelope_id"`
+	// Payload is the same as by HTTP. It is stored as it came.
 	Payload json.RawMessage `json:"payload"`
-	Reason  string          `json:"reason"`
+	// Reason says why the connection is about to end.
+	Reason string `json:"reason"`
 }
 
 // errRefresh says that Slack asked for another connection, as it does every few hours.
-var errRefresh = errors.New("Slack asks for another connection")
+var errRefresh = errors.New("another connection is asked for")
 
 // Run keeps a connection open until ctx ends. It returns an error only for an app that Slack does not let in.
 func (s *Socket) Run(ctx context.Context) error {
@@ -121,7 +125,7 @@ func (s *Socket) connection(ctx context.Context) (served bool, err error) {
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		return false, errors.New("Slack does not take the connection that it offered")
+		return false, errors.New("the connection that Slack offered is not taken")
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(maxEnvelope)
@@ -144,7 +148,7 @@ func (s *Socket) connection(ctx context.Context) (served bool, err error) {
 	}
 }
 
-// next returns the next envelope.
+// next returns the next envelope. A message that is none is passed over: Slack may send kinds that came later than this program.
 func (s *Socket) next(ctx context.Context, conn *websocket.Conn) (*envelope, error) {
 	for {
 		kind, data, err := conn.Read(ctx)
@@ -189,7 +193,7 @@ func (s *Socket) take(ctx context.Context, conn *websocket.Conn, e *envelope) er
 func (c *Client) checkSocket(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
-		return errors.New("Slack offers no address for a connection")
+		return errors.New("no address for a connection is offered by Slack")
 	}
 	if c.cfg.URL != "" && u.Scheme == "ws" && u.Host == c.replies.Host {
 		return nil // a server of tests

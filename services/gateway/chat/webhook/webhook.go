@@ -1,4 +1,6 @@
-// Package webhook tells a chat by its incoming webhook, and hears nothing: Mattermost, Rocket.Chat, Google Chat and others take the same JSON
+// Package webhook is the smaller one of the two kinds of chats, and shows that nothing in package chat is about Slack.
+//
+// It tells a chat by its incoming webhook, and hears nothing: Mattermost, Rocket.Chat, Google Chat and others take the same JSON
 // object with one text. Systems that read fields are told by notifications (package notify), as CloudEvents.
 package webhook
 

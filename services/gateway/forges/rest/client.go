@@ -98,7 +98,7 @@ func ParseAddress(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// isPrivate reports whether nobody on the way can read what is sent to an address.
+// isPrivate reports whether a request to an address can be read by those at both ends alone.
 func isPrivate(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }

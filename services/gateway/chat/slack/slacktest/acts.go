@@ -67,6 +67,7 @@ func (f *Fake) Expire() {
 	clear(f.triggers)
 }
 
+// marshal returns JSON of values that have one.
 func marshal(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -12,11 +12,13 @@ type block struct {
 	Elements []element `json:"elements"`
 }
 
+// text is an object of text, of which there are two types.
 type text struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
 
+// element is one of a row; package slack has buttons alone.
 type element struct {
 	Type   string `json:"type"`
 	Action string `json:"action_id"`

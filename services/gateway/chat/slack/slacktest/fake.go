@@ -1,11 +1,36 @@
 // Package slacktest is a workspace of Slack in the process: a server on this machine that speaks the methods of the Web API that package slack
 // uses, keeps their bounds, signs what its people press as Slack does, and misbehaves as a test tells it.
+//
+// # What it refuses, as Slack does
+//
+//	a token of the other kind, or of none
+//	a channel that is not its own
+//	blocks that are too long, too many, or have an action twice
+//	a message to edit that is gone, or another bot's
+//	a dialog for a handle that was used, or has ended
+//	a connection for a ticket that was used
+//
+// # What it refuses, as Slack does not
+//
+//	texts with markup, and those in which < or > is not escaped
+//	a message whose links would be unfurled
+//	an answer to a command that has a token with it
+//
+// # How it misbehaves
+//
+//	a [Fault]             an answer of any status, none at all, a word for a refusal; each also after the request was carried out
+//	[Fake.Twin]           a message of ours that is there twice
+//	[Fake.Forge]          a message of another app with our metadata
+//	[Fake.Expire]         handles that have ended
+//	[Fake.Disconnect]     connections that end, with a word or without
+//	[Fake.Envelope]       the same payload in as many envelopes as a test likes
 package slacktest
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -76,18 +101,22 @@ type Fault struct {
 type Fake struct {
 	srv *httptest.Server
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// last is the id of the newest thing, in microseconds: ids grow, and no two are the same.
 	last     int64
 	messages []*Message
 	told     []Told
 	views    []View
+	// triggers are the handles by which a dialog can be opened, and tickets those for connections.
 	triggers map[string]bool
 	tickets  map[string]bool
-	script   []Fault
-	calls    map[string]int
-	conns    []*websocket.Conn
-	acks     map[string]chan struct{}
-	now      func() time.Time
+	// script has the faults that are still to come, and calls counts the requests of each method.
+	script []Fault
+	calls  map[string]int
+	// conns are the connections that are open, and acks has the envelopes that are not acknowledged.
+	conns []*websocket.Conn
+	acks  map[string]chan struct{}
+	now   func() time.Time
 }
 
 // New returns a Fake.
@@ -132,6 +161,7 @@ func (f *Fake) Replies(ts string) []Message {
 	return f.where(func(m *Message) bool { return m.Thread == ts })
 }
 
+// where returns copies of the messages that fit, in their order.
 func (f *Fake) where(is func(*Message) bool) (list []Message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,6 +223,7 @@ func (f *Fake) stamp() string {
 	return fmt.Sprintf("%d.%06d", f.last/1e6, f.last%1e6)
 }
 
+// find returns the message with an id; nil if there is none.
 func (f *Fake) find(ts string) *Message {
 	for _, m := range f.messages {
 		if m.TS == ts {
@@ -220,7 +251,7 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer)
+	_, _ = w.Write(marshal(answer)) //nolint:gosec // a fake for tests answers JSON
 }
 
 // fault returns the next fault of a method.
@@ -234,25 +265,26 @@ func (f *Fake) fault(method string) *Fault {
 	return &x
 }
 
+// misbehave answers with a fault.
 func (f *Fake) misbehave(w http.ResponseWriter, x *Fault) {
 	if x.Error == "" && x.Status == 0 {
 		panic(http.ErrAbortHandler)
 	}
-	for name, values := range x.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), x.Header)
 	if x.Error != "" {
-		_ = json.NewEncoder(w).Encode(object{"ok": false, "error": x.Error})
+		_, _ = w.Write(marshal(failed(x.Error)))
 		return
 	}
 	w.WriteHeader(x.Status)
 }
 
+// object is a JSON object.
 type object = map[string]any
 
+// failed returns the answer for a refusal, which has the status 200.
 func failed(word string) object { return object{"ok": false, "error": word} }
 
-// carryOut does what a request asks for.
+// carryOut carries a request out, and returns the answer.
 func (f *Fake) carryOut(method string, r *http.Request, body []byte) object {
 	f.mu.Lock()
 	defer f.mu.Unlock()

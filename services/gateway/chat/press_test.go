@@ -1,0 +1,162 @@
+package chat_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
+)
+
+// TestParsePressRefuses: a button that is none of ours, or that was made up, is refused by its field.
+func TestParsePressRefuses(t *testing.T) {
+	const good = `{"p":"shop","i":"fix","do":"approve","s":"0a","h":"0b"}`
+	if p, err := chat.ParsePress([]byte(good)); err != nil || p.String() != good {
+		t.Fatalf("%v, %v", p, err)
+	}
+	for text, want := range map[string]string{
+		"":                                       "not one of our buttons",
+		"{}":                                     "p:",
+		good + good:                              "not one of our buttons",
+		strings.Replace(good, "shop", "../x", 1): "p:",
+		strings.Replace(good, "fix", "a b", 1):   "i:",
+		strings.Replace(good, "approve", "destroy", 1):                         "do:",
+		strings.Replace(good, "0a", "", 1):                                     "s:",
+		strings.Replace(good, "0a", "0A", 1):                                   "s:",
+		strings.Replace(good, "0b", strings.Repeat("0", 65), 1):                "h:",
+		strings.Replace(good, `,"h":"0b"`, "", 1):                              "h:",
+		strings.Replace(good, "approve", "reject", 1):                          "h:",
+		strings.Replace(good, "}", `,"q":1}`, 1):                               "q:",
+		strings.Replace(good, "}", `,"x":1}`, 1):                               "not one of our buttons",
+		`{"p":"shop","i":"fix","do":"answer","s":"0a","q":-1}`:                 "q:",
+		strings.Replace(good, "}", `,"s":"`+strings.Repeat("0", 3000)+`"}`, 1): "more than 2000 bytes",
+	} {
+		if _, err := chat.ParsePress([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.80s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzPress: a press that is read is written as it was, and is never longer than a button can carry.
+func FuzzPress(f *testing.F) {
+	f.Add(`{"p":"shop","i":"fix","do":"approve","s":"0a","h":"0b"}`)
+	f.Add(`{"p":"shop","i":"fix","do":"answer","s":"0a","q":3,"c":1}`)
+	f.Add(`{"p":"shop","i":"fix","do":"cancel","s":"0a"} `)
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := chat.ParsePress([]byte(text))
+		if err != nil {
+			return
+		}
+		again, err := chat.ParsePress([]byte(p.String()))
+		if err != nil || *again != *p {
+			t.Errorf("%q is %+v, and then %+v, %v", text, p, again, err)
+		}
+	})
+}
+
+// detail returns an intent in a state.
+func detail(status forge.Status, w forge.Waiting) *document.Detail {
+	d := &document.Detail{}
+	d.Project, d.Intent, d.Title, d.Status, d.Waiting, d.Plan, d.Run, d.Requester = "shop", "fix", "Fix it", status, w, "0123456789abcdef", 1, "ada"
+	return d
+}
+
+// buttons returns the labels of a notice's buttons.
+func buttons(n *chat.Notice) string {
+	var list []string
+	for _, b := range n.Buttons {
+		list = append(list, b.Label)
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestNoticeOf: each state has its words and its buttons, and is news or not.
+func TestNoticeOf(t *testing.T) {
+	for _, one := range []struct {
+		status  forge.Status
+		waiting forge.Waiting
+		state   string
+		kind    notify.Kind
+		buttons string
+	}{
+		{forge.StatusProposed, forge.WaitingApproval, "waits for approval", notify.KindWaiting, "Let it be analyzed, Reject"},
+		{forge.StatusExecuting, forge.WaitingApproval, "waits for approval", notify.KindWaiting, "Approve, Ask for changes, Reject"},
+		{forge.StatusExecuting, forge.WaitingFailed, "failed, and waits for a person", notify.KindWaiting, "Run again, Reject"},
+		{forge.StatusExecuting, forge.WaitingBudget, "is out of budget", notify.KindBudget, "Run again, Cancel"},
+		{forge.StatusExecuting, forge.WaitingPull, "waits at its pull request", notify.KindWaiting, "Run again, Cancel"},
+		{forge.StatusExecuting, forge.WaitingPaused, "is paused", "", "Resume, Cancel"},
+		{forge.StatusExecuting, "", "is executing", "", "Cancel"},
+		{forge.StatusDone, "", "is done", notify.KindDone, ""},
+		{forge.StatusBlocked, "", "failed", notify.KindFailed, ""},
+		{forge.StatusError, "", "failed", notify.KindFailed, ""},
+		{forge.StatusCancelled, "", "is cancelled", "", ""},
+	} {
+		n := chat.NoticeOf(detail(one.status, one.waiting), "https://forge.example.com", chat.Words{})
+		if n.State != one.state || n.Kind != one.kind || buttons(&n) != one.buttons || n.Open == one.status.Ended() {
+			t.Errorf("%s %s: %+v with %s", one.status, one.waiting, n, buttons(&n))
+		}
+		if n.Link != "https://forge.example.com/console/projects/shop/intents/fix" {
+			t.Errorf("the link is %s", n.Link)
+		}
+	}
+}
+
+// TestSeen: all that a person decides about is in the state that a button carries, and a task beside it is not.
+func TestSeen(t *testing.T) {
+	d := detail(forge.StatusExecuting, forge.WaitingClarification)
+	d.Questions = []document.Clarification{{Question: "Which?", SuggestedAnswers: []string{"blue"}}}
+	before := chat.Seen(d)
+	for what, change := range map[string]func(*document.Detail){
+		"the status": func(d *document.Detail) { d.Status = forge.StatusProposed }, "the wait": func(d *document.Detail) { d.Waiting = forge.WaitingFailed },
+		"the plan": func(d *document.Detail) { d.Plan = "1" }, "the run": func(d *document.Detail) { d.Run++ },
+		"the question": func(d *document.Detail) {
+			d.Questions = []document.Clarification{{Question: "How?", SuggestedAnswers: []string{"blue"}}}
+		},
+		"the answers": func(d *document.Detail) {
+			d.Questions = []document.Clarification{{Question: "Which?", SuggestedAnswers: []string{"red"}}}
+		},
+	} {
+		other := *d
+		if change(&other); chat.Seen(&other) == before {
+			t.Errorf("%s is no part of the state", what)
+		}
+	}
+	d.TaskList = []document.TaskState{{Title: "another"}}
+	if chat.Seen(d) != before {
+		t.Error("a task is a part of the state")
+	}
+}
+
+// TestNoticesAreBounded: whatever an intent holds, its notice fits into a message, has no secret in it, and each of its buttons is read again.
+func TestNoticesAreBounded(t *testing.T) {
+	words := chat.Words{Secrets: redact.New("a-secret-of-ours")}
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(rapid.SampledFrom([]string{"x", "<!channel>", "\u202e", "\n", "a-secret-of-ours ", "é", "\x1b[2J", "&"}).Draw(t, "piece"),
+			rapid.SampledFrom([]int{0, 1, 30, 5000}).Draw(t, "n"))
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		d := detail(forge.StatusExecuting, forge.WaitingClarification)
+		d.Title, d.Reason, d.Requester = text.Draw(t, "title"), text.Draw(t, "reason"), text.Draw(t, "requester")
+		for range rapid.IntRange(0, 30).Draw(t, "questions") {
+			d.Questions = append(d.Questions, document.Clarification{
+				Question: text.Draw(t, "question"), SuggestedAnswers: rapid.SliceOfN(text, 0, 20).Draw(t, "answers"),
+			})
+			d.TaskList = append(d.TaskList, document.TaskState{Title: text.Draw(t, "task")})
+		}
+		n := chat.NoticeOf(d, "", words)
+		all := strings.Join(append([]string{n.Title, n.State}, n.Lines...), "\n")
+		if len(n.Buttons) > 20 || len([]rune(n.Title)) > 200 || strings.ContainsAny(all, "\x1b\u202e") || strings.Contains(all, "a-secret-of-ours") {
+			t.Errorf("the notice is %+v", n)
+		}
+		for _, b := range n.Buttons {
+			if p, err := chat.ParsePress([]byte(b.Press.String())); err != nil || !n.Offers(p) || len([]rune(b.Label)) > 70 {
+				t.Errorf("a button carries %s: %v", &b.Press, err)
+			}
+		}
+	})
+}

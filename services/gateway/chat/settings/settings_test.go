@@ -1,0 +1,114 @@
+package settings_test
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/services/gateway/chat/settings"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
+)
+
+const good = `chats:
+  - name: work
+    kind: slack
+    team: T0123ABCD
+    token_file: bot
+    app_token_file: app
+    hooks: [slack]
+    link: https://forge.example.com
+    channels:
+      - {channel: C0123ABCD, projects: [shop, api], on: [waiting, done], submit: shop}
+      - {channel: C0123ABCE, projects: [api]}
+    people: {ada: U0123ABCD, bob: U0123ABCE, old: U0123ABCF}
+    sweep_every: 1m
+  - name: notices
+    kind: webhook
+    url_file: webhook
+    channels: [{projects: [shop]}]
+`
+
+// reader returns a function that reads a file of chats beside the files that it names.
+func reader(t *testing.T) func(string) (int, error) {
+	t.Helper()
+	dir := t.TempDir()
+	sum := strings.Repeat("0", 63)
+	for name, text := range map[string]string{
+		"bot": "xoxb-1", "app": "xapp-1", "webhook": "https://chat.example.com/hooks/1", "plain": "http://chat.example.com/hooks/1", "two": "a b",
+		"tokens.yaml": "tokens:\n  ada: {sha256: " + sum + "1, person: ada, projects: {shop: [approver]}}\n  bob: {sha256: " + sum +
+			"2, person: bob, projects: {shop: [viewer]}}\n  old: {sha256: " + sum + "3, person: old, projects: {shop: [viewer]}, expires: 2020-01-01T00:00:00Z}\n" +
+			"  ci: {sha256: " + sum + "4, system: ci, projects: {shop: [viewer]}}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log := slog.New(slog.DiscardHandler)
+	book, err := tokens.Open(filepath.Join(dir, "tokens.yaml"), log, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(text string) (int, error) {
+		path := filepath.Join(dir, "chats.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, err := settings.Read(path, settings.Config{
+			Hooks:   []hooks.Hook{{Name: "slack", Kind: hooks.Slack}, {Name: "forge", Kind: hooks.Gitea}},
+			Gateway: "gateway", Bus: &bus.Bus{}, Tokens: book, Log: log,
+		})
+		return len(list), err
+	}
+}
+
+// TestChatSettings reads the file of chats, and refuses what would tell nobody, decide for the wrong person, or send a token elsewhere; each by its
+// field and line.
+func TestChatSettings(t *testing.T) {
+	read := reader(t)
+	if n, err := read(good); err != nil || n != 3 { // two watchers and a connection
+		t.Fatalf("%d loops, %v", n, err)
+	}
+	for _, test := range []struct{ old, now, want string }{
+		{"name: work", "name: Work", "chats[0].name"},
+		{"name: work", "name: slack", "chats[0].name: is that of a hook as well"},
+		{"name: notices", "name: work", "chats[1].name: is there twice"},
+		{"kind: slack", "kind: teams", "chats[0].kind: is \"teams\"; it can be slack or webhook"},
+		{"team: T0123ABCD", "team: acme", "chats[0].team"},
+		{"token_file: bot", "token_file: none", "chats[0].token_file"},
+		{"token_file: bot", "token_file: two", "chats[0].token_file: it holds no token of one line"},
+		{"app_token_file: app", "app_token_file: none", "chats[0].app_token_file"},
+		{"hooks: [slack]", "hooks: [forge]", "chats[0].hooks[0]: \"forge\" is no hook of the kind slack"},
+		{"    app_token_file: app\n    hooks: [slack]\n", "", "chats[0].people: cannot decide anything"},
+		{"link: https://forge.example.com", "link: javascript:x", "chats[0].link"},
+		{"channel: C0123ABCD", "channel: '#shop'", "chats[0].channels[0].channel: \"#shop\" is no id of a channel"},
+		{"channel: C0123ABCE", "channel: C0123ABCD", "chats[0].channels[1].channel: is there twice"},
+		{"projects: [shop, api]", "projects: []", "chats[0].channels[0].projects: is empty"},
+		{"projects: [shop, api]", "projects: [shop, a/b]", "chats[0].channels[0].projects"},
+		{"on: [waiting, done]", "on: [waits]", "chats[0].channels[0].on[0]: is \"waits\""},
+		{"submit: shop", "submit: bank", "chats[0].channels[0].submit: \"bank\" is none of the projects"},
+		{"ada: U0123ABCD", "ada: ada", "chats[0].people.ada: \"ada\" is no id of an account"},
+		{"bob: U0123ABCE", "bob: U0123ABCD", "chats[0].people.bob: is the account of ada as well"},
+		{"bob: U0123ABCE", "eve: U0123ABCE", "chats[0].people.eve: there is no such entry in the file of tokens"},
+		{"bob: U0123ABCE", "ci: U0123ABCE", "chats[0].people.ci: the entry of the file of tokens is that of a system"},
+		{"sweep_every: 1m", "sweep_every: 1s", "chats[0].sweep_every: is 1s; at least 10s"},
+		{"sweep_every: 1m", "sweep: 1m", "sweep"},
+		{"url_file: webhook", "url_file: plain", "chats[1].url_file: the address in it has to begin with https"},
+		{"url_file: webhook", "url_file: webhook\n    team: T1", "chats[1].team: is for Slack"},
+		{"channels: [{projects: [shop]}]", "channels: [{projects: [shop], submit: shop}]", "chats[1].channels[0]: has channel or submit"},
+		{"channels: [{projects: [shop]}]", "channels: []", "chats[1].channels: has 0 channels"},
+		{"team: T0123ABCD", "team: T0123ABCD\n    url: http://slack.example.com", "chats[0].url: has to begin with https"},
+	} {
+		if !strings.Contains(good, test.old) {
+			t.Fatalf("there is no %s", test.old)
+		}
+		_, err := read(strings.Replace(good, test.old, test.now, 1))
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "chats.yaml:") {
+			t.Errorf("%s: %v, want %s", test.now, err, test.want)
+		}
+	}
+}
