@@ -240,6 +240,7 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 				wrong(fmt.Sprintf("%son[%d]", at, n), "is %.40q; it can be waiting, budget, failed or done", k)
 			}
 		}
+		// What is done is no news on which a person has to act, so a channel has to ask for it.
 		if len(c.On) == 0 {
 			c.On = []notify.Kind{notify.KindWaiting, notify.KindBudget, notify.KindFailed}
 		}
@@ -287,6 +288,7 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 		wrong(field, "%s", why)
 		return nil
 	}
+	// Nothing of a file is used in which anything is wrong.
 	if len(f.errs) > 0 {
 		return nil
 	}
@@ -300,7 +302,8 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	return loops
 }
 
-// person returns an error if an entry of the file of tokens is no person's.
+// person returns an error if an entry of the file of tokens is no person's. Its roles are looked at when the person acts, since the file is read
+// again whenever it changes; one that is taken out later has its person refused then.
 func (f *file) person(name string) error {
 	t, err := f.Tokens.Named(name)
 	if errors.Is(err, tokens.ErrExpired) {

@@ -112,3 +112,29 @@ func TestChatSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestSlackGuide reads the files of the guide.
+func TestSlackGuide(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/guide-slack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, chats := reader(t), 0
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.HasPrefix(block, "chats:") {
+			continue
+		}
+		for _, name := range []string{"slack.bot", "slack.app", "webhook.url"} {
+			block = strings.ReplaceAll(block, name, map[string]string{"slack.bot": "bot", "slack.app": "app", "webhook.url": "webhook"}[name])
+		}
+		n, err := read(block)
+		if err != nil {
+			t.Error(err)
+		}
+		chats += n
+	}
+	if chats != 3 { // a watcher of Slack with its connection, and one of a webhook
+		t.Errorf("the guide has %d loops", chats)
+	}
+}

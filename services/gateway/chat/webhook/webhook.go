@@ -19,7 +19,9 @@ import (
 
 // Client is one incoming webhook. It is safe for concurrent use.
 type Client struct {
+	// urlFile has the address. Whoever knows it can write to the chat, so it is in no error and no log.
 	urlFile string
+	// secrets are taken out of words of others.
 	secrets *redact.Redactor
 	now     func() time.Time
 }
@@ -61,6 +63,7 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 	if n.Link != "" {
 		text += "\n" + n.Link
 	}
+	// A client of its own for each message: the address may be another one by then, and messages are few.
 	client := rest.New(rest.Config{
 		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Now: c.now,
 		Authorize: func(context.Context) (string, error) { return "", nil },
