@@ -12,6 +12,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -245,6 +246,9 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 	words := strings.TrimSpace(t.Words)
 	if len(words) > maxWords || words == "" && p.needs() && p.Pick == 0 {
 		return fmt.Sprintf("Nothing was done: it needs words, of at most %d bytes.", maxWords), nil
+	}
+	if p.Do == Answer && messages.Approves(words) { // to reviewers who disagree about a change
+		return "Nothing was done: a change is approved in the console, where it is shown.", nil
 	}
 	content, err := p.content(&now, words)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
@@ -211,20 +212,7 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 	reject, cancel := Button{Bad: true}, Button{Bad: true}
 	switch d.Waiting {
 	case forge.WaitingApproval:
-		label, confirm := "Approve", "Exactly the plan that is shown, with this hash, is let go on."
-		unplanned := !made(d) && d.Tasks == 0 && len(d.Parts) == 0
-		switch {
-		case made(d):
-			confirm = "Exactly the changes with this hash are merged. Have you read them in the console?"
-		case unplanned:
-			label, confirm = "Let it be analyzed", "Exactly this text is analyzed."
-		}
-		if d.Plan != "" {
-			add(Approve, label, Button{Good: true, Confirm: confirm})
-			if !unplanned {
-				add(Changes, "Ask for changes", Button{})
-			}
-		}
+		n.offerApproval(d, add)
 		add(Reject, "Reject", reject)
 	case forge.WaitingClarification:
 		n.offerAnswers(d, words, add)
@@ -245,6 +233,23 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 	}
 }
 
+// offerApproval adds the buttons for what waits for approval. Changes that were made are approved where a person sees them, which is not here.
+func (n *Notice) offerApproval(d *document.Detail, add func(Do, string, Button)) {
+	unplanned := !made(d) && d.Tasks == 0 && len(d.Parts) == 0
+	switch {
+	case d.Plan == "":
+		return
+	case made(d):
+		n.Lines = append(n.Lines, "Changes are approved in the console, where they are shown.")
+	case unplanned:
+		add(Approve, "Let it be analyzed", Button{Good: true, Confirm: "Exactly this text is analyzed."})
+		return
+	default:
+		add(Approve, "Approve", Button{Good: true, Confirm: "Exactly the plan with this hash is let go on."})
+	}
+	add(Changes, "Ask for changes", Button{})
+}
+
 // offerAnswers adds the buttons for the first questions.
 func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, string, Button)) {
 	asked := 0
@@ -257,7 +262,7 @@ func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, stri
 			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
 			// The whole of an answer counts and not its beginning, so one that cannot be shown as a whole, or has characters that a
 			// reader would not see, has no button: it is typed.
-			if label == text {
+			if label == text && !messages.Approves(text) {
 				add(Answer, label, Button{Press: Press{Index: i, Pick: pick + 1}})
 			}
 		}

@@ -85,7 +85,7 @@ func TestNoticeOf(t *testing.T) {
 		buttons string
 	}{
 		{forge.StatusProposed, forge.WaitingApproval, "waits for approval", notify.KindWaiting, "Let it be analyzed, Reject"},
-		{forge.StatusExecuting, forge.WaitingApproval, "waits for approval", notify.KindWaiting, "Approve, Ask for changes, Reject"},
+		{forge.StatusExecuting, forge.WaitingApproval, "waits for approval", notify.KindWaiting, "Ask for changes, Reject"},
 		{forge.StatusExecuting, forge.WaitingFailed, "failed, and waits for a person", notify.KindWaiting, "Run again, Reject"},
 		{forge.StatusExecuting, forge.WaitingBudget, "is out of budget", notify.KindBudget, "Run again, Cancel"},
 		{forge.StatusExecuting, forge.WaitingPull, "waits at its pull request", notify.KindWaiting, "Run again, Cancel"},
@@ -103,6 +103,26 @@ func TestNoticeOf(t *testing.T) {
 		if n.Link != "https://forge.example.com/console/projects/shop/intents/fix" {
 			t.Errorf("the link is %s", n.Link)
 		}
+	}
+}
+
+// TestChangesAreApprovedWhereTheyAreShown: a plan has a button to approve it, and changes that were made have none; nor has an answer that approves.
+func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
+	d := detail(forge.StatusProposed, forge.WaitingApproval)
+	d.Tasks = 1
+	n := chat.NoticeOf(d, "", chat.Words{})
+	if got := buttons(&n); got != "Approve, Ask for changes, Reject" || n.Buttons[0].Press.Plan != d.Plan {
+		t.Errorf("a plan has %s", got)
+	}
+	d.Status = forge.StatusExecuting
+	n = chat.NoticeOf(d, "", chat.Words{})
+	if got := buttons(&n); got != "Ask for changes, Reject" || !strings.Contains(strings.Join(n.Lines, "\n"), "in the console") {
+		t.Errorf("changes have %s: %q", got, n.Lines)
+	}
+	d.Waiting, d.Questions = forge.WaitingClarification, []document.Clarification{{Question: "Which?", SuggestedAnswers: []string{"approve", "reject"}}}
+	n = chat.NoticeOf(d, "", chat.Words{})
+	if got := buttons(&n); got != "reject, Answer 1…, Reject" {
+		t.Errorf("a dispute has %s", got)
 	}
 }
 

@@ -290,7 +290,10 @@ func TestChatAnswers(t *testing.T) {
 		return !strings.Contains(m.Shown, "Question 1")
 	})
 	w.press("ada", &m, "Answer 2…")
-	w.deliver(slacktest.Form(w.slack.Submit(accounts["ada"], w.view(1), "two")))
+	view := w.view(1)
+	w.deliver(slacktest.Form(w.slack.Submit(accounts["ada"], view, " Approve")))
+	w.told("ada", "a change is approved in the console, where it is shown")
+	w.deliver(slacktest.Form(w.slack.Submit(accounts["ada"], view, "two")))
 	w.message("paint: red two")
 }
 
