@@ -42,6 +42,11 @@ const (
 	fresh = 15 * time.Minute
 	// maxOpen bounds the acts that wait to be decided.
 	maxOpen = 1000
+	// seldom is how often the stream is looked at without anything having been heard. After something was, it is looked at settles times more,
+	// the first time after settle.
+	seldom  = 15 * time.Second
+	settle  = 20 * time.Millisecond
+	settles = 7
 	// maxWords bounds the words that a person types, in bytes.
 	maxWords = 16 << 10
 )
@@ -83,16 +88,19 @@ func pressThing(one *deliveries.Delivery) string { return "act/" + digest(one.Ho
 
 // run decides until ctx ends.
 func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
+	// What is heard is stored a moment later: so the stream is looked at a few times more, with longer and longer pauses.
+	looks := 0
 	for ctx.Err() == nil {
 		whole := d.read(ctx)
 		now := d.cfg.Now()
-		next := now.Add(d.cfg.Every)
-		if !whole {
-			next = now.Add(min(again, d.cfg.Every))
+		next := now.Add(seldom)
+		if !whole || looks > 0 {
+			next = now.Add(settle << (settles - looks))
+			looks = max(looks-1, 0)
 		}
 		for what, p := range d.open {
 			if !now.Before(p.due) {
-				d.settle(ctx, what, p)
+				d.settled(ctx, what, p)
 			}
 			if _, open := d.open[what]; open && p.due.Before(next) {
 				next = p.due
@@ -103,13 +111,14 @@ func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-heard:
+			looks = settles
 		}
 		timer.Stop()
 	}
 }
 
-// settle has one act decided, unless another gateway is at it.
-func (d *decider) settle(ctx context.Context, what string, p *pending) {
+// settled has one act decided, unless another gateway is at it.
+func (d *decider) settled(ctx context.Context, what string, p *pending) {
 	now := d.cfg.Now()
 	if now.Sub(p.At) > fresh {
 		d.cfg.Log.WarnContext(ctx, "an act in a chat was not decided in time", "chat", d.cfg.Name, "delivery", p.ID)

@@ -65,7 +65,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	// The claims and marks in the stream are known before anything is done: else a start would do again whatever was done before it, and only
 	// find out by the ids of wishes.
 	for !w.decide.read(ctx) {
-		if !sleep(ctx, again) {
+		if !sleep(ctx, actAgain) {
 			return nil
 		}
 	}
