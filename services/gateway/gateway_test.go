@@ -40,6 +40,7 @@ func TestSettings(t *testing.T) {
 		"listen: nowhere":   "listen: is no address",
 		"tls: {cert: a}":    "tls: give cert and key",
 		"console: {key: k}": "console: wants tokens",
+		"chats: chats.yaml": "chats: wants tokens",
 		"console: {trace_url: 'javascript:alert({trace_id})'}": "console.trace_url",
 		"console: {key: k, projects: [a/b]}\ntokens: t":        "console.projects",
 		"console: {projects: [shop]}":                          "has no key",

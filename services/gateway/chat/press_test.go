@@ -162,9 +162,9 @@ func TestNoticesAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := detail(forge.StatusExecuting, forge.WaitingClarification)
 		d.Title, d.Reason, d.Requester = text.Draw(t, "title"), text.Draw(t, "reason"), text.Draw(t, "requester")
-		for range rapid.IntRange(0, 30).Draw(t, "questions") {
+		for range rapid.IntRange(0, 12).Draw(t, "questions") {
 			d.Questions = append(d.Questions, document.Clarification{
-				Question: text.Draw(t, "question"), SuggestedAnswers: rapid.SliceOfN(text, 0, 20).Draw(t, "answers"),
+				Question: text.Draw(t, "question"), SuggestedAnswers: rapid.SliceOfN(text, 0, 6).Draw(t, "answers"),
 			})
 			d.TaskList = append(d.TaskList, document.TaskState{Title: text.Draw(t, "task")})
 		}
