@@ -7,13 +7,13 @@
 //
 // # Issues and pull requests
 //
-// [Forge] is about issues and their comments, [Pulls] about pull requests. A pull request has
-// the comments of an issue of its number, so that one comment of ours in each is found, edited
-// and kept in the same way.
+// [Forge] is about issues and their comments, [Pulls] about pull requests, which GitLab calls
+// merge requests. Both have comments of one kind: a [Topic] says of which, since GitLab counts
+// issues and merge requests apart, so that a number alone may be either.
 //
 // # Rules that every back end keeps
 //
-//	a name          is checked before it is a part of a path: repositories by intake.CheckRepository, branches and commits by package git
+//	a name          is checked before it is a part of a path: repositories by package intake, branches and commits by package git
 //	an account      is a number. Its name may be another one's tomorrow
 //	an author       of a pull request, a review or a status is told with it: everybody can write one like ours
 //	a branch        is the repository's own. One of the same name in a fork is another one
@@ -21,6 +21,7 @@
 //	a merge         names the head that it is about. There is no call without one, and none that overrides the forge's rules
 //	a refusal       has a reason for people. Only a look at the pull request says what is so now
 //	a limit         is a ParkedError with the time at which to come again
+//	a confidence    is not there: an issue or a comment that not all may see who see the rest is not found
 //
 // # Who can fool us, and what helps
 //
@@ -65,25 +66,37 @@ type Forge interface {
 	Hint(event string, body []byte) (Hint, error)
 }
 
-// Comments are the operations of comments on issues, and on pull requests, which have the
-// numbers of issues.
+// Comments are the operations of comments on issues and on pull requests.
 type Comments interface {
-	// Comments returns the comments of an issue that are new or edited since a time, in their
-	// order.
-	Comments(ctx context.Context, repository string, number int64, since time.Time) ([]Comment, error)
+	// Comments returns the comments that are new or edited since a time, in their order.
+	Comments(ctx context.Context, repository string, on Topic, since time.Time) ([]Comment, error)
 	// Say writes a comment.
-	Say(ctx context.Context, repository string, number int64, body string) (Comment, error)
+	Say(ctx context.Context, repository string, on Topic, body string) (Comment, error)
 	// Edit replaces the text of a comment.
-	Edit(ctx context.Context, repository string, comment int64, body string) error
+	Edit(ctx context.Context, repository string, on Topic, comment int64, body string) error
 	// React puts a reaction on a comment. Doing so again changes nothing.
-	React(ctx context.Context, repository string, comment int64, r Reaction) error
+	React(ctx context.Context, repository string, on Topic, comment int64, r Reaction) error
 }
+
+// Topic has comments: an issue or a pull request. The two share their numbers on some forges
+// only.
+type Topic struct {
+	Number int64
+	// Pull says that it is a pull request.
+	Pull bool
+}
+
+// OfIssue returns the topic of an issue, and OfPull that of a pull request.
+func OfIssue(number int64) Topic { return Topic{Number: number} }
+
+// OfPull returns the topic of a pull request.
+func OfPull(number int64) Topic { return Topic{Number: number, Pull: true} }
 
 // Repository is one, as the forge knows it now.
 type Repository struct {
 	// ID does not change with the name.
 	ID int64
-	// Name is owner/name.
+	// Name is owner/name; on GitLab groups may stand between the two.
 	Name string
 }
 
@@ -113,7 +126,8 @@ type Comment struct {
 	// Author wrote it first; others may have edited it.
 	Author intake.Account
 	Body   string
-	// Created and Updated have the exactness of the forge: on Gitea a second.
+	// Created and Updated have the exactness of the forge: on Gitea a second. On GitLab a reaction
+	// to a comment updates it as well.
 	Created, Updated time.Time
 }
 

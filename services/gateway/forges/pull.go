@@ -31,13 +31,15 @@ type Requests interface {
 	EditPull(ctx context.Context, repository string, number int64, t PullText) error
 	// ReopenPull opens one again that was closed. For one that is open it changes nothing.
 	ReopenPull(ctx context.Context, repository string, number int64) error
+	// ClosePull closes one that is open. For any other it changes nothing.
+	ClosePull(ctx context.Context, repository string, number int64) error
 	// Pull returns a pull request as it is now, without its reviews.
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
-	// Merges returns nil if the forge has a method, and else an ErrMethod that says which ones it
-	// has.
-	Merges(m Method) error
+	// Merges returns nil if the forge merges by a method in a repository, and else an ErrMethod
+	// that says which ones it has. On GitLab a setting of the project decides.
+	Merges(ctx context.Context, repository string, m Method) error
 	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules
 	// allow that. A RefusedError says that it was not merged for a reason that only a look at the
 	// pull request tells: ask for it, whatever the error is.
@@ -91,7 +93,7 @@ type Pull struct {
 
 	// Repository has the base.
 	Repository Repository
-	// Number is that of an issue as well.
+	// Number is its own; whether an issue can have the same one, the forge decides.
 	Number int64
 	// Author opened it.
 	Author intake.Account
@@ -151,7 +153,8 @@ type Review struct {
 type Thread struct {
 	// ID is its first remark's.
 	ID int64
-	// Path is the file's, as the author of the change named it.
+	// Path is the file's, as the author of the change named it; empty for a remark about the whole
+	// that waits to be resolved as well.
 	Path string
 	// Line is of the new text, or of the old one where the new one has none.
 	Line int64
@@ -217,6 +220,8 @@ type Protection struct {
 	// UpToDate says that the base has to be in the head, DismissStale that approvals of another
 	// change do not count, and AdminsToo that the same is demanded of administrators.
 	UpToDate, DismissStale, AdminsToo bool
+	// Resolved says that all remarks have to be resolved.
+	Resolved bool
 }
 
 // RefusedError says that the forge refused something for a reason that has no code of its own.

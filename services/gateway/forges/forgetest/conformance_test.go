@@ -233,26 +233,26 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 	t.Helper()
 	ctx := wait.Context(t)
 	first := w.say("eve", n, "/forge run")
-	ours, err := c.Say(ctx, w.repo, n, "a status")
+	ours, err := c.Say(ctx, w.repo, forges.OfIssue(n), "a status")
 	if err != nil || ours.Author.Login != "bot" || ours.Body != "a status" {
 		t.Fatalf("we said %+v, %v", ours, err)
 	}
 	for range 2 { // again changes nothing
-		if err := c.React(ctx, w.repo, first, forges.Seen); err != nil {
+		if err := c.React(ctx, w.repo, forges.OfIssue(n), first, forges.Seen); err != nil {
 			t.Errorf("react: %v", err)
 		}
 	}
-	list, err := c.Comments(ctx, w.repo, n, time.Time{})
+	list, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Time{})
 	if err != nil || len(list) != 2 || list[0].ID != first || list[0].Author.Login != "eve" || list[0].Body != "/forge run" || list[0].Edited() {
 		t.Errorf("the comments are %+v, %v", list, err)
 	}
 	// The forge's clock has seconds: an edit in the same one cannot be told.
 	for edits := 0; ; edits++ {
 		text := fmt.Sprintf("another status, %d", edits)
-		if err := c.Edit(ctx, w.repo, ours.ID, text); err != nil {
+		if err := c.Edit(ctx, w.repo, forges.OfIssue(n), ours.ID, text); err != nil {
 			t.Fatal(err)
 		}
-		list, err := c.Comments(ctx, w.repo, n, time.Time{})
+		list, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Time{})
 		if err != nil || len(list) != 2 || list[1].Body != text {
 			t.Fatalf("after an edit the comments are %+v, %v", list, err)
 		}
@@ -260,7 +260,7 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 			break
 		}
 	}
-	if later, err := c.Comments(ctx, w.repo, n, time.Now().Add(24*time.Hour)); err != nil || len(later) != 0 {
+	if later, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Now().Add(24*time.Hour)); err != nil || len(later) != 0 {
 		t.Errorf("the comments of tomorrow are %+v, %v", later, err)
 	}
 }
@@ -275,7 +275,7 @@ func TestWhatIsNotThere(t *testing.T) {
 		if _, err := c.Repository(ctx, "root1/nothing"); !isNotFound(err) {
 			t.Errorf("a repository that is not there: %v", err)
 		}
-		if err := c.Edit(ctx, w.repo, 999999, "x"); !isNotFound(err) {
+		if err := c.Edit(ctx, w.repo, forges.OfIssue(1), 999999, "x"); !isNotFound(err) {
 			t.Errorf("a comment that is not there: %v", err)
 		}
 		for _, name := range []string{"", "root1", "root1/../eve", "root1/x/issues", "root1/x?y", "root1/%2e%2e"} {

@@ -59,7 +59,7 @@ func TestLargeTexts(t *testing.T) {
 				for range crowd {
 					w.say("eve", number, large)
 				}
-				if list, err := c.Comments(ctx, w.repo, number, time.Time{}); err != nil || len(list) != crowd {
+				if list, err := c.Comments(ctx, w.repo, forges.OfPull(number), time.Time{}); err != nil || len(list) != crowd {
 					t.Errorf("there are %d comments, %v", len(list), err)
 				}
 			}

@@ -125,11 +125,11 @@ func testReviews(t *testing.T, w *world, c pulls.Forge, n int64, head git.OID) {
 		t.Errorf("ada's is %+v", r)
 	}
 	// A pull request has the comments that an issue has.
-	ours, err := c.Say(ctx, w.repo, n, "a status")
-	if err != nil || c.Edit(ctx, w.repo, ours.ID, "another status") != nil {
+	ours, err := c.Say(ctx, w.repo, forges.OfPull(n), "a status")
+	if err != nil || c.Edit(ctx, w.repo, forges.OfPull(n), ours.ID, "another status") != nil {
 		t.Errorf("we said %+v, %v", ours, err)
 	}
-	if list, err := c.Comments(ctx, w.repo, n, time.Time{}); err != nil || len(list) != 1 || list[0].Body != "another status" || list[0].Author.Login != "bot" {
+	if list, err := c.Comments(ctx, w.repo, forges.OfPull(n), time.Time{}); err != nil || len(list) != 1 || list[0].Body != "another status" || list[0].Author.Login != "bot" {
 		t.Errorf("the comments are %+v, %v", list, err)
 	}
 	if err := merge(t, c, w, n, head, w.method); !isRefused(err) {

@@ -70,7 +70,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("after all that: %v", err)
 	}
 	f.Script(forgetest.Fault{}) // it hangs up; a request that changes nothing would be sent again at once
-	err := c.Edit(wait.Context(t), "a/b", 1, "x")
+	err := c.Edit(wait.Context(t), "a/b", forges.OfIssue(1), 1, "x")
 	if parked, ok := errors.AsType[*forges.ParkedError](err); !ok || !parked.Until.Equal(now.Add(30*time.Second)) {
 		t.Errorf("it hangs up: %v", err)
 	}

@@ -182,9 +182,10 @@ func (c *Client) changed(ctx context.Context, issues string, query url.Values) (
 	return out, err
 }
 
-// Comments returns the comments of an issue that are new or edited since a time.
-func (c *Client) Comments(ctx context.Context, repository string, number int64, since time.Time) ([]forges.Comment, error) {
-	path, err := rest.Path(repository, "issues", number, "comments")
+// Comments returns the comments of an issue, or of the pull request that it is, that are new or edited
+// since a time.
+func (c *Client) Comments(ctx context.Context, repository string, on forges.Topic, since time.Time) ([]forges.Comment, error) {
+	path, err := rest.Path(repository, "issues", on.Number, "comments")
 	if err != nil {
 		return nil, err
 	}
@@ -256,8 +257,8 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 }
 
 // Say writes a comment.
-func (c *Client) Say(ctx context.Context, repository string, number int64, body string) (forges.Comment, error) {
-	path, err := rest.Path(repository, "issues", number, "comments")
+func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
+	path, err := rest.Path(repository, "issues", on.Number, "comments")
 	if err != nil {
 		return forges.Comment{}, err
 	}
@@ -267,7 +268,7 @@ func (c *Client) Say(ctx context.Context, repository string, number int64, body 
 }
 
 // Edit replaces the text of a comment.
-func (c *Client) Edit(ctx context.Context, repository string, comment int64, body string) error {
+func (c *Client) Edit(ctx context.Context, repository string, _ forges.Topic, comment int64, body string) error {
 	path, err := rest.Path(repository, "issues", "comments", comment)
 	if err != nil {
 		return err
@@ -276,7 +277,7 @@ func (c *Client) Edit(ctx context.Context, repository string, comment int64, bod
 }
 
 // React puts a reaction on a comment. Gitea answers the same one again as it did at first.
-func (c *Client) React(ctx context.Context, repository string, comment int64, r forges.Reaction) error {
+func (c *Client) React(ctx context.Context, repository string, _ forges.Topic, comment int64, r forges.Reaction) error {
 	path, err := rest.Path(repository, "issues", "comments", comment, "reactions")
 	if err != nil {
 		return err

@@ -263,6 +263,11 @@ func (c *Client) ReopenPull(ctx context.Context, repository string, number int64
 	return c.setState(ctx, repository, number, "open")
 }
 
+// ClosePull closes a pull request, which is an issue to Gitea.
+func (c *Client) ClosePull(ctx context.Context, repository string, number int64) error {
+	return c.setState(ctx, repository, number, "closed")
+}
+
 // CloseIssue closes an issue.
 func (c *Client) CloseIssue(ctx context.Context, repository string, number int64) error {
 	return c.setState(ctx, repository, number, "closed")
@@ -343,7 +348,7 @@ var methods = map[forges.Method]string{
 }
 
 // Merges reports whether Gitea has a method.
-func (c *Client) Merges(m forges.Method) error {
+func (c *Client) Merges(_ context.Context, _ string, m forges.Method) error {
 	if methods[m] == "" {
 		return fmt.Errorf("%w %.50q: choose fast-forward, merge, squash or rebase", forges.ErrMethod, m)
 	}
@@ -357,7 +362,7 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	if err != nil {
 		return err
 	}
-	if err := c.Merges(m); err != nil {
+	if err := c.Merges(ctx, repository, m); err != nil {
 		return err
 	}
 	// Without a head Gitea would merge any.

@@ -26,17 +26,17 @@ func TestApp(t *testing.T) {
 		t.Fatalf("we are %+v, %v", self, err)
 	}
 	w.as("eve", "POST", "/repos/"+repo+"/issues", `{"title": "T", "body": "B"}`)
-	said, err := c.Say(ctx, repo, 1, "x")
+	said, err := c.Say(ctx, repo, forges.OfIssue(1), "x")
 	if err != nil || said.Author.ID != self.ID || tokens() != 1 {
 		t.Fatalf("we said %+v, %v, with %d tokens", said, err, tokens())
 	}
 	w.at.move(54 * time.Minute)
-	if _, err := c.Say(ctx, repo, 1, "x"); err != nil || tokens() != 1 {
+	if _, err := c.Say(ctx, repo, forges.OfIssue(1), "x"); err != nil || tokens() != 1 {
 		t.Errorf("after 54 minutes: %v, %d tokens", err, tokens())
 	}
 	w.at.move(-54 * time.Minute) // the fake knows when it is, and takes no JWT of another time
 	w.fake.Hub.Revoke()
-	if _, err := c.Say(ctx, repo, 1, "x"); err != nil || tokens() != 2 {
+	if _, err := c.Say(ctx, repo, forges.OfIssue(1), "x"); err != nil || tokens() != 2 {
 		t.Errorf("after its token was revoked: %v, %d tokens", err, tokens())
 	}
 }
@@ -103,7 +103,7 @@ func TestAnotherInstallation(t *testing.T) {
 		if a, err := c.Account(ctx, test.repository, "eve"); err == nil {
 			t.Errorf("%s: eve is %+v", what, a)
 		}
-		if _, err := c.Say(ctx, test.repository, 1, "x"); err == nil {
+		if _, err := c.Say(ctx, test.repository, forges.OfIssue(1), "x"); err == nil {
 			t.Errorf("%s: we could speak", what)
 		}
 	}
@@ -136,7 +136,7 @@ func TestRenamedRepository(t *testing.T) {
 			if i, err := c.Issue(ctx, repo, 1); err != nil || i.Repository != after {
 				t.Errorf("its issue is %+v, %v", i, err)
 			}
-			if _, err := c.Say(ctx, repo, 1, "x"); err != nil {
+			if _, err := c.Say(ctx, repo, forges.OfIssue(1), "x"); err != nil {
 				t.Errorf("a comment: %v", err)
 			}
 			w.makeRepo("root1")

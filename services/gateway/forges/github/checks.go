@@ -178,6 +178,9 @@ type (
 		Admins struct {
 			Enabled bool `json:"enabled"`
 		} `json:"enforce_admins"`
+		Resolved struct {
+			Enabled bool `json:"enabled"`
+		} `json:"required_conversation_resolution"`
 	}
 	// ruleJSON is one of a ruleset of the repository or the organisation; several may say the
 	// same.
@@ -185,6 +188,7 @@ type (
 		Type       string `json:"type"`
 		Parameters struct {
 			DismissStale bool  `json:"dismiss_stale_reviews_on_push"`
+			Resolved     bool  `json:"required_review_thread_resolution"`
 			Count        int64 `json:"required_approving_review_count"`
 			Strict       bool  `json:"strict_required_status_checks_policy"`
 			Statuses     []struct {
@@ -212,7 +216,7 @@ func (c *Client) Protection(ctx context.Context, repository string, branch git.B
 	case err != nil:
 		return p, err
 	default:
-		p.Protected, p.AdminsToo = true, j.Admins.Enabled
+		p.Protected, p.AdminsToo, p.Resolved = true, j.Admins.Enabled, j.Resolved.Enabled
 		if j.Statuses != nil {
 			p.Statuses, p.UpToDate = literal(j.Statuses.Contexts), j.Statuses.Strict
 		}
@@ -241,7 +245,7 @@ func (j *ruleJSON) add(p *forges.Protection) {
 	switch r := &j.Parameters; j.Type {
 	case "pull_request":
 		p.Approvals, p.Rejections = max(p.Approvals, r.Count), true
-		p.DismissStale = p.DismissStale || r.DismissStale
+		p.DismissStale, p.Resolved = p.DismissStale || r.DismissStale, p.Resolved || r.Resolved
 	case "required_status_checks":
 		p.UpToDate = p.UpToDate || r.Strict
 		for _, s := range r.Statuses {

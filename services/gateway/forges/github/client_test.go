@@ -202,7 +202,7 @@ func TestPrimaryLimit(t *testing.T) {
 		if _, err := c.Issue(ctx, repo, 1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Comments(ctx, repo, 1, time.Time{}); err != nil {
+		if _, err := c.Comments(ctx, repo, forges.OfIssue(1), time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,12 +213,12 @@ func TestPrimaryLimit(t *testing.T) {
 		t.Errorf("a look at what did not change has cost %d requests", before-left)
 	}
 	w.as("eve", "POST", "/repos/"+repo+"/issues/1/comments", `{"body": "more"}`)
-	if list, err := c.Comments(ctx, repo, 1, time.Time{}); err != nil || len(list) != 1 || w.fake.Hub.Left() != before-1 {
+	if list, err := c.Comments(ctx, repo, forges.OfIssue(1), time.Time{}); err != nil || len(list) != 1 || w.fake.Hub.Left() != before-1 {
 		t.Errorf("after a change the comments are %+v, %v", list, err)
 	}
 	w.fake.Hub.UseUp(1, w.at.Now().Add(10*time.Minute))
-	_, _ = c.Say(ctx, repo, 1, "x")
-	if _, err := c.Say(ctx, repo, 1, "y"); !w.parkedUntil(err, 10*time.Minute) {
+	_, _ = c.Say(ctx, repo, forges.OfIssue(1), "x")
+	if _, err := c.Say(ctx, repo, forges.OfIssue(1), "y"); !w.parkedUntil(err, 10*time.Minute) {
 		t.Errorf("used up: %v", err)
 	}
 }
@@ -247,7 +247,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	w.fake.Script(forgetest.Fault{})
-	if err := c.Edit(ctx, repo, 1, "x"); !w.parkedUntil(err, 30*time.Second) {
+	if err := c.Edit(ctx, repo, forges.OfIssue(1), 1, "x"); !w.parkedUntil(err, 30*time.Second) {
 		t.Errorf("it hangs up: %v", err)
 	}
 }
@@ -264,7 +264,7 @@ func TestTheTokenStays(t *testing.T) {
 		if err == nil || asked {
 			t.Errorf("%d was followed: %v", status, err)
 		}
-		if err := c.Edit(wait.Context(t), "a/b", 1, "x"); err == nil || asked {
+		if err := c.Edit(wait.Context(t), "a/b", forges.OfIssue(1), 1, "x"); err == nil || asked {
 			t.Errorf("%d of a change was followed: %v", status, err)
 		}
 		first.Close()

@@ -89,14 +89,14 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	w.as("ada", "POST", "/repos/"+repo+"/issues/1/labels", `{"labels": ["forge"]}`)
 	w.commit("a.txt", true)
 	for _, c := range []*github.Client{bot, app} {
-		said, err := c.Say(ctx, repo, 1, "x")
+		said, err := c.Say(ctx, repo, forges.OfIssue(1), "x")
 		_, e1 := c.Self(ctx)
 		_, e2 := c.Issue(ctx, repo, 1)
 		_, e3 := c.Account(ctx, repo, "eve")
 		_, e4 := c.Changed(ctx, repo, time.Unix(0, 0))
-		_, e5 := c.Comments(ctx, repo, 1, time.Unix(0, 0))
+		_, e5 := c.Comments(ctx, repo, forges.OfIssue(1), time.Unix(0, 0))
 		p, e6 := c.OpenPull(ctx, repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B", Draft: true, Labels: []string{"forge"}})
-		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, c.Edit(ctx, repo, said.ID, "y"), c.React(ctx, repo, said.ID, forges.Seen),
+		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, c.Edit(ctx, repo, forges.OfIssue(1), said.ID, "y"), c.React(ctx, repo, forges.OfIssue(1), said.ID, forges.Seen),
 			c.CloseIssue(ctx, repo, 1)); err != nil {
 			t.Fatal(err)
 		}

@@ -194,9 +194,10 @@ func sorted(list []forges.Change) []forges.Change {
 	return out
 }
 
-// Comments returns the comments of an issue that are new or edited since a time.
-func (c *Client) Comments(ctx context.Context, repository string, number int64, since time.Time) ([]forges.Comment, error) {
-	path, err := rest.Path(repository, "issues", number, "comments")
+// Comments returns the comments of an issue, or of the pull request that it is, that are new or edited
+// since a time.
+func (c *Client) Comments(ctx context.Context, repository string, on forges.Topic, since time.Time) ([]forges.Comment, error) {
+	path, err := rest.Path(repository, "issues", on.Number, "comments")
 	if err != nil {
 		return nil, err
 	}
@@ -287,8 +288,8 @@ func (c *Client) member(ctx context.Context, repository string, a intake.Account
 }
 
 // Say writes a comment.
-func (c *Client) Say(ctx context.Context, repository string, number int64, body string) (forges.Comment, error) {
-	path, err := rest.Path(repository, "issues", number, "comments")
+func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
+	path, err := rest.Path(repository, "issues", on.Number, "comments")
 	if err != nil {
 		return forges.Comment{}, err
 	}
@@ -298,7 +299,7 @@ func (c *Client) Say(ctx context.Context, repository string, number int64, body 
 }
 
 // Edit replaces the text of a comment.
-func (c *Client) Edit(ctx context.Context, repository string, comment int64, body string) error {
+func (c *Client) Edit(ctx context.Context, repository string, _ forges.Topic, comment int64, body string) error {
 	path, err := rest.Path(repository, "issues", "comments", comment)
 	if err != nil {
 		return err
@@ -308,7 +309,7 @@ func (c *Client) Edit(ctx context.Context, repository string, comment int64, bod
 
 // React puts a reaction on a comment. GitHub answers the same one again with the one that
 // is there.
-func (c *Client) React(ctx context.Context, repository string, comment int64, r forges.Reaction) error {
+func (c *Client) React(ctx context.Context, repository string, _ forges.Topic, comment int64, r forges.Reaction) error {
 	path, err := rest.Path(repository, "issues", "comments", comment, "reactions")
 	if err != nil {
 		return err

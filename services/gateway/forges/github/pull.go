@@ -274,6 +274,11 @@ func (c *Client) ReopenPull(ctx context.Context, repository string, number int64
 	return c.Call(ctx, http.MethodPatch, path, map[string]string{"state": "open"}, nil)
 }
 
+// ClosePull closes a pull request, which is an issue to GitHub.
+func (c *Client) ClosePull(ctx context.Context, repository string, number int64) error {
+	return c.CloseIssue(ctx, repository, number)
+}
+
 // addLabels puts labels on. GitHub would make those that are not there, and so they are
 // asked for first: those are left out, and the error names one.
 func (c *Client) addLabels(ctx context.Context, repository string, number int64, labels []string) error {
@@ -313,7 +318,7 @@ func (c *Client) addLabels(ctx context.Context, repository string, number int64,
 var methods = map[forges.Method]string{forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase"}
 
 // Merges reports whether GitHub has a method.
-func (c *Client) Merges(m forges.Method) error {
+func (c *Client) Merges(_ context.Context, _ string, m forges.Method) error {
 	switch {
 	case m == forges.FastForward:
 		return fmt.Errorf("%w %s: GitHub always makes new commits; choose merge, squash or rebase", forges.ErrMethod, m)
@@ -330,7 +335,7 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	if err != nil {
 		return err
 	}
-	if err := c.Merges(m); err != nil {
+	if err := c.Merges(ctx, repository, m); err != nil {
 		return err
 	}
 	// Without a head GitHub would merge any.

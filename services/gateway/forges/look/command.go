@@ -42,7 +42,7 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) error {
 			s.mark.Note = why
 		}
 	}
-	return w.cfg.Forge.React(ctx, s.Repository.Name, c.ID, reaction)
+	return w.cfg.Forge.React(ctx, s.Repository.Name, forges.OfIssue(s.Number), c.ID, reaction)
 }
 
 // carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their

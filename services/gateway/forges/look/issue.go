@@ -37,7 +37,7 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if s.Issue, err = w.cfg.Forge.Issue(ctx, key.repository, key.number); err != nil {
 		return err
 	}
-	if s.comments, err = w.cfg.Forge.Comments(ctx, key.repository, key.number, time.Time{}); err != nil {
+	if s.comments, err = w.cfg.Forge.Comments(ctx, key.repository, forges.OfIssue(key.number), time.Time{}); err != nil {
 		return err
 	}
 	for _, c := range s.comments {
@@ -251,9 +251,9 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 	w.edited[key] = time.Now()
 	var err error
 	if s.status.ID != 0 {
-		err = w.cfg.Forge.Edit(ctx, key.repository, s.status.ID, text)
+		err = w.cfg.Forge.Edit(ctx, key.repository, forges.OfIssue(key.number), s.status.ID, text)
 	} else {
-		s.status, err = w.cfg.Forge.Say(ctx, key.repository, key.number, text)
+		s.status, err = w.cfg.Forge.Say(ctx, key.repository, forges.OfIssue(key.number), text)
 	}
 	if err == nil {
 		s.status.Body = text

@@ -119,7 +119,7 @@ type ask struct {
 }
 
 // check returns the names of a request, each by its own constructor.
-func (k *Keeper) check(to forge.Key, in *forge.PullInput) (r ask, err error) {
+func (k *Keeper) check(ctx context.Context, to forge.Key, in *forge.PullInput) (r ask, err error) {
 	if r.repository = k.cfg.Repositories[to.Project]; r.repository == "" {
 		return r, &PersonError{fmt.Sprintf("forge %s has no repository for project %s: name it in pull_requests of the forge's settings",
 			k.cfg.Name, to.Project)}
@@ -133,7 +133,11 @@ func (k *Keeper) check(to forge.Key, in *forge.PullInput) (r ask, err error) {
 	}
 	// A method that the forge has not is told before anything is opened, and not when the change has been reviewed.
 	if m := forges.Method(in.Policy.Method); err == nil && m != "" {
-		if err = k.cfg.Forge.Merges(m); err != nil {
+		err = k.cfg.Forge.Merges(ctx, r.repository, m)
+		if err != nil && !errors.Is(err, forges.ErrMethod) {
+			return r, fmt.Errorf(ofChange, r.branch, err)
+		}
+		if err != nil {
 			err = fmt.Errorf("merge.method: %w", err)
 		}
 	}
@@ -172,7 +176,7 @@ func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, f
 // The mark of the attempt is written last: whoever looks finds an attempt by its mark, and what is reported of it ends it, so that
 // nothing may be missing by then. What was done before a failure is found again by the same attempt.
 func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *forge.PullInput) (*forge.PullRequest, error) {
-	r, err := k.check(to, in)
+	r, err := k.check(ctx, to, in)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ const tries = 5
 // The request may be hours old, and the forge's own rules may demand less than the project's policy. So it is asked for only if nothing is
 // in its way as it is now, and looked at again each time that the forge says to ask again. What is in the way is in the answer.
 func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (*forge.PullRequest, error) {
-	r, err := k.check(to, in)
+	r, err := k.check(ctx, to, in)
 	if err != nil {
 		return nil, err
 	}

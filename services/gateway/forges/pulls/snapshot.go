@@ -202,7 +202,11 @@ func (k *Keeper) textOf(r *forges.Review) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(r.Body))
 	for _, t := range r.Threads {
-		if !t.Resolved {
+		switch {
+		case t.Resolved:
+		case t.Path == "":
+			fmt.Fprintf(&b, "\n\n%s", strings.TrimSpace(t.Body))
+		default:
 			fmt.Fprintf(&b, "\n\n%s:%d: %s", t.Path, t.Line, strings.TrimSpace(t.Body))
 		}
 	}
@@ -252,6 +256,9 @@ func (k *Keeper) blocked(l *look) string {
 	}
 	var approvals int64
 	for _, r := range l.reviews {
+		if l.protection.Resolved && slices.ContainsFunc(r.Threads, func(t forges.Thread) bool { return !t.Resolved }) {
+			return k.line("a remark of " + r.Author.Login + " is not resolved")
+		}
 		if l.protection.Rejections && r.Official && !r.Dismissed && r.Verdict == forges.ChangesRequested {
 			return k.line(r.Author.Login + " asks for changes")
 		}

@@ -47,7 +47,7 @@ func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.P
 
 // closeAndSay closes a pull request and writes the comment, unless it is there already. It reports whether it did something.
 func (k unwanted) closeAndSay(ctx context.Context, key pullKey, id forge.IntentID, status forge.Status) (bool, error) {
-	list, err := k.cfg.Forge.Comments(ctx, key.repository, key.number, time.Time{})
+	list, err := k.cfg.Forge.Comments(ctx, key.repository, forges.OfPull(key.number), time.Time{})
 	if err != nil {
 		return false, err
 	}
@@ -57,14 +57,14 @@ func (k unwanted) closeAndSay(ctx context.Context, key pullKey, id forge.IntentI
 		k.pulls[key].closed = true
 		return false, nil
 	}
-	if err := k.cfg.Forge.CloseIssue(ctx, key.repository, key.number); err != nil {
+	if err := k.cfg.Forge.ClosePull(ctx, key.repository, key.number); err != nil {
 		return false, err
 	}
 	p, err := k.cfg.Forge.Pull(ctx, key.repository, key.number)
 	if err != nil || p.State == forges.Merged { // a person was faster
 		return err == nil, err
 	}
-	_, err = k.cfg.Forge.Say(ctx, key.repository, key.number, fmt.Sprintf(closedWord+"`%s` was %s. "+
+	_, err = k.cfg.Forge.Say(ctx, key.repository, forges.OfPull(key.number), fmt.Sprintf(closedWord+"`%s` was %s. "+
 		"`pfl-forge retry %[1]s` goes on with it, and opens this pull request again. Whoever opens it by hand keeps it.", id, status))
 	return err == nil, err
 }
@@ -81,9 +81,9 @@ func (k unwanted) closedBy(list []forges.Comment) *forges.Comment {
 
 // takeBack has our comment on a pull request that was closed say that it is open again, so that it can be closed once more.
 func (k unwanted) takeBack(ctx context.Context, repository string, number int64) error {
-	list, err := k.cfg.Forge.Comments(ctx, repository, number, time.Time{})
+	list, err := k.cfg.Forge.Comments(ctx, repository, forges.OfPull(number), time.Time{})
 	if c := k.closedBy(list); c != nil && err == nil {
-		err = k.cfg.Forge.Edit(ctx, repository, c.ID, "Opened again. It had been closed: "+strings.TrimPrefix(c.Body, "Closed: "))
+		err = k.cfg.Forge.Edit(ctx, repository, forges.OfPull(number), c.ID, "Opened again. It had been closed: "+strings.TrimPrefix(c.Body, "Closed: "))
 	}
 	return err
 }
