@@ -237,12 +237,12 @@ func (r *Rule) matchPerson(author, asker *Account) string {
 // isRepository reports whether the pattern of the rule is about a repository.
 func (w *When) isRepository(name string) bool {
 	if owner, all := cutAll(w.Repository); all {
-		return strings.EqualFold(owner, name[:max(strings.IndexByte(name, '/'), 0)])
+		return len(name) > len(owner) && name[len(owner)] == '/' && strings.EqualFold(owner, name[:len(owner)])
 	}
 	return w.Repository == "" || strings.EqualFold(w.Repository, name)
 }
 
-// cutAll returns the owner in owner/*.
+// cutAll returns the owner in owner/*, which stands for all that is in its groups as well.
 func cutAll(pattern string) (owner string, ok bool) { return strings.CutSuffix(pattern, "/*") }
 
 // narrow makes the decision as strict as a rule of the repository, if that is stricter.

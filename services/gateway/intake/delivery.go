@@ -43,7 +43,7 @@ type delivery struct {
 	} `json:"repository"`
 	// Sender caused the delivery.
 	Sender sender `json:"sender"`
-	// Kind is GitLab's.
+	// Kind is GitLab's, whose deliveries have nothing else in common with these.
 	Kind string `json:"object_kind"`
 }
 
@@ -59,8 +59,8 @@ type sender struct {
 	Type  string `json:"type"`
 }
 
-// ReadDelivery reads the trigger in a delivery about an issue, or about a comment that has a command, as Gitea, Forgejo and GitHub send
-// them. It is for explanations alone: the gateway takes a delivery for a hint, and every fact from the forge. Who sent the delivery is
+// ReadDelivery reads the trigger in a delivery about an issue, or about a comment that has a command, as Gitea, Forgejo, GitHub and GitLab
+// send them. It is for explanations alone: the gateway takes a delivery for a hint, and every fact from the forge. Who sent the delivery is
 // taken for who put the labels on. Errors say why no rule would be asked.
 func ReadDelivery(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 	if err := CheckForge(forgeName); err != nil {
@@ -72,7 +72,7 @@ func ReadDelivery(forgeName string, data []byte, unsaid Unsaid) (Trigger, error)
 	}
 	switch {
 	case d.Kind != "":
-		return Trigger{}, errors.New("this is a delivery of GitLab, which is not read yet")
+		return readGitLab(forgeName, data, unsaid)
 	case d.Issue == nil || d.Issue.Number <= 0 || d.Repository.ID <= 0:
 		return Trigger{}, errors.New("the delivery is about no issue: it needs issue.number and repository.id")
 	case d.Issue.Pull != nil:
@@ -97,12 +97,21 @@ func ReadDelivery(forgeName string, data []byte, unsaid Unsaid) (Trigger, error)
 	if d.Comment == nil {
 		return t, nil
 	}
+	if d.Comment.User.ID != asker.ID {
+		return Trigger{}, errNotTheirs
+	}
+	return t.commanded(Said{Author: asker, Body: d.Comment.Body, Edited: d.Action == "edited"})
+}
+
+// errNotTheirs says that nothing is known of the account that wrote a comment.
+var errNotTheirs = errors.New("the comment is not of the account that the delivery comes from")
+
+// commanded returns the trigger with the command of a comment.
+func (t Trigger) commanded(said Said) (Trigger, error) {
 	// No account has this number, so that the comment is not taken for the gateway's own.
 	const nobody = math.MaxInt64
-	list := Commands(Said{Author: asker, Body: d.Comment.Body, Edited: d.Action == "edited"}, nobody)
+	list := Commands(said, nobody)
 	switch {
-	case d.Comment.User.ID != asker.ID:
-		return Trigger{}, errors.New("the comment is not of the account that the delivery comes from")
 	case len(list) == 0:
 		return Trigger{}, errors.New("the comment has no command: it stands in a paragraph of its own, and is not edited")
 	case list[0].Wrong != "":
@@ -110,7 +119,7 @@ func ReadDelivery(forgeName string, data []byte, unsaid Unsaid) (Trigger, error)
 	case list[0].Verb != Run:
 		return Trigger{}, fmt.Errorf("rules are asked for the command run alone; %s needs the right to write and a person who is known", list[0].Verb)
 	}
-	t.Event, t.Commander, t.Command = Comment, asker, Run
+	t.Event, t.Commander, t.Command = Comment, said.Author, Run
 	return t, nil
 }
 

@@ -42,16 +42,16 @@ func TestReadDelivery(t *testing.T) {
 
 func TestNoDelivery(t *testing.T) {
 	for why, data := range map[string]string{
-		"no delivery":       `rules:`,
-		"GitLab":            `{"object_kind": "issue"}`,
-		"about no issue":    `{` + where + `}`,
-		"pull request":      "{" + strings.Replace(anIssue, `"number"`, `"pull_request": {"merged": false}, "number"`, 1) + ", " + where + "}",
-		"closed":            "{" + strings.Replace(anIssue, `"open"`, `"closed"`, 1) + ", " + where + "}",
-		"owner/name":        "{" + anIssue + ", " + strings.Replace(where, "shop/web", "../web", 1) + "}",
-		"has no command":    "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "> /forge run", 1) + ", " + where + "}",
-		"is not edited":     `{"action": "edited", ` + anIssue + ", " + aComment + ", " + where + "}",
-		"closest is":        "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "/forge rum", 1) + ", " + where + "}",
-		"run alone; cancel": "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "/forge cancel", 1) + ", " + where + "}",
+		"no delivery":              `rules:`,
+		"iid in object_attributes": `{"object_kind": "issue"}`,
+		"about no issue":           `{` + where + `}`,
+		"pull request":             "{" + strings.Replace(anIssue, `"number"`, `"pull_request": {"merged": false}, "number"`, 1) + ", " + where + "}",
+		"closed":                   "{" + strings.Replace(anIssue, `"open"`, `"closed"`, 1) + ", " + where + "}",
+		"owner/name":               "{" + anIssue + ", " + strings.Replace(where, "shop/web", "../web", 1) + "}",
+		"has no command":           "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "> /forge run", 1) + ", " + where + "}",
+		"is not edited":            `{"action": "edited", ` + anIssue + ", " + aComment + ", " + where + "}",
+		"closest is":               "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "/forge rum", 1) + ", " + where + "}",
+		"run alone; cancel":        "{" + anIssue + ", " + strings.Replace(aComment, "/forge run", "/forge cancel", 1) + ", " + where + "}",
 		"not of the account": "{" + anIssue + ", " + strings.Replace(aComment, `"id": 7`, `"id": 9`, 1) +
 			", " + where + "}",
 	} {
@@ -68,6 +68,8 @@ func TestNoDelivery(t *testing.T) {
 func FuzzDelivery(f *testing.F) {
 	f.Add("work", []byte("{"+anIssue+", "+where+"}"))
 	f.Add("work", []byte("{"+anIssue+", "+aComment+", "+where+"}"))
+	f.Add("work", []byte(labIssue))
+	f.Add("work", []byte(labNote))
 	f.Add("..", []byte(`{"object_kind": "issue"}`))
 	f.Add("work", []byte(`{"issue": {"number": -1}, "repository": {"id": 1}}`))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {

@@ -52,7 +52,7 @@ const (
 type When struct {
 	// Forge is the name of a forge.
 	Forge string `yaml:"forge"`
-	// Repository is owner/name, or owner/* for all of an owner. Letter case is ignored, as forges do.
+	// Repository is owner/name, or owner/* for all of an owner, with those in its groups. Letter case is ignored, as forges do.
 	Repository string `yaml:"repository"`
 	// Event is issue or comment.
 	Event Event `yaml:"event"`
@@ -262,8 +262,13 @@ func (w *When) check(patterns *compile, wrong func(field, format string, args ..
 		wrong("forge", "is not the name of a forge")
 	}
 	if owner, all := cutAll(w.Repository); w.Repository != "" {
-		if err := CheckRepository(w.Repository); !all && err != nil || all && !isName(owner) {
-			wrong("repository", "has to be owner/name or owner/*")
+		// Rules are for all forges, and a name is only compared here. That of a group has the form of a name in it.
+		name := w.Repository
+		if all {
+			name = owner + "/any"
+		}
+		if CheckNested(name) != nil {
+			wrong("repository", "has to be owner/name, owner/*, or group/subgroup/name of GitLab")
 		}
 	}
 	for field, id := range map[string]int64{"author_id": w.AuthorID, "asker_id": w.AskerID} {

@@ -53,6 +53,8 @@ func TestConditions(t *testing.T) {
 	unknown.Author.Kind = ""               // the forge did not say what wrote it
 	nobody.Labels[0].By = intake.Account{} // nor who put the label on
 	unnumbered.Author.ID = 0
+	nested := issue() // GitLab has groups in groups
+	nested.Repository = "shop/front/web"
 	labelledByBot.Labels[0].By = bot
 	for _, c := range []struct {
 		when string
@@ -65,6 +67,12 @@ func TestConditions(t *testing.T) {
 		{"{repository: shop/*}", issue(), true},
 		{"{repository: sho/*}", issue(), false},
 		{"{repository: shop/webs}", issue(), false},
+		{"{repository: shop/front/web}", nested, true},
+		{"{repository: Shop/Front/*}", nested, true},
+		{"{repository: shop/*}", nested, true},
+		{"{repository: shop/fro/*}", nested, false},
+		{"{repository: front/*}", nested, false},
+		{"{repository: shop/web}", nested, false},
 		{"{event: comment}", issue(), false},
 		{"{label: forge}", issue(), true},
 		{"{label: other}", issue(), false},

@@ -84,7 +84,7 @@ type Label struct {
 type Trigger struct {
 	// Forge is the name of the forge in the operator's configuration, an id as a project's.
 	Forge string
-	// Repository is owner/name, as the forge spells it now.
+	// Repository is owner/name, or group/subgroup/name, as the forge spells it now.
 	Repository string
 	// RepositoryID is the forge's number for it, which a rename does not change.
 	RepositoryID int64
@@ -133,6 +133,18 @@ func CheckRepository(name string) error {
 	owner, repo, ok := strings.Cut(name, "/")
 	if !ok || !isName(owner) || !isName(repo) {
 		return errors.New("has to be owner/name, of letters, digits, hyphens, underscores and dots")
+	}
+	return nil
+}
+
+// maxParts is how many parts the name of a project of GitLab has at most: its groups are 20 deep.
+const maxParts = 21
+
+// CheckNested returns an error unless name is that of a project of GitLab: owner/name, or groups with others in them and the name.
+func CheckNested(name string) error {
+	parts := strings.Split(name, "/")
+	if len(parts) < 2 || len(parts) > maxParts || slices.ContainsFunc(parts, func(p string) bool { return !isName(p) }) {
+		return errors.New("has to be owner/name or group/subgroup/name, of letters, digits, hyphens, underscores and dots")
 	}
 	return nil
 }

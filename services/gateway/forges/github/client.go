@@ -73,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
 	on := rest.Config{
-		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: true, Keep: true, Hold: new(rest.Hold),
+		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
 		Limited: limited, Again: again, Denied: denied,
 		Header: http.Header{
 			"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"pfl-forge"},
@@ -120,6 +120,9 @@ func apiOf(base *url.URL) *url.URL {
 	}
 	return base.JoinPath("/api", enterprise)
 }
+
+// moved are the statuses with which a repository that was renamed answers.
+var moved = []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
 // limited reports whether a refusal is a secondary limit, which has no header of its own
 // where GitHub does not know its end.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -30,8 +31,10 @@ type Config struct {
 	// Renew is told that the forge does not take an authorization any more, and says whether
 	// another one may be had; nil if there is only one.
 	Renew func(authorization string) bool
-	// Follow has redirects on the forge itself followed, and Keep answers with an ETag kept.
-	Follow, Keep bool
+	// Follow has redirects of these statuses followed on the forge itself: another one is an error.
+	Follow []int
+	// Keep has answers with an ETag kept.
+	Keep bool
 	// Hold has nothing asked until a limit ends, by all clients that share it; nil for one that is
 	// asked all the same.
 	Hold *Hold
@@ -188,13 +191,8 @@ func (c *Client) authorized(ctx context.Context, method, address string, body []
 func (c *Client) follow(ctx context.Context, method, address, auth string, body []byte) (*answer, error) {
 	for hop := 0; ; hop++ {
 		got, err := c.send(ctx, method, address, auth, body)
-		if err != nil || !c.cfg.Follow || hop == maxHops {
+		if err != nil || !slices.Contains(c.cfg.Follow, got.status) || hop == maxHops {
 			return got, err
-		}
-		switch got.status {
-		case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		default:
-			return got, nil
 		}
 		to, err := url.Parse(got.header.Get("Location"))
 		if err != nil || to.Scheme != c.cfg.Base.Scheme || to.Host != c.cfg.Base.Host || to.User != nil {

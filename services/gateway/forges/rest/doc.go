@@ -5,7 +5,7 @@
 // never waits: a limit is an error with its end.
 //
 //	the token       is asked for with each request, and is in no error
-//	a redirect      is an error; where Config.Follow says so it is followed on the forge itself, with the method as it was
+//	a redirect      is an error; those of Config.Follow are followed on the forge itself, with the method as it was
 //	an answer       has 8 MiB at most, and comes within 20 seconds
 //	a list          has 40 pages at most; more are an error and not a part of the list
 //	a limit         is a ParkedError. Where Config.Hold says so, nothing is asked until its end: GitHub bars accounts that go on asking

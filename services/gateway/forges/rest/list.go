@@ -41,11 +41,15 @@ func Path(name string, parts ...any) (string, error) {
 	if err := intake.CheckRepository(name); err != nil {
 		return "", fmt.Errorf("repository %.100q: %w", name, err)
 	}
-	path := []string{"/repos", name}
+	return Join("/repos/"+name, parts...), nil
+}
+
+// Join returns the path of something below another path, each part of it escaped.
+func Join(path string, parts ...any) string {
 	for _, p := range parts {
-		path = append(path, url.PathEscape(fmt.Sprint(p)))
+		path += "/" + url.PathEscape(fmt.Sprint(p))
 	}
-	return strings.Join(path, "/"), nil
+	return path
 }
 
 // Pages calls read with the number of each page of a size until one is empty: a server may

@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,20 +35,7 @@ func (c *Client) refusal(a *answer) error {
 	if a.status < http.StatusMultipleChoices {
 		return nil
 	}
-	var said struct {
-		Message string `json:"message"`
-		Errors  []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
-	}
-	_ = json.Unmarshal(a.body, &said) // without one there is only the number
-	words := []string{said.Message}
-	for _, e := range said.Errors {
-		if e.Message != "" {
-			words = append(words, e.Message)
-		}
-	}
-	message := strings.Join(words, ": ")
+	message := messageOf(a.body)
 	reason := Reason(message)
 	// 403 is also for rights that are missing; then the limit has something left, or is not
 	// there, and nothing says when to come again.
@@ -74,6 +64,44 @@ func (c *Client) refusal(a *answer) error {
 	default:
 		return &forges.RefusedError{Code: code, Again: c.cfg.Again != nil && c.cfg.Again(code, message), Reason: reason}
 	}
+}
+
+// messageOf returns the words of an answer of a refusal; empty if it has none. They are a text,
+// or, at GitLab, a list of texts or lists of them by field.
+func messageOf(body []byte) string {
+	var said struct {
+		Message any    `json:"message"`
+		Error   string `json:"error"`
+		Detail  string `json:"error_description"`
+		Errors  []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	_ = json.Unmarshal(body, &said) // without one there is only the number
+	words := []string{}
+	add := func(s string) {
+		if s != "" && len(words) < maxReason {
+			words = append(words, s)
+		}
+	}
+	switch m := said.Message.(type) {
+	case string:
+		add(m)
+	case []any:
+		for _, v := range m {
+			add(fmt.Sprint(v))
+		}
+	case map[string]any:
+		for _, field := range slices.Sorted(maps.Keys(m)) {
+			add(strings.TrimPrefix(fmt.Sprintf("%s %v", field, m[field]), "base "))
+		}
+	}
+	add(said.Error)
+	add(said.Detail)
+	for _, e := range said.Errors {
+		add(e.Message)
+	}
+	return strings.Join(words, ": ")
 }
 
 // Reason returns words of the forge as a short line for people.
@@ -129,7 +157,7 @@ func (c *Client) wait(h http.Header, usual time.Duration) time.Duration {
 		d = time.Duration(min(max(seconds, 0), int(maxAway/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
 		d = at.Sub(now)
-	} else if at, err := strconv.ParseInt(h.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
+	} else if at, err := strconv.ParseInt(cmp.Or(h.Get("X-Ratelimit-Reset"), h.Get("Ratelimit-Reset")), 10, 64); err == nil {
 		d = time.Unix(at, 0).Sub(now)
 	}
 	return min(max(d, time.Second), maxAway)

@@ -20,9 +20,9 @@ import (
 const help = `Say which rule of a gateway matches what a forge tells, and why the rules before it do not.
 
 The delivery is the JSON of a webhook about an issue, or about a comment with a command, as
-Gitea, Forgejo and GitHub send it; their pages of a webhook show the last ones. What somebody may
-do in a repository stands in no delivery: the gateway asks the forge, and here --permission says
-it. Limits count as unused.
+Gitea, Forgejo, GitHub and GitLab send it; their pages of a webhook show the last ones. What
+somebody may do in a repository stands in no delivery: the gateway asks the forge, and here
+--permission says it. Limits count as unused.
 
 Nothing is asked and nothing is submitted. On a forge, the comment /forge explain says the same of
 an issue, with the facts of the forge.`
