@@ -127,7 +127,7 @@ const (
 
 // Review is one person's review. Everybody can write one on most forges, with any verdict.
 type Review struct {
-	// ID grows with each review.
+	// ID is the forge's number for it; 0 if it has none.
 	ID int64
 	// Author has no permission here: ask for it when it is decided on.
 	Author intake.Account
@@ -208,7 +208,8 @@ const (
 // Protection has the demands of a forge on all that comes to be on a branch. doctor compares it
 // with the promises that a project relies on.
 type Protection struct {
-	// Protected says whether the branch is; without that nothing else is demanded.
+	// Protected says whether the branch is. Without that nothing else is demanded but on GitLab, where
+	// most of it is of the project and for each of its branches.
 	Protected bool
 	// Statuses are those that have to have passed, as patterns of their names in which * stands
 	// for any text.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
 // object is a JSON object.
@@ -68,7 +70,7 @@ func (f *Fake) makeLabel(q *request) (int, any) {
 
 // makeHook has an address told of all that happens from now on.
 func (f *Fake) makeHook(q *request) (int, any) {
-	q.repo.hooks = append(q.repo.hooks, hook{url: q.in.Config.URL, secret: q.in.Config.Secret})
+	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret})
 	return http.StatusCreated, object{"id": f.next()}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -41,6 +42,9 @@ type dialect struct {
 	client func(t *testing.T, url, token string) pulls.Forge
 	// method is one that the forge has.
 	method forges.Method
+	// nested says that a name may have more than two parts, summaries that the words of a review are a
+	// comment as well, and any that statuses are not demanded by their names.
+	nested, summaries, any bool
 }
 
 // maxAnswer is less than the default, so that what is too large for it is quickly made.
@@ -56,6 +60,11 @@ var dialects = map[string]dialect{
 	"github": {method: forges.MergeCommit, client: func(t *testing.T, url, token string) pulls.Forge {
 		t.Helper()
 		c, err := github.New(github.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
+		return closed(t, c, err)
+	}},
+	"gitlab": {method: forges.FastForward, nested: true, summaries: true, any: true, client: func(t *testing.T, url, token string) pulls.Forge {
+		t.Helper()
+		c, err := gitlab.New(gitlab.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
 	}},
 }
@@ -237,14 +246,14 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 	if err != nil || ours.Author.Login != "bot" || ours.Body != "a status" {
 		t.Fatalf("we said %+v, %v", ours, err)
 	}
+	list, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Time{})
+	if err != nil || len(list) != 2 || list[0].ID != first || list[0].Author.Login != "eve" || list[0].Body != "/forge run" || list[0].Edited() {
+		t.Errorf("the comments are %+v, %v", list, err)
+	}
 	for range 2 { // again changes nothing
 		if err := c.React(ctx, w.repo, forges.OfIssue(n), first, forges.Seen); err != nil {
 			t.Errorf("react: %v", err)
 		}
-	}
-	list, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Time{})
-	if err != nil || len(list) != 2 || list[0].ID != first || list[0].Author.Login != "eve" || list[0].Body != "/forge run" || list[0].Edited() {
-		t.Errorf("the comments are %+v, %v", list, err)
 	}
 	// The forge's clock has seconds: an edit in the same one cannot be told.
 	for edits := 0; ; edits++ {
@@ -279,6 +288,9 @@ func TestWhatIsNotThere(t *testing.T) {
 			t.Errorf("a comment that is not there: %v", err)
 		}
 		for _, name := range []string{"", "root1", "root1/../eve", "root1/x/issues", "root1/x?y", "root1/%2e%2e"} {
+			if w.nested && name == "root1/x/issues" {
+				continue
+			}
 			if _, err := c.Repository(ctx, name); err == nil || !strings.Contains(err.Error(), "has to be owner/name") {
 				t.Errorf("the repository %q: %v", name, err)
 			}

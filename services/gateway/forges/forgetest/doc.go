@@ -1,8 +1,8 @@
-// Package forgetest has a forge for tests: a server in the process that speaks Gitea's dialect
-// and GitHub's, as far as the gateway uses them, and that misbehaves when a test says so. The
-// conformance suite here runs against both dialects and against a real Gitea, so that it is not
-// our own idea of one. GitHub's dialect is held by its published description (TestContract of
-// package github).
+// Package forgetest has a forge for tests: a server in the process that speaks the dialects of
+// Gitea, GitHub and GitLab, as far as the gateway uses them, and that misbehaves when a test says
+// so. The conformance suite here runs against all dialects and against a real Gitea, so that it is
+// not our own idea of one. GitHub's dialect and GitLab's are held by what is published of them
+// (TestContract of packages github and gitlab).
 //
 // People act on it by Gitea's API, each with a token of their own:
 //
@@ -41,7 +41,14 @@
 //   - answers have ETags; what is so still costs nothing of the limit
 //   - a token of an installation reads what is public everywhere, and writes where it is installed
 //
-// # Both
+// # GitLab's dialect
+//
+// It is spoken below /api/v4, and Lab has what is there in it alone: settings of a project (Set), jobs
+// of pipelines (Job), notes by GitLab itself and what is confidential (Add), forks (Fork), and users
+// who are blocked (Change). It refuses merges without a reason, has no reviews but notes of them, and
+// knows an issue and a merge request each by its own path alone.
+//
+// # All of them
 //
 // Its repositories are real ones of git ([Fake.Dir]), to which agents push; [Fake.Pushed] has
 // it look at them, as each request does.

@@ -1,11 +1,9 @@
 package forgetest
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +12,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
 // Fake is a forge in the process. Its users are root1, who administers it, bot, ada and eve;
@@ -27,39 +28,30 @@ type Fake struct {
 	repos  map[string]*repo
 	nextID int64
 	now    time.Time
-	script []Fault
-	hooks  sends
+	script wire.Script
+	hooks  wire.Hooks
 	asked  map[string]int
 	// page is how many things a page has at most.
 	page int
 
-	// Hub speaks GitHub's dialect.
+	// Hub speaks GitHub's dialect, and Lab GitLab's.
 	Hub *Hub
+	Lab *Lab
 }
 
 // Fault is an answer that the forge gives in place of its own.
-type Fault struct {
-	// Method, Part and By say of which requests: those with that method, or any, whose path holds
-	// the part, by that user, or any.
-	Method, Part, By string
-	// Status, Header and Message are the answer's; a Status of 0 hangs up.
-	Status  int
-	Header  http.Header
-	Message string
-	// After has the request carried out all the same, so that only the answer is lost.
-	After bool
-}
+type Fault = wire.Fault
 
 // repo is a repository. Whoever is not in roles may read, open issues and comment.
 type repo struct {
-	id     int64
-	name   string
-	roles  map[string]string
-	labels []string
-	issues []*issue
-	hooks  []hook
-	// dir is its folder, a bare repository of git.
-	dir      string
+	bare.Repo
+
+	id       int64
+	name     string
+	roles    map[string]string
+	labels   []string
+	issues   []*issue
+	hooks    []wire.Hook
 	rules    map[string]*rule
 	statuses []*status
 }
@@ -74,6 +66,8 @@ type issue struct {
 	events          []*event
 	// pull is not nil for a pull request.
 	pull *pull
+	// confidential is of GitLab's dialect.
+	confidential bool
 }
 
 // event is a comment, or a label that was put on or taken off.
@@ -135,7 +129,7 @@ func NewFake() *Fake {
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
-	f.Hub = newHub(f, mux)
+	f.Hub, f.Lab = newHub(f, mux), newLab(f, mux)
 	f.srv = httptest.NewServer(mux)
 	return f
 }
@@ -145,7 +139,7 @@ func (f *Fake) URL() string { return f.srv.URL }
 
 // Close ends the forge, when all hooks are sent.
 func (f *Fake) Close() {
-	f.hooks.wait()
+	f.hooks.Wait()
 	f.srv.Close()
 	_ = os.RemoveAll(f.root)
 }
@@ -215,24 +209,31 @@ type request struct {
 // serve wraps a function with what all calls have: faults, the user of the token, the body, and
 // what the path names.
 func (f *Fake) serve(do func(*request) (int, any)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.asked[r.Method+" "+r.URL.Path]++
-		fault := f.fault(r)
-		if fault != nil && !fault.After {
-			fault.answer(w)
-			return
-		}
+	return f.guard(func(w http.ResponseWriter, r *http.Request, lost bool) {
 		status, out := f.do(r, do)
-		if fault != nil {
-			fault.answer(w)
+		if lost {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		if out != nil {
 			_ = json.NewEncoder(w).Encode(out)
+		}
+	})
+}
+
+// guard wraps a function with the faults of the script; one whose answer is lost writes none.
+func (f *Fake) guard(do func(w http.ResponseWriter, r *http.Request, lost bool)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.asked[r.Method+" "+r.URL.Path]++
+		fault := f.script.Take(r, tokenOf(r))
+		if fault == nil || fault.After {
+			do(w, r, fault != nil)
+		}
+		if fault != nil {
+			fault.Answer(w)
 		}
 	}
 }
@@ -280,32 +281,6 @@ func (f *Fake) carry(q *request, do func(*request) (int, any)) (int, any) {
 		pulls{f}.sync(q.repo)
 	}
 	return do(q)
-}
-
-// fault takes the first fault of the script that is about a request.
-func (f *Fake) fault(r *http.Request) *Fault {
-	for i, t := range f.script {
-		if (t.Method == "" || t.Method == r.Method) && strings.Contains(r.URL.Path, t.Part) &&
-			(t.By == "" || tokenOf(r) == t.By) {
-			f.script = slices.Delete(f.script, i, i+1)
-			return &t
-		}
-	}
-	return nil
-}
-
-// answer gives the faulty answer, or hangs up.
-func (t *Fault) answer(w http.ResponseWriter) {
-	if t.Status == 0 {
-		panic(http.ErrAbortHandler)
-	}
-	maps.Copy(w.Header(), t.Header)
-	w.WriteHeader(t.Status)
-	text, err := json.Marshal(cmp.Or(t.Message, "a fault"))
-	if err != nil {
-		panic(err) // every text can be spelled
-	}
-	fmt.Fprintf(w, `{"message": %s}`, text)
 }
 
 // id returns the number of a user.

@@ -2,7 +2,6 @@ package forgetest
 
 import (
 	"bytes"
-	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/apps"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
 // Hub speaks GitHub's dialect for a fake, as an Enterprise Server, with all that is there in
@@ -28,9 +30,8 @@ type Hub struct {
 	reset time.Time
 	// moved has repositories that were renamed, by their former name.
 	moved map[string]int64
-	// apps are the installations, tokens those that were made for them, with their ends.
-	apps   map[int64]*installation
-	tokens map[string]*installed
+	// apps are those that are let in.
+	apps apps.Apps
 	// carries says that reviews are moved along with each push, whatever it changes.
 	carries bool
 	// runs are check runs, and ruleSets the rules of rulesets, by the repository and the branch.
@@ -38,22 +39,6 @@ type Hub struct {
 	ruleSets map[string][]map[string]any
 	// record is told of each exchange.
 	record func(Exchange)
-}
-
-// installation is an App in some repositories.
-type installation struct {
-	id        int64
-	app       string
-	key       *rsa.PublicKey
-	repos     []string
-	suspended bool
-}
-
-// installed is a token of an installation.
-type installed struct {
-	*installation
-
-	end time.Time
 }
 
 const (
@@ -65,13 +50,8 @@ const (
 	AppBot = "builder[bot]"
 )
 
-// Exchange is a request in GitHub's dialect, with its answer.
-type Exchange struct {
-	Method, Path, Query string
-	In                  []byte
-	Status              int
-	Out                 []byte
-}
+// Exchange is a request in the dialect of GitHub or GitLab, with its answer.
+type Exchange = wire.Exchange
 
 // CheckRun has the words of an App about a commit.
 type CheckRun struct {
@@ -81,8 +61,8 @@ type CheckRun struct {
 // newHub adds GitHub's dialect to a fake.
 func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 	f := &Hub{
-		Fake: fake, left: limit, reset: fake.now.Add(time.Hour).Truncate(time.Second), moved: map[string]int64{}, apps: map[int64]*installation{},
-		tokens: map[string]*installed{}, ruleSets: map[string][]map[string]any{},
+		Fake: fake, left: limit, reset: fake.now.Add(time.Hour).Truncate(time.Second), moved: map[string]int64{}, apps: apps.New(),
+		ruleSets: map[string][]map[string]any{},
 	}
 	f.users = append(f.users, AppBot)
 	h, p := hubIssues{f}, hubPulls{f}
@@ -152,21 +132,12 @@ func (f *Hub) byNumber(mux *http.ServeMux, w http.ResponseWriter, r *http.Reques
 // serveHub wraps a function with what all calls of GitHub have: faults, limits, ETags,
 // redirects after a rename, and whose the token is.
 func (f *Hub) serveHub(do func(*request) (int, any)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.asked[r.Method+" "+r.URL.Path]++
-		fault := f.fault(r)
-		if fault != nil && !fault.After {
-			fault.answer(w)
-			return
-		}
+	return f.guard(func(w http.ResponseWriter, r *http.Request, lost bool) {
 		in, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(in))
 		q := &request{Request: r, header: http.Header{}}
 		status, out := f.doHub(q, do)
-		if fault != nil {
-			fault.answer(w)
+		if lost {
 			return
 		}
 		text, err := json.Marshal(out)
@@ -197,7 +168,7 @@ func (f *Hub) serveHub(do func(*request) (int, any)) http.HandlerFunc {
 		w.Header().Set("ETag", tag)
 		w.WriteHeader(status)
 		_, _ = w.Write(text)
-	}
+	})
 }
 
 // doHub finds out whose a request is, and carries it out.
@@ -223,16 +194,16 @@ func (f *Hub) doHub(q *request, do func(*request) (int, any)) (int, any) {
 		if !strings.HasPrefix(r.URL.Path, hubAPI+"/app") && !strings.HasSuffix(r.URL.Path, "/installation") {
 			return says(http.StatusUnauthorized, "A JSON web token could not be decoded")
 		}
-		q.user = f.appOf(token)
-	} else if it := f.tokens[token]; it != nil {
+		q.user = f.apps.Of(token)
+	} else if it := f.apps.Tokens[token]; it != nil {
 		q.user = AppBot
 		switch name := r.PathValue("owner") + "/" + r.PathValue("name"); {
-		case !f.now.Before(it.end):
+		case !f.now.Before(it.End):
 			return says(http.StatusUnauthorized, "Bad credentials")
-		case it.suspended:
+		case it.Suspended:
 			return says(http.StatusForbidden, "This installation has been suspended")
 		// What is public can be read with it everywhere.
-		case r.PathValue("name") != "" && r.Method != http.MethodGet && !slices.ContainsFunc(it.repos, f.isNow(name)):
+		case r.PathValue("name") != "" && r.Method != http.MethodGet && !slices.ContainsFunc(it.Repos, f.isNow(name)):
 			return says(http.StatusForbidden, "Resource not accessible by integration")
 		}
 	} else if !slices.Contains(f.users, token) || token == AppBot {

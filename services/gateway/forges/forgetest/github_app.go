@@ -1,70 +1,40 @@
 package forgetest
 
 import (
-	"crypto"
 	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/apps"
 )
 
 // Install installs an App in repositories, and returns the installation's number.
 func (f *Hub) Install(app string, key *rsa.PublicKey, repositories ...string) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := &installation{id: f.next() + 1000, app: app, key: key, repos: repositories}
-	f.apps[i.id] = i
+	id := f.next() + 1000
+	f.apps.Installations[id] = &apps.Installation{ID: id, App: app, Key: key, Repos: repositories}
 	for _, name := range repositories {
 		f.repos[strings.ToLower(name)].roles[AppBot] = "write"
 	}
-	return i.id
+	return id
 }
 
 // Suspend suspends an installation, or lets it in again.
 func (f *Hub) Suspend(installation int64, suspended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.apps[installation].suspended = suspended
+	f.apps.Installations[installation].Suspended = suspended
 }
 
 // Revoke ends all tokens of installations before their time.
 func (f *Hub) Revoke() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.tokens)
-}
-
-// appOf returns the App that signed a JWT; empty if it is none of ours, or its time is not now.
-func (f *Hub) appOf(token string) string {
-	parts := strings.Split(token, ".")
-	dec := base64.RawURLEncoding.DecodeString
-	head, err1 := dec(parts[0])
-	body, err2 := dec(parts[1])
-	signature, err3 := dec(parts[2])
-	var h struct{ Alg string }
-	var c struct {
-		Iat, Exp int64
-		Iss      string
-	}
-	if err1 != nil || err2 != nil || err3 != nil || json.Unmarshal(head, &h) != nil || json.Unmarshal(body, &c) != nil || h.Alg != "RS256" {
-		return ""
-	}
-	now := time.Now()
-	if now.Unix() < c.Iat || now.Unix() >= c.Exp || c.Exp-c.Iat > int64(10*time.Minute/time.Second) {
-		return ""
-	}
-	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
-	for _, i := range f.apps {
-		if i.app == c.Iss && rsa.VerifyPKCS1v15(i.key, crypto.SHA256, digest[:], signature) == nil {
-			return i.app
-		}
-	}
-	return ""
+	clear(f.apps.Tokens)
 }
 
 // badJWT is GitHub's word for a JWT that it does not take.
@@ -81,25 +51,25 @@ func (f hubIssues) showApp(q *request) (int, any) {
 
 // makeToken makes a token of an installation, which is good for an hour.
 func (f hubIssues) makeToken(q *request) (int, any) {
-	i := f.apps[q.number("id")]
+	i := f.apps.Installations[q.number("id")]
 	switch {
 	case q.user == "":
 		return says(http.StatusUnauthorized, badJWT)
-	case i == nil || i.app != q.user:
+	case i == nil || i.App != q.user:
 		return says(http.StatusNotFound, "Not Found")
-	case i.suspended:
+	case i.Suspended:
 		return says(http.StatusForbidden, "This installation has been suspended")
 	}
 	token, end := fmt.Sprintf("ghs_%d", f.next()), f.now.Add(time.Hour)
-	f.tokens[token] = &installed{installation: i, end: end}
+	f.apps.Tokens[token] = &apps.Installed{Installation: i, End: end}
 	return http.StatusCreated, object{"token": token, "expires_at": end}
 }
 
 // showInstallation returns that of a repository.
 func (f hubIssues) showInstallation(q *request) (int, any) {
-	for _, i := range f.apps {
-		if i.app == q.user && slices.ContainsFunc(i.repos, f.isNow(q.repo.name)) {
-			return http.StatusOK, object{"id": i.id}
+	for _, i := range f.apps.Installations {
+		if i.App == q.user && slices.ContainsFunc(i.Repos, f.isNow(q.repo.name)) {
+			return http.StatusOK, object{"id": i.ID}
 		}
 	}
 	return says(http.StatusNotFound, "Not Found")

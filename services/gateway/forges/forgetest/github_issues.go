@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
 // hubIssues answers in GitHub's dialect what is about accounts, repositories and issues.
@@ -45,7 +47,7 @@ func (f hubIssues) showRepo(q *request) (int, any) {
 
 // makeHook has an address told in GitHub's dialect.
 func (f hubIssues) makeHook(q *request) (int, any) {
-	q.repo.hooks = append(q.repo.hooks, hook{url: q.in.Config.URL, secret: q.in.Config.Secret, hub: true})
+	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret, Dialect: wire.GitHub})
 	return http.StatusCreated, object{"id": f.next()}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
 // hubPulls answers in GitHub's dialect what is about commits, pull requests, reviews and
@@ -85,10 +87,10 @@ func (f hubPulls) show(q *request) (int, any) { return http.StatusOK, f.hubPull(
 
 // edit changes the title, the text or the state.
 func (f hubPulls) edit(q *request) (int, any) {
-	if q.in.State == "open" && q.repo.head(q.issue.pull.branch) == "" {
+	if q.in.State == "open" && q.repo.Head(q.issue.pull.branch) == "" {
 		return invalid("state cannot be changed. The " + q.issue.pull.branch + " branch has been deleted.")
 	}
-	if p := q.issue.pull; q.in.State == "open" && q.issue.state != "open" && !q.repo.contains(q.repo.head(p.branch), p.head) {
+	if p := q.issue.pull; q.in.State == "open" && q.issue.state != "open" && !q.repo.Contains(q.repo.Head(p.branch), p.head) {
 		return invalid("state cannot be changed. The " + p.branch + " branch was force-pushed or recreated.")
 	}
 	status, _ := pulls{f.Fake}.editPull(q)
@@ -117,7 +119,7 @@ func (f hubPulls) merge(q *request) (int, any) {
 	case reason != "":
 		return says(http.StatusMethodNotAllowed, reason)
 	}
-	merge, err := q.repo.merge(do, p.base, p.head, i.title)
+	merge, err := q.repo.Merge(do, p.base, p.head, i.title)
 	if err != nil {
 		return says(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
@@ -181,10 +183,10 @@ func (f hubPulls) remarks(q *request) (int, any) {
 // branch returns a branch as a ref.
 func (f hubPulls) branch(q *request) (int, any) {
 	name := q.PathValue("branch")
-	if q.repo.head(name) == "" {
+	if q.repo.Head(name) == "" {
 		return says(http.StatusNotFound, "Not Found")
 	}
-	return http.StatusOK, object{"ref": "refs/heads/" + name, "object": object{"sha": q.repo.head(name), "type": "commit"}}
+	return http.StatusOK, object{"ref": "refs/heads/" + name, "object": object{"sha": q.repo.Head(name), "type": "commit"}}
 }
 
 // compare counts the commits that the second of two has and the first has not.
@@ -358,7 +360,7 @@ func (f hubPulls) threads(q *request, p *pull) object {
 }
 
 // hubSend returns the sending of a delivery in GitHub's dialect.
-func (f *Hub) hubSend(q *request, i *issue, h hook, event, id string, told object) func() {
+func (f *Hub) hubSend(q *request, i *issue, h wire.Hook, event, id string, told object) func() {
 	o := object{"action": told["action"], "sender": f.hubUser(q.user), "repository": object{"id": q.repo.id, "full_name": q.repo.name}}
 	for _, name := range []string{"sha", "context", "state", "check_run"} {
 		if v, ok := told[name]; ok {
@@ -386,5 +388,5 @@ func (f *Hub) hubSend(q *request, i *issue, h hook, event, id string, told objec
 	if err != nil {
 		panic(err)
 	}
-	return func() { post(h, event, id, body) }
+	return func() { h.Post(event, id, body) }
 }

@@ -1,69 +1,42 @@
 package forgetest
 
 import (
-	"bytes"
-	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strconv"
-	"sync"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
-// hook is an address that is told what happens in a repository.
-type hook struct {
-	url, secret string
-	// hub says that it was made in GitHub's dialect, and is told in it.
-	hub bool
-}
-
 // Mode says how the forge sends hooks.
-type Mode int
+type Mode = wire.Mode
 
 // The ways of sending hooks.
 const (
-	// Good sends each at once.
-	Good Mode = iota
-	// Lost sends none.
-	Lost
-	// Doubled sends each twice, with one id.
-	Doubled
-	// Late holds them back until Release, which sends the last one first.
-	Late
+	Good    = wire.Good
+	Lost    = wire.Lost
+	Doubled = wire.Doubled
+	Late    = wire.Late
 )
 
 // commented is the event of a comment on an issue or a pull request.
 const commented = "issue_comment"
 
-// sends are hooks on their way.
-type sends struct {
-	mode Mode
-	held []func()
-	wg   sync.WaitGroup
-}
-
-// wait returns when all that was sent is answered.
-func (s *sends) wait() { s.wg.Wait() }
-
 // Send changes how hooks are sent.
 func (f *Fake) Send(m Mode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hooks.mode = m
+	f.hooks.Mode = m
 }
 
 // Release sends the hooks that were held back, the last one first, and returns when they are
 // answered.
 func (f *Fake) Release() {
 	f.mu.Lock()
-	held := f.hooks.held
-	f.hooks.held = nil
+	held := f.hooks.Held()
 	f.mu.Unlock()
-	for i := range held {
-		held[len(held)-1-i]()
+	for _, send := range held {
+		send()
 	}
 }
 
@@ -84,43 +57,48 @@ func (f *Fake) tell(q *request, i *issue, event string, o object) {
 	}
 	for _, h := range q.repo.hooks {
 		id := fmt.Sprintf("delivery-%d", f.next())
-		send := func() { post(h, event, id, body) }
-		if h.hub {
+		send := func() { h.Post(event, id, body) }
+		switch h.Dialect {
+		case wire.GitHub:
 			send = f.Hub.hubSend(q, i, h, event, id, o)
+		case wire.GitLab:
+			send = f.Lab.labSend(q, i, h, event, id, o)
 		}
-		switch f.hooks.mode {
-		case Good:
-			f.hooks.wg.Go(send)
-		case Doubled:
-			f.hooks.wg.Go(send)
-			f.hooks.wg.Go(send)
-		case Late:
-			f.hooks.held = append(f.hooks.held, send)
-		case Lost:
-		}
+		f.hooks.Send(send)
 	}
 }
 
-// post sends one delivery. Gitea does not look at the answer either.
-func post(h hook, event, id string, body []byte) {
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, h.url, bytes.NewReader(body))
+// labSend returns the sending of a delivery in GitLab's dialect.
+func (f *Lab) labSend(q *request, i *issue, h wire.Hook, event, id string, told object) func() {
+	o := object{"user": f.labUser(q.user, false), "project": object{"id": q.repo.id, "path_with_namespace": q.repo.name}}
+	name := "Issue Hook"
+	switch {
+	case event == commented:
+		name, o["object_kind"] = "Note Hook", "note"
+		said, _ := told["comment"].(object)
+		o["object_attributes"] = object{"id": said["id"], "note": said["body"], "system": false, "internal": false, "noteable_type": "Issue"}
+		o["issue"] = f.labIssue(q.repo, i)
+		if i.pull != nil {
+			delete(o, "issue")
+			o["object_attributes"].(object)["noteable_type"], o["merge_request"] = "MergeRequest", labPulls{f}.object(q.repo, i)
+		}
+	case i == nil && event == "status":
+		name, o["object_kind"], o["object_attributes"] = "Pipeline Hook", "pipeline", object{"id": 1, "sha": told["sha"], "status": told["state"]}
+	case i == nil:
+		name, o["object_kind"], o["sha"] = "Job Hook", "build", told["sha"]
+	case i.pull != nil:
+		name, o["object_kind"], o["object_attributes"] = "Merge Request Hook", "merge_request", labPulls{f}.object(q.repo, i)
+	default:
+		o["object_kind"], o["object_attributes"] = "issue", f.labIssue(q.repo, i)
+		if i.confidential {
+			name = "Confidential Issue Hook"
+		}
+	}
+	body, err := json.Marshal(o)
 	if err != nil {
 		panic(err)
 	}
-	mac := hmac.New(sha256.New, []byte(h.secret))
-	mac.Write(body)
-	dialect := "X-Gitea-Event-Type"
-	if h.hub {
-		dialect = "X-GitHub-Event"
-		r.Header.Set("X-Github-Delivery", id)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Gitea-Delivery", id)
-	r.Header.Set(dialect, event)
-	r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
-	if resp, err := http.DefaultClient.Do(r); err == nil {
-		resp.Body.Close()
-	}
+	return func() { h.Post(name, id, body) }
 }
 
 // queryNumber returns a number of the query; 0 if there is none.

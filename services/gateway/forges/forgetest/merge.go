@@ -13,6 +13,9 @@ type status struct {
 	id                                        int64
 	commit, by, context, state, text, address string
 	at                                        time.Time
+	// ref and allow are of GitLab's dialect: the branch of a job's pipeline, and whether it may fail.
+	ref   string
+	allow bool
 }
 
 // setStatus writes a status, for writers.
@@ -36,11 +39,12 @@ func (f pulls) statusObject(s *status) object {
 	}
 }
 
-// last returns the last status of each name for a commit, in the order of their names.
-func (r *repo) last(commit string) []*status {
+// latest returns the last status of each name for a commit, of each ref that pipelines have, in the
+// order of their names.
+func (r *repo) latest(commit string) []*status {
 	var out []*status
 	for _, s := range slices.Backward(r.statuses) {
-		if s.commit == commit && !slices.ContainsFunc(out, func(t *status) bool { return t.context == s.context }) {
+		if s.commit == commit && !slices.ContainsFunc(out, func(t *status) bool { return t.context == s.context && t.ref == s.ref }) {
 			out = append(out, s)
 		}
 	}
@@ -51,7 +55,7 @@ func (r *repo) last(commit string) []*status {
 // showStatuses returns a page of the last status of each name.
 func (f pulls) showStatuses(q *request) (int, any) {
 	out := []object{}
-	for _, s := range q.repo.last(q.PathValue("sha")) {
+	for _, s := range q.repo.latest(q.PathValue("sha")) {
 		out = append(out, f.statusObject(s))
 	}
 	return http.StatusOK, object{"sha": q.PathValue("sha"), "statuses": pageOf(q, out)}
@@ -82,10 +86,10 @@ func (f pulls) showRule(q *request) (int, any) {
 // showBranch returns a branch.
 func (f pulls) showBranch(q *request) (int, any) {
 	name := q.PathValue("branch")
-	if q.repo.head(name) == "" {
+	if q.repo.Head(name) == "" {
 		return http.StatusNotFound, nil
 	}
-	o := object{"name": name, "protected": q.repo.rules[name] != nil, "commit": object{"id": q.repo.head(name)}}
+	o := object{"name": name, "protected": q.repo.rules[name] != nil, "commit": object{"id": q.repo.Head(name)}}
 	if q.repo.rules[name] != nil {
 		o["effective_branch_protection_name"] = name
 	}
@@ -97,7 +101,7 @@ func (f pulls) deleteBranch(q *request) (int, any) {
 	if !q.repo.may(q.user, "write", "admin") {
 		return http.StatusForbidden, nil
 	}
-	if _, err := q.repo.run("", "update-ref", "-d", "refs/heads/"+q.PathValue("branch")); err != nil {
+	if _, err := q.repo.Run("", "update-ref", "-d", "refs/heads/"+q.PathValue("branch")); err != nil {
 		return http.StatusNotFound, nil
 	}
 	return http.StatusNoContent, nil
@@ -106,7 +110,7 @@ func (f pulls) deleteBranch(q *request) (int, any) {
 // compare counts the commits that the second of two has and the first has not.
 func (f pulls) compare(q *request) (int, any) {
 	first, second, ok := strings.Cut(q.PathValue("range"), "...")
-	count, err := q.repo.run("", "rev-list", "--count", first+".."+second, "--")
+	count, err := q.repo.Run("", "rev-list", "--count", first+".."+second, "--")
 	if !ok || err != nil {
 		return http.StatusNotFound, nil
 	}
@@ -121,7 +125,7 @@ func (r *repo) blocked(p *pull) string {
 		return ""
 	}
 	for _, name := range rule.Contexts {
-		passed := slices.ContainsFunc(r.last(p.head), func(s *status) bool { return s.context == name && s.state == "success" })
+		passed := slices.ContainsFunc(r.latest(p.head), func(s *status) bool { return s.context == name && s.state == "success" })
 		if rule.Statuses && !passed {
 			return "Not all required status checks successful"
 		}
@@ -138,7 +142,7 @@ func (r *repo) blocked(p *pull) string {
 	if rule.Rejected && slices.ContainsFunc(p.reviews, func(v *review) bool { return v.official && !v.dismissed && v.state == "REQUEST_CHANGES" }) {
 		return "There are requested changes"
 	}
-	if rule.UpToDate && !r.contains(p.head, r.head(p.base)) {
+	if rule.UpToDate && !r.Contains(p.head, r.Head(p.base)) {
 		return "The head branch is behind the base branch"
 	}
 	return ""
@@ -161,7 +165,7 @@ func (f pulls) mergePull(q *request) (int, any) {
 	case q.in.HeadCommitID != "" && q.in.HeadCommitID != p.head:
 		return says(http.StatusConflict, "head out of date")
 	}
-	merge, err := q.repo.merge(q.in.Do, p.base, p.head, i.title)
+	merge, err := q.repo.Merge(q.in.Do, p.base, p.head, i.title)
 	if err != nil {
 		return says(http.StatusConflict, "it conflicts")
 	}

@@ -26,6 +26,11 @@ type pull struct {
 	// head came.
 	draft bool
 	seen  string
+	// versions, how and fork are of GitLab's: the heads that it had, the way in which it was merged,
+	// and whether the branch is another project's.
+	versions []version
+	how      string
+	fork     bool
 }
 
 // review is a review of a pull request.
@@ -60,18 +65,18 @@ func says(status int, reason string) (int, any) { return status, object{"message
 
 // openPull opens a pull request, or names the one that is open.
 func (f pulls) openPull(q *request) (int, any) {
-	head, base := q.repo.head(q.in.Head), q.repo.head(q.in.Base)
+	head, base := q.repo.Head(q.in.Head), q.repo.Head(q.in.Base)
 	if head == "" || base == "" {
 		return says(http.StatusNotFound, "no such branch")
 	}
 	for _, i := range q.repo.issues {
-		if p := i.pull; p != nil && i.state == "open" && p.branch == q.in.Head && p.base == q.in.Base {
+		if p := i.pull; p != nil && !p.fork && i.state == "open" && p.branch == q.in.Head && p.base == q.in.Base {
 			return says(http.StatusConflict, "pull request already exists for these targets")
 		}
 	}
 	i := &issue{
 		number: int64(len(q.repo.issues) + 1), by: q.user, title: q.in.Title, body: q.in.Body, state: "open", created: f.now, edited: f.now,
-		pull: &pull{branch: q.in.Head, base: q.in.Base, head: head, seen: base},
+		pull: &pull{branch: q.in.Head, base: q.in.Base, head: head, seen: base, versions: []version{{head, f.now}}},
 	}
 	q.repo.issues = append(q.repo.issues, i)
 	f.tell(q, i, "pull_request", object{"action": "opened"})
@@ -91,10 +96,10 @@ func (f pulls) pullObject(r *repo, i *issue) object {
 	delete(o, "repository")
 	p := i.pull
 	where := object{"id": r.id, "full_name": r.name}
-	base := r.head(p.base)
+	base := r.Head(p.base)
 	o["draft"], o["merged"], o["html_url"] = isDraft(i.title), p.merge != "", f.srv.URL+"/"+r.name+"/pulls"
 	ref := p.branch
-	if r.head(ref) == "" { // it was deleted
+	if r.Head(ref) == "" { // it was deleted
 		ref = fmt.Sprintf("refs/pull/%d/head", i.number)
 	}
 	o["head"] = object{"ref": ref, "label": p.branch, "sha": p.head, "repo_id": r.id, "repo": where}
@@ -154,20 +159,20 @@ func (f pulls) editPull(q *request) (int, any) {
 // sync finds pushes to the branches of open pull requests: reviews of another change are stale
 // then, and dismissed where the base's rule says so.
 func (f pulls) sync(r *repo) {
-	if r.dir == "" {
+	if r.Dir == "" {
 		return
 	}
 	for _, i := range r.issues {
 		p := i.pull
-		if p == nil || i.state != "open" {
+		if p == nil || i.state != "open" || p.fork {
 			continue
 		}
-		head := r.head(p.branch)
+		head := r.Head(p.branch)
 		if head == "" || head == p.head {
 			continue
 		}
-		p.head, p.seen, i.edited = head, r.head(p.base), f.now
-		patch := r.patch(p.base, head)
+		p.head, p.seen, i.edited, p.versions = head, r.Head(p.base), f.now, append(p.versions, version{head, f.now})
+		patch := r.Patch(p.base, head)
 		for _, v := range p.reviews {
 			v.stale = v.patch != patch
 			if rule := r.rules[p.base]; rule != nil && rule.Stale && v.stale && v.state == "APPROVED" {
@@ -193,7 +198,7 @@ func (f pulls) review(q *request) (int, any) {
 		}
 	}
 	v := &review{
-		id: f.next(), by: q.user, state: q.in.Event, body: q.in.Body, commit: p.head, patch: q.repo.patch(p.base, p.head), official: official, at: f.now,
+		id: f.next(), by: q.user, state: q.in.Event, body: q.in.Body, commit: p.head, patch: q.repo.Patch(p.base, p.head), official: official, at: f.now,
 	}
 	for _, c := range q.in.Comments {
 		v.remarks = append(v.remarks, object{"id": f.next(), "body": c.Body, "path": c.Path, "position": c.Line, "resolver": nil, "commit": p.head})

@@ -174,24 +174,7 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 			return len(list), false
 		})
 	})
-	return sorted(out), err
-}
-
-// sorted returns changes with the oldest first, each once: one that changes while pages are
-// read may be in two of them.
-func sorted(list []forges.Change) []forges.Change {
-	slices.SortStableFunc(list, func(a, b forges.Change) int { return a.At.Compare(b.At) })
-	last := map[int64]int{}
-	for i, c := range list {
-		last[c.Number] = i
-	}
-	var out []forges.Change
-	for i, c := range list {
-		if last[c.Number] == i {
-			out = append(out, c)
-		}
-	}
-	return out
+	return rest.Sorted(out), err
 }
 
 // Comments returns the comments of an issue, or of the pull request that it is, that are new or edited

@@ -377,7 +377,7 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 			return nil, err
 		}
 	}
-	return sorted(out), nil
+	return rest.Sorted(out), nil
 }
 
 // BranchHead returns the commit of a branch. It is asked for as a ref: a branch that was

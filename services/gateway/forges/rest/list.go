@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -85,4 +87,21 @@ func List[T any](ctx context.Context, c *Client, path string, size int, take fun
 		}
 	}
 	return fmt.Errorf("there are more than %d pages", most(size))
+}
+
+// Sorted returns changes with the oldest first, each once: one that changes while pages are read may
+// be in two of them.
+func Sorted(list []forges.Change) []forges.Change {
+	slices.SortStableFunc(list, func(a, b forges.Change) int { return a.At.Compare(b.At) })
+	last := map[int64]int{}
+	for i, c := range list {
+		last[c.Number] = i
+	}
+	var out []forges.Change
+	for i, c := range list {
+		if last[c.Number] == i {
+			out = append(out, c)
+		}
+	}
+	return out
 }

@@ -1,0 +1,68 @@
+// Package apps has the Apps of a forge for tests, by which GitHub lets programs in: their
+// installations, and the tokens that those make.
+package apps
+
+import (
+	"crypto"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Installation is an App in some repositories.
+type Installation struct {
+	ID        int64
+	App       string
+	Key       *rsa.PublicKey
+	Repos     []string
+	Suspended bool
+}
+
+// Installed is a token of an installation.
+type Installed struct {
+	*Installation
+
+	End time.Time
+}
+
+// Apps has installations by their number, and the tokens that were made for them, with their ends.
+type Apps struct {
+	Installations map[int64]*Installation
+	Tokens        map[string]*Installed
+}
+
+// New returns Apps without any.
+func New() Apps {
+	return Apps{Installations: map[int64]*Installation{}, Tokens: map[string]*Installed{}}
+}
+
+// Of returns the App that signed a JWT; empty if it is none of ours, or its time is not now.
+func (a *Apps) Of(token string) string {
+	parts := strings.Split(token, ".")
+	dec := base64.RawURLEncoding.DecodeString
+	head, err1 := dec(parts[0])
+	body, err2 := dec(parts[1])
+	signature, err3 := dec(parts[2])
+	var h struct{ Alg string }
+	var c struct {
+		Iat, Exp int64
+		Iss      string
+	}
+	if err1 != nil || err2 != nil || err3 != nil || json.Unmarshal(head, &h) != nil || json.Unmarshal(body, &c) != nil || h.Alg != "RS256" {
+		return ""
+	}
+	now := time.Now()
+	if now.Unix() < c.Iat || now.Unix() >= c.Exp || c.Exp-c.Iat > int64(10*time.Minute/time.Second) {
+		return ""
+	}
+	digest := sha256.Sum256([]byte(parts[0] + "." + parts[1]))
+	for _, i := range a.Installations {
+		if i.App == c.Iss && rsa.VerifyPKCS1v15(i.Key, crypto.SHA256, digest[:], signature) == nil {
+			return i.App
+		}
+	}
+	return ""
+}

@@ -1,0 +1,460 @@
+package gitlab
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
+)
+
+var _ forges.Pulls = (*Client)(nil)
+
+// mergeJSON is a merge request.
+type mergeJSON struct {
+	Number int64     `json:"iid"`
+	Title  string    `json:"title"`
+	Body   string    `json:"description"`
+	Author *userJSON `json:"author"`
+	Labels []string  `json:"labels"`
+	// State is opened, closed, merged or, while it is being merged, locked.
+	State string `json:"state"`
+	Draft bool   `json:"draft"`
+	// From and Into are branches, FromProject and IntoProject whose they are.
+	From        string `json:"source_branch"`
+	Into        string `json:"target_branch"`
+	FromProject int64  `json:"source_project_id"`
+	IntoProject int64  `json:"target_project_id"`
+	// SHA is the head. Commit and Squashed are what came to be on the base: a commit with two
+	// parents, one of the whole change, both (the first then has the second), or, by a fast-forward,
+	// neither.
+	SHA      string `json:"sha"`
+	Commit   string `json:"merge_commit_sha"`
+	Squashed string `json:"squash_commit_sha"`
+	// MergedBy is the older word for MergeUser.
+	MergeUser *userJSON `json:"merge_user"`
+	MergedBy  *userJSON `json:"merged_by"`
+	ClosedBy  *userJSON `json:"closed_by"`
+	URL       string    `json:"web_url"`
+	// Detailed says why it cannot be merged; older instances have Status alone.
+	Detailed string `json:"detailed_merge_status"`
+	Status   string `json:"merge_status"`
+}
+
+const (
+	// draft begins the title of a draft, and plain stands before a title that only looks so. It
+	// cannot be seen.
+	draft = "Draft: "
+	plain = "\u200b"
+	// maxTitle is how long a title may be, in characters.
+	maxTitle = 255
+)
+
+// drafts are the beginnings of a title by which GitLab tells a draft, in any case of letters; the
+// last ones did in older versions.
+var drafts = []string{"draft:", "[draft]", "(draft)", "draft - ", "wip:", "[wip]"}
+
+// looksDraft reports whether GitLab takes a title for that of a draft.
+func looksDraft(title string) bool {
+	title = strings.TrimSpace(title)
+	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
+}
+
+// title returns the title that says what is wanted. One that an agent has begun with Draft would
+// never be merged.
+func title(t *forges.PullText) string {
+	s := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, t.Title))
+	switch {
+	case t.Draft:
+		s = draft + s
+	case looksDraft(s):
+		s = plain + s
+	}
+	if runes := []rune(s); len(runes) > maxTitle {
+		s = string(runes[:maxTitle-1]) + "…"
+	}
+	return s
+}
+
+// branchesAre returns an error if one of the names is no branch's.
+func branchesAre(names ...git.Branch) error {
+	for _, b := range names {
+		if _, err := git.ParseBranch(string(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FindPull returns the merge request of a branch into another. One of a fork's branch of that name
+// is another one.
+func (c *Client) FindPull(ctx context.Context, repository string, head, base git.Branch) (forges.Pull, error) {
+	if err := branchesAre(head, base); err != nil {
+		return forges.Pull{}, err
+	}
+	path, err := c.path(ctx, repository, "merge_requests")
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	query := url.Values{
+		"state": {"all"}, "scope": {"all"}, "source_branch": {string(head)}, "target_branch": {string(base)}, "order_by": {"created_at"}, "sort": {"desc"},
+	}
+	var found *mergeJSON
+	err = rest.Shrink(page, func(size int) error {
+		found = nil
+		query.Set("per_page", strconv.Itoa(size))
+		return rest.List(ctx, c.Client, path+"?"+query.Encode(), size, func(list []mergeJSON) (int, bool) {
+			for i := range list { // the newest first
+				p := &list[i]
+				if p.From != string(head) || p.Into != string(base) || !p.own() {
+					continue
+				}
+				if found == nil || p.open() && !found.open() {
+					found = p
+				}
+			}
+			return len(list), found != nil && found.open()
+		})
+	})
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	if found == nil {
+		return forges.Pull{}, fmt.Errorf("%s: %w", path, forges.ErrNotFound)
+	}
+	return c.Pull(ctx, repository, found.Number)
+}
+
+// own reports whether the head is in the project of the base.
+func (j *mergeJSON) own() bool { return j.FromProject > 0 && j.FromProject == j.IntoProject }
+
+// open reports whether it is neither closed nor merged.
+func (j *mergeJSON) open() bool { return j.State == "opened" || j.State == "locked" }
+
+// raw reads a merge request.
+func (c *Client) raw(ctx context.Context, repository string, number int64) (*mergeJSON, error) {
+	path, err := c.path(ctx, repository, "merge_requests", number)
+	if err != nil {
+		return nil, err
+	}
+	var j mergeJSON
+	err = c.Call(ctx, http.MethodGet, path, nil, &j)
+	return &j, err
+}
+
+// Pull returns a merge request as it is now.
+func (c *Client) Pull(ctx context.Context, repository string, number int64) (forges.Pull, error) {
+	j, err := c.raw(ctx, repository, number)
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	repo, err := c.Repository(ctx, repository)
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	p := forges.Pull{
+		PullText:   forges.PullText{Title: strings.TrimPrefix(j.Title, plain), Body: j.Body, Draft: j.Draft, Labels: j.Labels},
+		Repository: repo, Number: j.Number, Author: c.account(j.Author), State: forges.Open, URL: j.URL,
+	}
+	if j.Draft {
+		p.Title = strings.TrimPrefix(p.Title, draft)
+	}
+	wrong := func(what string, err error) (forges.Pull, error) {
+		return forges.Pull{}, fmt.Errorf("merge request %d: its %s: %w", number, what, err)
+	}
+	if j.Number != number || j.IntoProject != repo.ID {
+		return wrong("number or project", forges.ErrNotFound)
+	}
+	if p.Base, err = git.ParseBranch(j.Into); err != nil {
+		return wrong("base", err)
+	}
+	if p.Head, err = git.ParseOID(j.SHA); err != nil {
+		return wrong("head", err)
+	}
+	// One of a fork has its own name there, and is none of ours.
+	if j.own() {
+		if p.Branch, err = git.ParseBranch(j.From); err != nil {
+			p.Branch = ""
+		}
+	}
+	// What it has of its base is that of its last push.
+	if p.BaseHead, err = c.BranchHead(ctx, repository, p.Base); err != nil && (p.State == forges.Open || !errors.Is(err, forges.ErrNotFound)) {
+		return wrong("base", err)
+	}
+	switch {
+	case j.State == "merged":
+		p.State, p.MergedBy = forges.Merged, c.account(cmp.Or(j.MergeUser, j.MergedBy))
+		if p.Merge, err = git.ParseOID(cmp.Or(j.Commit, j.Squashed, j.SHA)); err != nil {
+			return wrong("merge commit", err)
+		}
+	case !j.open():
+		p.State, p.ClosedBy = forges.Closed, c.account(j.ClosedBy)
+	}
+	return p, nil
+}
+
+// OpenPull opens a merge request. GitLab refuses a second one of the same branches while one is
+// open.
+func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
+	if err := branchesAre(head, base); err != nil {
+		return forges.Pull{}, err
+	}
+	path, err := c.path(ctx, repository, "merge_requests")
+	if err != nil {
+		return forges.Pull{}, err
+	}
+	there, missing := c.labels(ctx, repository, t.Labels)
+	if missing != nil && !errors.Is(missing, forges.ErrLabel) {
+		return forges.Pull{}, missing
+	}
+	var j mergeJSON
+	err = c.Call(ctx, http.MethodPost, path, map[string]any{
+		"source_branch": string(head), "target_branch": string(base), "title": title(&t), "description": t.Body, "labels": strings.Join(there, ","),
+		"remove_source_branch": false,
+	}, &j)
+	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code == http.StatusConflict {
+		found, findErr := c.FindPull(ctx, repository, head, base)
+		if findErr == nil && found.State == forges.Open {
+			return found, nil
+		}
+		if errors.Is(findErr, forges.ErrNotFound) {
+			findErr = nil
+		}
+		return forges.Pull{}, errors.Join(err, findErr)
+	}
+	if err = cmp.Or(err, missing); err != nil {
+		return forges.Pull{}, err
+	}
+	return c.Pull(ctx, repository, j.Number)
+}
+
+// EditPull adds labels and replaces the title and the text, in one request. The last one who writes
+// wins, as on the page.
+func (c *Client) EditPull(ctx context.Context, repository string, number int64, t forges.PullText) error {
+	path, err := c.path(ctx, repository, "merge_requests", number)
+	if err != nil {
+		return err
+	}
+	there, missing := c.labels(ctx, repository, t.Labels)
+	if missing != nil && !errors.Is(missing, forges.ErrLabel) {
+		return missing
+	}
+	in := map[string]string{"title": title(&t), "description": t.Body}
+	if len(there) > 0 {
+		in["add_labels"] = strings.Join(there, ",")
+	}
+	return cmp.Or(c.Call(ctx, http.MethodPut, path, in, nil), missing)
+}
+
+// labels returns those of some labels that are there, and an error that names one that is not.
+// GitLab would make it. One with a comma cannot be asked for.
+func (c *Client) labels(ctx context.Context, repository string, names []string) (there []string, missing error) {
+	for _, name := range names {
+		path, err := c.path(ctx, repository, "labels", name)
+		if err != nil {
+			return nil, err
+		}
+		var l struct {
+			Name string `json:"name"`
+		}
+		err = c.Call(ctx, http.MethodGet, path, nil, &l)
+		if err != nil && !errors.Is(err, forges.ErrNotFound) {
+			return nil, err
+		}
+		if err != nil || l.Name != name || strings.Contains(name, ",") { // a number may be that of another one
+			missing = fmt.Errorf("%w %.100q", forges.ErrLabel, name)
+			continue
+		}
+		there = append(there, name)
+	}
+	return there, missing
+}
+
+// ReopenPull opens a merge request again. One that cannot be opened is answered as if it were, and
+// stays closed.
+func (c *Client) ReopenPull(ctx context.Context, repository string, number int64) error {
+	state, err := c.setState(ctx, repository, number, "reopen")
+	if err == nil && state == "closed" {
+		err = &forges.RefusedError{Code: http.StatusConflict, Reason: "it stays closed; is its branch still there?"}
+	}
+	return err
+}
+
+// ClosePull closes a merge request.
+func (c *Client) ClosePull(ctx context.Context, repository string, number int64) error {
+	_, err := c.setState(ctx, repository, number, "close")
+	return err
+}
+
+// setState opens or closes a merge request, and returns its state then.
+func (c *Client) setState(ctx context.Context, repository string, number int64, event string) (string, error) {
+	path, err := c.path(ctx, repository, "merge_requests", number)
+	if err != nil {
+		return "", err
+	}
+	var j mergeJSON
+	err = c.Call(ctx, http.MethodPut, path, map[string]string{"state_event": event}, &j)
+	return j.State, err
+}
+
+// merges returns nil if a project merges by a method, and else an ErrMethod that says by which ones
+// it does. GitLab has one way for all of a project, and squashing besides.
+func (j *projectJSON) merges(m forges.Method) error {
+	var has []string
+	if j.Squash != "always" {
+		has = append(has, string(map[bool]forges.Method{true: forges.FastForward, false: forges.MergeCommit}[j.Method == "ff"]))
+	}
+	if j.Squash != "never" {
+		has = append(has, string(forges.Squash))
+	}
+	if slices.Contains(has, string(m)) {
+		return nil
+	}
+	return fmt.Errorf("%w %.50q in this project: choose %s, or change how it merges in its settings", forges.ErrMethod, m, strings.Join(has, " or "))
+}
+
+// Merges reports whether a project merges by a method.
+func (c *Client) Merges(ctx context.Context, repository string, m forges.Method) error {
+	p, err := c.project(ctx, repository)
+	if err != nil {
+		return err
+	}
+	return p.merges(m)
+}
+
+// Merge merges a merge request whose head is that commit. GitLab's rules hold for it as for
+// everybody: it is neither set to be merged later, nor put into a merge train.
+func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
+	// Without a head GitLab would merge any.
+	if _, err := git.ParseOID(string(head)); err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
+	path, err := c.path(ctx, repository, "merge_requests", number, "merge")
+	if err != nil {
+		return err
+	}
+	if err := c.Merges(ctx, repository, m); err != nil {
+		return err
+	}
+	err = c.Call(ctx, http.MethodPut, path, map[string]any{
+		"sha": string(head), "squash": m == forges.Squash, "should_remove_source_branch": false,
+	}, nil)
+	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code != http.StatusConflict {
+		return c.why(ctx, repository, number, refused)
+	}
+	return err
+}
+
+// why returns a refusal of a merge with its reason, which GitLab tells of the merge request alone:
+// the answer has the number 405 or 422 and no more.
+func (c *Client) why(ctx context.Context, repository string, number int64, refused *forges.RefusedError) error {
+	j, err := c.raw(ctx, repository, number)
+	if err != nil {
+		return err
+	}
+	out := &forges.RefusedError{Code: refused.Code, Reason: refused.Reason}
+	switch status := cmp.Or(j.Detailed, j.Status); {
+	case j.State == "merged":
+		out.Reason = "it is merged already"
+	case j.State == "locked":
+		out.Again, out.Reason = true, "it is being merged"
+	case !j.open():
+		out.Reason = "it is closed"
+	case slices.Contains([]string{"unchecked", "checking", "preparing", "approvals_syncing", "cannot_be_merged_recheck"}, status):
+		out.Again = true
+	case status == "mergeable", status == "can_be_merged", status == "":
+	default:
+		out.Reason = rest.Reason("it cannot be merged: " + strings.ReplaceAll(status, "_", " "))
+	}
+	return out
+}
+
+// ChangedPulls returns our merge requests that are open or ended since a time, the oldest change
+// first.
+func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {
+	path, err := c.path(ctx, repository, "merge_requests")
+	if err != nil {
+		return nil, err
+	}
+	ours := func(i *issueJSON) bool { return i.Author != nil && strings.EqualFold(i.Author.Login, login) }
+	open, err := c.changed(ctx, path, url.Values{"state": {"opened"}, "author_username": {login}}, time.Time{}, ours)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := c.changed(ctx, path, url.Values{"state": {"all"}, "author_username": {login}}, since, func(i *issueJSON) bool {
+		return ours(i) && i.State != "opened"
+	})
+	return rest.Sorted(append(open, ended...)), err
+}
+
+// BranchHead returns the commit of a branch.
+func (c *Client) BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error) {
+	b, err := c.branch(ctx, repository, branch)
+	if err != nil {
+		return "", err
+	}
+	return git.ParseOID(b.Commit.ID)
+}
+
+// branchJSON is a branch with its commit.
+type branchJSON struct {
+	Name      string `json:"name"`
+	Protected bool   `json:"protected"`
+	Commit    struct {
+		ID string `json:"id"`
+	} `json:"commit"`
+}
+
+// branch reads a branch.
+func (c *Client) branch(ctx context.Context, repository string, branch git.Branch) (*branchJSON, error) {
+	if err := branchesAre(branch); err != nil {
+		return nil, err
+	}
+	path, err := c.path(ctx, repository, "repository", "branches", branch)
+	if err != nil {
+		return nil, err
+	}
+	var b branchJSON
+	if err := c.Call(ctx, http.MethodGet, path, nil, &b); err != nil {
+		return nil, err
+	}
+	if b.Name != string(branch) {
+		return nil, fmt.Errorf("%s: %w", path, forges.ErrNotFound)
+	}
+	return &b, nil
+}
+
+// Behind reports whether a base has commits that a head has not: then the last commit that both
+// have is not the base's. A comparison would have all changes with it.
+func (c *Client) Behind(ctx context.Context, repository string, head, base git.OID) (bool, error) {
+	for _, commit := range []git.OID{head, base} {
+		if _, err := git.ParseOID(string(commit)); err != nil {
+			return false, err
+		}
+	}
+	path, err := c.path(ctx, repository, "repository", "merge_base")
+	if err != nil {
+		return false, err
+	}
+	var got struct {
+		ID string `json:"id"`
+	}
+	query := url.Values{"refs[]": {string(head), string(base)}}
+	err = c.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &got)
+	return got.ID != string(base), err
+}
