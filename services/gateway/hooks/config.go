@@ -22,7 +22,7 @@ const (
 	GitHub Kind = "github"
 	// Gitea is Forgejo, too. It signs as GitHub does.
 	Gitea Kind = "gitea"
-	// GitLab sends the secret itself: X-Gitlab-Token.
+	// GitLab sends a secret token itself, X-Gitlab-Token, or signs with a signing token: webhook-signature.
 	GitLab Kind = "gitlab"
 	// Slack signs a time and the body: X-Slack-Signature.
 	Slack Kind = "slack"

@@ -9,7 +9,8 @@
 //	github       HMAC-SHA256 of the body, hexadecimal, in X-Hub-Signature-256; the id is X-GitHub-Delivery
 //	             (a form, which GitHub sends unless its settings say JSON, is answered by 400)
 //	gitea        the same; the id is X-Gitea-Delivery
-//	gitlab       the secret itself in X-Gitlab-Token; the id is Idempotency-Key, or X-Gitlab-Event-UUID
+//	gitlab       the secret itself in X-Gitlab-Token, where it does not begin with whsec_; the id is Idempotency-Key, or X-Gitlab-Event-UUID.
+//	             A secret that begins so is a signing token: then as standard
 //	slack        HMAC-SHA256 of v0:<time>:<body> in X-Slack-Signature; the id is event_id of the body
 //	standard     HMAC-SHA256 of <id>.<time>.<body>, base64, among those in webhook-signature; the id is webhook-id
 //	cloudevents  the secret as a bearer token; the id is that of the event together with its source

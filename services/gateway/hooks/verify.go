@@ -42,7 +42,7 @@ func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time
 	case GitHub, Gitea:
 		return gitHub(k, h, body, secrets)
 	case GitLab:
-		return gitLab(h, body, secrets)
+		return gitLab(h, body, secrets, now)
 	case Slack:
 		return slack(h, body, secrets, now)
 	case Standard:
@@ -78,17 +78,33 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) 
 	return told{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil
 }
 
-// gitLab reads a delivery of GitLab, which signs nothing.
-func gitLab(h http.Header, body []byte, secrets [][]byte) (told, error) {
-	if !anyEqual(secrets, []byte(one(h, "X-Gitlab-Token"))) {
+// signingKey begins a key of the Standard Webhooks. GitLab calls it a signing token, and sends it to no one.
+var signingKey = []byte("whsec_")
+
+// gitLab reads a delivery of GitLab. It sends a secret token itself, and signs with a signing token: each secret is one of both by its
+// form, so that a key is never taken for a token that somebody sends.
+func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+	var keys, tokens [][]byte
+	for _, s := range secrets {
+		if bytes.HasPrefix(s, signingKey) {
+			keys = append(keys, s)
+		} else {
+			tokens = append(tokens, s)
+		}
+	}
+	signed, err := standard(h, body, keys, now)
+	if err != nil && !anyEqual(tokens, []byte(one(h, "X-Gitlab-Token"))) {
 		return told{}, errForged
 	}
 	event := one(h, "X-Gitlab-Event")
-	id := orElse(one(h, "Idempotency-Key"), orElse(one(h, "X-Gitlab-Event-UUID"), digest(body)))
-	wanted := slices.Contains([]string{
-		"Issue Hook", "Confidential Issue Hook", "Note Hook", "Confidential Note Hook", "Merge Request Hook", "Pipeline Hook",
-	}, event)
-	return told{id: id, event: event, wanted: wanted}, nil
+	id := orElse(signed.id, orElse(one(h, "Idempotency-Key"), orElse(one(h, "X-Gitlab-Event-UUID"), digest(body))))
+	return told{id: id, event: event, wanted: slices.Contains(gitLabEvents, event)}, nil
+}
+
+// gitLabEvents are those that lead to a look.
+var gitLabEvents = []string{
+	"Issue Hook", "Confidential Issue Hook", "Work Item Hook", "Confidential Work Item Hook", "Note Hook", "Confidential Note Hook",
+	"Merge Request Hook", "Pipeline Hook", "Job Hook", "Push Hook",
 }
 
 // slack reads an event, a command or a pressed button of Slack.
@@ -126,7 +142,7 @@ func standard(h http.Header, body []byte, secrets [][]byte, now time.Time) (told
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets { // the library's form is whsec_ and base64; others are taken as they are
 		key := s
-		if encoded, ok := bytes.CutPrefix(s, []byte("whsec_")); ok {
+		if encoded, ok := bytes.CutPrefix(s, signingKey); ok {
 			if raw, err := base64.StdEncoding.DecodeString(string(encoded)); err == nil && len(raw) >= leastSecret {
 				key = raw
 			}
