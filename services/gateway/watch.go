@@ -25,6 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -35,10 +36,11 @@ import (
 const (
 	kindGitea  = "gitea"
 	kindGitHub = "github"
+	kindGitLab = "gitlab"
 )
 
 // speaks has the kind of hooks of each kind of forge.
-var speaks = map[string]hooks.Kind{kindGitea: hooks.Gitea, kindGitHub: hooks.GitHub}
+var speaks = map[string]hooks.Kind{kindGitea: hooks.Gitea, kindGitHub: hooks.GitHub, kindGitLab: hooks.GitLab}
 
 // leastEvery is the least time between two sweeps: each asks for every repository, and forges limit that.
 const leastEvery = 10 * time.Second
@@ -50,7 +52,7 @@ const watchAgain = time.Minute
 type watched struct {
 	// Name is the forge's in rules, and the system's in whose name intents are submitted: an id as a project's.
 	Name string `yaml:"name"`
-	// Kind says how it speaks: gitea or github.
+	// Kind says how it speaks: gitea, github or gitlab.
 	Kind string `yaml:"kind"`
 	// URL is the forge's, such as https://git.example.com.
 	URL string `yaml:"url"`
@@ -60,7 +62,7 @@ type watched struct {
 	App *appSettings `yaml:"app"`
 	// Bots are logins of accounts that are programs.
 	Bots []string `yaml:"bots"`
-	// Repositories are those that are watched, as owner/name.
+	// Repositories are those that are watched, as owner/name, or group/subgroup/name of GitLab.
 	Repositories []string `yaml:"repositories"`
 	// Hooks are the names of the hooks through which the forge tells; without one, the sweep alone finds what happened.
 	Hooks []string `yaml:"hooks"`
@@ -183,7 +185,7 @@ func (f *watchedFile) config(n int, w *watched) watching {
 		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Log: f.log, People: map[int64]string{},
 	}
 	if speaks[w.Kind] == "" {
-		f.wrong(n, "kind", "is %.50q; it can be %s or %s", w.Kind, kindGitea, kindGitHub)
+		f.wrong(n, "kind", "is %.50q; it can be %s", w.Kind, strings.Join(slices.Sorted(maps.Keys(speaks)), ", "))
 	}
 	if err := intake.CheckForge(w.Name); err != nil {
 		f.wrong(n, "name", "%v", err)
@@ -194,7 +196,7 @@ func (f *watchedFile) config(n int, w *watched) watching {
 		f.wrong(n, "repositories", "has none, nor has pull_requests; there is nothing to watch")
 	}
 	for i, r := range w.Repositories {
-		if err := intake.CheckRepository(r); err != nil {
+		if err := w.checkRepository(r); err != nil {
 			f.wrong(n, fmt.Sprintf("repositories[%d]", i), "%v", err)
 		}
 	}
@@ -223,6 +225,14 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client)}
 }
 
+// checkRepository returns an error unless name can be one of the forge: GitLab alone has groups in groups.
+func (w *watched) checkRepository(name string) error {
+	if w.Kind == kindGitLab {
+		return intake.CheckNested(name)
+	}
+	return intake.CheckRepository(name)
+}
+
 // client returns the back end of a forge, or an error that names the setting.
 func (f *watchedFile) client(w *watched) (pulls.Forge, error) {
 	token := f.path(w.TokenFile)
@@ -235,6 +245,8 @@ func (f *watchedFile) client(w *watched) (pulls.Forge, error) {
 		return github.New(cfg)
 	case w.App != nil:
 		return nil, fmt.Errorf("app: only %s has Apps", kindGitHub)
+	case w.Kind == kindGitLab:
+		return gitlab.New(gitlab.Config{URL: w.URL, TokenFile: token, Bots: w.Bots})
 	}
 	return gitea.New(gitea.Config{URL: w.URL, TokenFile: token, Bots: w.Bots})
 }
@@ -246,7 +258,7 @@ func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client p
 		field := "pull_requests." + name
 		id, err := forge.ParseProjectID(name)
 		if err == nil {
-			err = intake.CheckRepository(w.PullRequests[name])
+			err = w.checkRepository(w.PullRequests[name])
 		}
 		switch {
 		case err != nil:

@@ -45,7 +45,7 @@ var testKey = sync.OnceValue(func() []byte {
 
 // TestGuides reads the files of the guides.
 func TestGuides(t *testing.T) {
-	for _, kind := range []hooks.Kind{hooks.Gitea, hooks.GitHub} {
+	for _, kind := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
 		t.Run(string(kind), func(t *testing.T) { readGuide(t, kind) })
 	}
 }
@@ -66,7 +66,9 @@ func readGuide(t *testing.T, forge hooks.Kind) {
 			t.Fatal(err)
 		}
 	}
-	for name, content := range map[string][]byte{"gitea.token": []byte("0123456789abcdef"), "github.pem": testKey()} {
+	for name, content := range map[string][]byte{
+		"gitea.token": []byte("0123456789abcdef"), "gitlab.token": []byte("0123456789abcdef"), "github.pem": testKey(),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +127,10 @@ func TestForgeSettings(t *testing.T) {
 		t.Fatalf("%q, %v", text, err)
 	}
 	for _, test := range []struct{ old, now, want string }{
-		{"kind: gitea", "kind: gitlab", "forges[0].kind: is \"gitlab\"; it can be gitea or github"},
+		{"kind: gitea", "kind: gitlub", "forges[0].kind: is \"gitlub\"; it can be gitea, github, gitlab"},
+		{"kind: gitea", "kind: gitlab", "forges[0].hooks[0]: \"work\" is no hook of the kind gitlab"},
+		{"kind: gitea", "kind: gitlab\n    app: {id: a, installation: 7, key_file: none}", "forges[0].app: only github has Apps"},
+		{"shop/api]", "shop/front/api]", "forges[0].repositories[1]: has to be owner/name"},
 		{"kind: gitea", "kind: github", "forges[0].hooks[0]: \"work\" is no hook of the kind github"},
 		{"kind: gitea", "kind: github\n    app: {id: a, installation: 7, key_file: none}", "forges[0].app: there is token_file as well"},
 		{"kind: gitea", "kind: gitea\n    app: {id: a, installation: 7, key_file: none}", "forges[0].app: only github has Apps"},
@@ -141,6 +146,7 @@ func TestForgeSettings(t *testing.T) {
 		},
 		{"shop/api]", "shop/../api]", "forges[0].repositories[1]"},
 		{"{web: shop/web}", "{web: shop/../web}", "forges[0].pull_requests.web: has to be owner/name"},
+		{"{web: shop/web}", "{web: shop/front/web}", "forges[0].pull_requests.web: has to be owner/name"},
 		{"{web: shop/web}", "{Web: shop/web}", "forges[0].pull_requests.Web: project id"},
 		{
 			"    sweep_every: 1m\n", strings.Replace(goodForge[len("forges:\n"):], "name: work", "name: home", 1),
@@ -159,6 +165,34 @@ func TestForgeSettings(t *testing.T) {
 		_, err := read(strings.Replace(goodForge, test.old, test.now, 1))
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "forges.yaml:") {
 			t.Errorf("%s: %v, want %s", test.now, err, test.want)
+		}
+	}
+}
+
+// TestGitLabSettings reads a forge of GitLab, whose projects may be in groups of groups, and refuses names that are paths.
+func TestGitLabSettings(t *testing.T) {
+	dir := t.TempDir()
+	known := []hooks.Hook{{Name: "work", Kind: hooks.GitLab}}
+	read := func(repository string) error {
+		for name, text := range map[string]string{
+			"token": "0123456789abcdef", "forges.yaml": "forges:\n  - name: lab\n    kind: gitlab\n    url: https://gitlab.com\n    token_file: token\n" +
+				"    hooks: [work]\n    pull_requests: {web: " + repository + "}\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
+		return err
+	}
+	for _, good := range []string{"shop/web", "shop/front/web", "a/b/c/d/e"} {
+		if err := read(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"web", "shop/../web", "shop/front/", "shop//web", "shop%2Fweb", "shop/web?x=y"} {
+		if err := read(bad); err == nil || !strings.Contains(err.Error(), "forges[0].pull_requests.web: has to be owner/name or group/subgroup/name") {
+			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }
