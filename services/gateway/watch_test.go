@@ -176,7 +176,7 @@ func TestGitLabSettings(t *testing.T) {
 	read := func(repository string) error {
 		for name, text := range map[string]string{
 			"token": "0123456789abcdef", "forges.yaml": "forges:\n  - name: lab\n    kind: gitlab\n    url: https://gitlab.com\n    token_file: token\n" +
-				"    hooks: [work]\n    pull_requests: {web: " + repository + "}\n",
+				"    hooks: [work]\n    pull_requests: {web: \"" + repository + "\"}\n",
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
