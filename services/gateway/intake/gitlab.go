@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type gitLab struct {
 		ID   int64  `json:"id"`
 		Name string `json:"path_with_namespace"`
 	} `json:"project"`
+	// ProjectID is in some deliveries the only number of the project.
+	ProjectID int64 `json:"project_id"`
 	// Attributes are those of the issue, or of the comment.
 	Attributes struct {
 		gitLabIssue
@@ -52,6 +55,7 @@ func readGitLab(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return Trigger{}, fmt.Errorf("this is no delivery of a webhook: %w", err)
 	}
+	d.Project.ID = cmp.Or(d.Project.ID, d.ProjectID)
 	a, i := &d.Attributes, &d.Attributes.gitLabIssue
 	if d.Kind == "note" {
 		i = d.Issue

@@ -23,10 +23,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -55,7 +52,7 @@ type forgeWorld struct {
 type object = map[string]any
 
 // apis are where the API of each dialect begins.
-var apis = map[hooks.Kind]string{hooks.Gitea: "/api/v1", hooks.GitHub: "/api/v3"}
+var apis = map[hooks.Kind]string{hooks.Gitea: "/api/v1", hooks.GitHub: "/api/v3", hooks.GitLab: "/api/v4"}
 
 // as calls the forge as a person. The fake is the same one in each dialect, so people speak Gitea's.
 func (w *forgeWorld) as(user, method, path string, in object, out any) {
@@ -95,7 +92,7 @@ func (w *forgeWorld) asIn(api, user, method, path string, in object, out any) {
 // onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetest.Fake)) {
 	t.Helper()
-	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub} {
+	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
 		t.Run("fake "+string(dialect), func(t *testing.T) {
 			f := forgetest.NewFake()
 			t.Cleanup(f.Close)
@@ -200,6 +197,10 @@ func (w *forgeWorld) hooked() {
 	}).Mount(mux)
 	srv := httptest.NewServer(mux)
 	w.t.Cleanup(srv.Close)
+	if w.dialect == hooks.GitLab {
+		w.hookedInLab(srv.URL+"/hooks/work", secret)
+		return
+	}
 	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
 		"type": "gitea", "active": true, "events": []string{"issues", "issue_label", "issue_comment"},
 		"config": object{"url": srv.URL + "/hooks/work", "content_type": "json", "secret": secret},
@@ -213,17 +214,7 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	if err := os.WriteFile(token, []byte(w.tokens["bot"]), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	var client interface {
-		forges.Forge
-		Close()
-	}
-	var err error
-	if client, err = gitea.New(gitea.Config{URL: w.url, TokenFile: token}); w.dialect == hooks.GitHub {
-		client, err = github.New(github.Config{URL: w.url, TokenFile: token})
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	client := w.client(token)
 	rules, err := intake.Parse("intake.yaml", []byte(forgeRules))
 	if err != nil {
 		w.t.Fatal(err)
@@ -401,7 +392,7 @@ func TestIssueWithKills(t *testing.T) {
 			stop()
 			if fake != nil { // comments are written, and their answers lost
 				fake.Script(forgetest.Fault{
-					Method: "POST", Part: "/comments", By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
+					Method: "POST", Part: map[bool]string{false: "/comments", true: "/notes"}[w.dialect == hooks.GitLab], By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
 				})
 			}
 			stop = w.watch(50 * time.Millisecond)

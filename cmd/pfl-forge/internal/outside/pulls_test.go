@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/analyzer"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/implementer"
 	"github.com/pfl-forge/pfl-forge/services/reviewer"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -53,7 +54,7 @@ func newPullWorld(t *testing.T, by string) *pullWorld {
 	fake := forgetest.NewFake()
 	t.Cleanup(fake.Close)
 	w := &pullWorld{fake: fake, settings: t.TempDir(), forgeWorld: &forgeWorld{
-		t: t, nats: bustest.StartServer(t), url: fake.URL(), ids: map[string]int64{}, repo: "root1/web",
+		t: t, dialect: hooks.Gitea, nats: bustest.StartServer(t), url: fake.URL(), ids: map[string]int64{}, repo: "root1/web",
 		tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
 	}}
 	w.as("root1", http.MethodPost, "/user/repos", object{"name": "web", "auto_init": true}, nil)
@@ -131,8 +132,8 @@ func (w *pullWorld) gateway() (stop func()) {
 	for name, text := range map[string]string{
 		"token":       w.tokens["bot"],
 		"intake.yaml": "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low, recipe: note, as: person}\n",
-		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: gitea, url: %q, token_file: token, repositories: [%q], "+
-			"rules: intake.yaml, people: {ada: %d}, pull_requests: {shop: %q}}\n", w.url, w.repo, w.ids["ada"], w.repo),
+		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: %s, url: %q, token_file: token, repositories: [%q], "+
+			"rules: intake.yaml, people: {ada: %d}, pull_requests: {shop: %q}}\n", w.dialect, w.url, w.repo, w.ids["ada"], w.repo),
 	} {
 		if err := os.WriteFile(filepath.Join(w.settings, name), []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
@@ -224,9 +225,22 @@ func (w *pullWorld) waits(text string) {
 // TestIssueToMergedPullRequest: a labelled issue becomes an intent, the intent a verified and reviewed change on a branch, and that a pull request whose
 // text and statuses say what was found. A check of the forge fails, then ada asks for changes: each has the change made again in the same pull request.
 // When she approves and the check passes, the forge merges exactly that commit, the merge is proved, and the issue is closed. Between any two of these
-// the gateway is killed, and another one goes on.
+// the gateway is killed, and another one goes on. So it is on Gitea and on GitLab, with its own settings of a project.
 func TestIssueToMergedPullRequest(t *testing.T) {
-	w := newPullWorld(t, "forge")
+	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitLab} {
+		t.Run(string(dialect), func(t *testing.T) {
+			w := newPullWorld(t, "forge")
+			w.dialect = dialect
+			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})
+			w.issueToMerged()
+		})
+	}
+}
+
+// issueToMerged is TestIssueToMergedPullRequest for a dialect.
+func (w *pullWorld) issueToMerged() {
+	t := w.t
+	t.Helper()
 	issue := w.open()
 	stop := w.gateway()
 	// Nothing tells the gateway but its first sweep.

@@ -218,7 +218,7 @@ func (f *Lab) levelOf(r *repo, user string) int {
 // labUser returns a user as GitLab does; whether it is a program only where one is asked for.
 func (f *Lab) labUser(login string, alone bool) object {
 	state := map[bool]string{true: "blocked", false: "active"}[f.Blocked[login]]
-	o := object{"id": f.id(login), "username": login, "name": login, "state": state, "web_url": f.srv.URL + "/" + login}
+	o := object{"id": f.id(login), "username": login, "name": login, "state": state}
 	if alone {
 		o["bot"] = strings.HasSuffix(login, "[bot]")
 	}

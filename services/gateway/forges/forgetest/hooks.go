@@ -94,6 +94,11 @@ func (f *Lab) labSend(q *request, i *issue, h wire.Hook, event, id string, told 
 			name = "Confidential Issue Hook"
 		}
 	}
+	for _, field := range []string{"object_attributes", "issue", "merge_request"} { // whose labels and times have another form
+		if it, ok := o[field].(object); ok && it["labels"] != nil {
+			it["labels"], it["created_at"], it["updated_at"] = []object{{"title": "forge"}}, "2015-05-17 17:06:40 UTC", "2015-05-17 17:06:40 UTC"
+		}
+	}
 	body, err := json.Marshal(o)
 	if err != nil {
 		panic(err)

@@ -260,24 +260,35 @@ func (c *Client) React(ctx context.Context, repository string, on forges.Topic, 
 	return errors.Join(err, listErr)
 }
 
-// hintJSON is a delivery. Those of issues and merge requests have the thing in their attributes,
-// those of comments beside them, and those of pipelines, jobs and pushes a commit.
-type hintJSON struct {
-	Kind       string `json:"object_kind"`
-	Attributes struct {
-		issueJSON
+type (
+	// hintJSON is a delivery. Those of issues and merge requests have the thing in their attributes,
+	// those of comments beside them, and those of pipelines, jobs and pushes a commit.
+	hintJSON struct {
+		Kind       string `json:"object_kind"`
+		Attributes struct {
+			hintedJSON
 
-		SHA      string `json:"sha"`
-		About    string `json:"noteable_type"`
-		Internal bool   `json:"internal"`
-	} `json:"object_attributes"`
-	Issue *issueJSON `json:"issue"`
-	Pull  *issueJSON `json:"merge_request"`
-	SHA   string     `json:"sha"`
-	After string     `json:"after"`
-	// Project is not in each delivery of a job.
-	Project projectJSON `json:"project"`
-}
+			SHA      string `json:"sha"`
+			About    string `json:"noteable_type"`
+			Internal bool   `json:"internal"`
+		} `json:"object_attributes"`
+		Issue *hintedJSON `json:"issue"`
+		Pull  *hintedJSON `json:"merge_request"`
+		SHA   string      `json:"sha"`
+		After string      `json:"after"`
+		// ProjectID is not in each delivery, nor is the project's own number.
+		ProjectID int64       `json:"project_id"`
+		Project   projectJSON `json:"project"`
+	}
+	// hintedJSON is an issue or a merge request in a delivery, where its labels and times have another
+	// form than in an answer.
+	hintedJSON struct {
+		Number       int64  `json:"iid"`
+		Title        string `json:"title"`
+		Body         string `json:"description"`
+		Confidential bool   `json:"confidential"`
+	}
+)
 
 // Hint reads a delivery. One about a confidential issue, or by an internal comment, leads to
 // nothing.
@@ -286,7 +297,7 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	if err := json.Unmarshal(body, &d); err != nil {
 		return forges.Hint{}, fmt.Errorf("the body of the delivery: %w", err)
 	}
-	h := forges.Hint{Repository: d.Project.Name, RepositoryID: d.Project.ID}
+	h := forges.Hint{Repository: d.Project.Name, RepositoryID: cmp.Or(d.Project.ID, d.ProjectID)}
 	issue, pull, commit := d.about()
 	oid, err := git.ParseOID(commit)
 	switch {
@@ -297,7 +308,7 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	case err == nil:
 		h.Commit = oid
 	}
-	if h.Number <= 0 && h.Commit == "" || h.Number < 0 || d.Project.ID <= 0 {
+	if h.Number <= 0 && h.Commit == "" || h.Number < 0 || h.RepositoryID <= 0 {
 		return forges.Hint{}, nil
 	}
 	if err := intake.CheckNested(d.Project.Name); err != nil {
@@ -307,12 +318,12 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 }
 
 // about returns what a delivery is about: one of the three, or none.
-func (d *hintJSON) about() (issue, pull *issueJSON, commit string) {
+func (d *hintJSON) about() (issue, pull *hintedJSON, commit string) {
 	switch d.Kind {
 	case "issue", "work_item":
-		return &d.Attributes.issueJSON, nil, ""
+		return &d.Attributes.hintedJSON, nil, ""
 	case "merge_request":
-		return nil, &d.Attributes.issueJSON, ""
+		return nil, &d.Attributes.hintedJSON, ""
 	case "note":
 		switch d.Attributes.About {
 		case "Issue":

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
 // TestOpenAgain: however often a pull request is asked for, and whatever answer is lost, there is one, and what is there is not written
@@ -278,7 +279,11 @@ func TestOnAForge(t *testing.T) {
 	onForges(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper(often)
 		p := w.open(k)
-		if p.Number != 1 || p.State != forge.PullOpen || p.Behind || p.Blocked != "the status ci/unit has not passed" || len(p.Checks) != 1 {
+		blocked, checks := "the status ci/unit has not passed", 1
+		if w.dialect == hooks.GitLab { // which demands that all pass that there are, by no name
+			blocked, checks = "it has 0 of 1 approvals", 0
+		}
+		if p.Number != 1 || p.State != forge.PullOpen || p.Behind || p.Blocked != blocked || len(p.Checks) != checks {
 			t.Errorf("at first it is %+v", p)
 		}
 		w.run(k)
@@ -310,35 +315,68 @@ func TestOnAForge(t *testing.T) {
 			t.Errorf("merged at the former head it is %+v, %v", p, err)
 		}
 		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged || p.MergeCommit != w.tip() ||
-			(w.tip() == w.in.Head) == w.github { // only a fast-forward brings the very commit
+			(w.tip() == w.in.Head) == (w.dialect == hooks.GitHub) { // only a fast-forward brings the very commit
 			t.Errorf("merged it is %+v, %v", p, err)
 		}
 		w.until("it is merged", func(p *forge.PullRequest) bool { return p.State == forge.PullMerged })
 	})
 }
 
-// TestMethodThatTheForgeHasNot: a method that the forge has not is told by both steps as a person's to mend, before anything is opened.
+// TestMethodThatTheForgeHasNot: a method that the forge, or a project of it, has not is told by both steps as a person's to mend, before
+// anything is opened.
 func TestMethodThatTheForgeHasNot(t *testing.T) {
-	w := newWorld(t)
-	w.github = true
-	k := w.keeper()
-	_, err := k.Open(wait.Context(t), w.to, attempt, w.in)
-	_, merged := k.Merge(wait.Context(t), w.to, w.in)
-	for _, err := range []error{err, merged} {
-		if f := pulls.Failure(err); err == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "merge.method") ||
-			!strings.Contains(f.Message, "choose merge, squash or rebase") {
-			t.Errorf("a fast-forward: %v", err)
+	for dialect, want := range map[hooks.Kind]string{hooks.GitHub: "choose merge, squash or rebase", hooks.GitLab: "choose merge or squash"} {
+		w := newWorld(t)
+		w.dialect = dialect
+		w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge"})
+		k := w.keeper()
+		_, err := k.Open(wait.Context(t), w.to, attempt, w.in)
+		_, merged := k.Merge(wait.Context(t), w.to, w.in)
+		for _, err := range []error{err, merged} {
+			if f := pulls.Failure(err); err == nil || f.Reason != forge.FailConfig || !strings.Contains(f.Message, "merge.method") ||
+				!strings.Contains(f.Message, want) {
+				t.Errorf("a fast-forward: %v", err)
+			}
+		}
+		if n := w.fake.Asked("POST", "/pulls") + w.fake.Asked("POST", "/merge_requests"); n != 0 {
+			t.Errorf("%d were opened", n)
+		}
+		w.fake.Script(forgetest.Fault{Method: "GET", Part: "/projects/", Status: 502})
+		if f := pulls.Failure(errOf(k.Open(wait.Context(t), w.to, attempt, w.in))); dialect == hooks.GitLab && f.Reason != forge.FailOrigin {
+			t.Errorf("whose settings cannot be asked for: %+v", f)
 		}
 	}
-	if n := w.fake.Asked("POST", "/pulls"); n != 0 {
-		t.Errorf("%d were opened", n)
+}
+
+// errOf returns the error alone.
+func errOf(_ *forge.PullRequest, err error) error { return err }
+
+// TestRemarksToResolve: where the forge demands that remarks are resolved, one that is not keeps a change from being merged; on GitLab, whoever
+// wrote it.
+func TestRemarksToResolve(t *testing.T) {
+	w := newWorld(t)
+	w.dialect = hooks.GitLab
+	w.fake.Lab.Set(w.repo, forgetest.Project{Resolved: true})
+	k := w.keeper()
+	w.open(k)
+	w.status("ada", "ci/unit", "success")
+	w.review("ada", "APPROVED", "fine")
+	w.fake.Hub.Resolve(w.repo, 1, "a.txt")
+	w.review("eve", "COMMENT", "")
+	w.in.Number = 1
+	if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullOpen || p.Blocked != "a remark of eve is not resolved" {
+		t.Errorf("with a remark of eve it is %+v, %v", p, err)
+	}
+	w.fake.Hub.Resolve(w.repo, 1, "a.txt")
+	if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged {
+		t.Errorf("with all resolved it is %+v, %v", p, err)
 	}
 }
 
 // TestStatusOfManyApprovers: what the forge would cut off is cut off by us, so that it is not written again each time.
 func TestStatusOfManyApprovers(t *testing.T) {
 	w := newWorld(t)
-	w.github, w.in.Policy.Method = true, "squash"
+	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
 	for i := range 40 {
 		w.in.Facts.Approvers = append(w.in.Facts.Approvers, fmt.Sprintf("person-%d", i))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
 // onFakes runs a test on the fake in each of its dialects.
@@ -22,7 +23,12 @@ func onFakes(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("gitea", func(t *testing.T) { test(t, newWorld(t)) })
 	t.Run("github", func(t *testing.T) {
 		w := newWorld(t)
-		w.github, w.in.Policy.Method = true, "squash"
+		w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
+		test(t, w)
+	})
+	t.Run("gitlab", func(t *testing.T) {
+		w := newWorld(t)
+		w.dialect = hooks.GitLab
 		test(t, w)
 	})
 }
@@ -34,7 +40,9 @@ func (w *world) unprotect() {
 }
 
 // merges returns how often the forge was asked to merge.
-func (w *world) merges() int { return w.fake.Asked("POST", "/merge") + w.fake.Asked("PUT", "/merge") }
+func (w *world) merges() int {
+	return w.fake.Asked("POST", "/pulls/1/merge") + w.fake.Asked("PUT", "/pulls/1/merge") + w.fake.Asked("PUT", "/merge_requests/1/merge")
+}
 
 // move has a branch be at a commit, as whoever may force that.
 func (w *world) move(branch, commit string) {
@@ -140,7 +148,7 @@ func TestRetargeted(t *testing.T) {
 		w.in.Number = w.open(k).Number
 		w.status("ada", "ci/unit", "success")
 		w.retarget()
-		opened := w.fake.Asked("POST", w.repo+"/pulls")
+		opened := w.fake.Asked("POST", w.repo+"/pulls") + w.fake.Asked("POST", "/merge_requests")
 		for _, state := range []string{"open", "closed"} {
 			w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": state}, nil)
 			if p := w.open(k); p.Number != 1 || p.Base != "release" || p.State != forge.PullOpen {
@@ -150,7 +158,7 @@ func TestRetargeted(t *testing.T) {
 		if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.Number != 1 || !strings.Contains(p.Blocked, "merged into release") || w.merges() != 0 {
 			t.Errorf("merged it is %+v, %v", p, err)
 		}
-		if n := w.fake.Asked("POST", w.repo+"/pulls") - opened; n != 0 {
+		if n := w.fake.Asked("POST", w.repo+"/pulls") + w.fake.Asked("POST", "/merge_requests") - opened; n != 0 {
 			t.Errorf("%d more were opened", n)
 		}
 	})
@@ -173,7 +181,9 @@ func TestKnownOfAnother(t *testing.T) {
 // looked has another gateway look at everything, and returns what it reports.
 func (w *world) looked() []forge.Result {
 	w.t.Helper()
-	sweeps := func() int { return w.fake.Asked("GET", w.repo+"/issues") + w.fake.Asked("GET", w.repo+"/pulls") }
+	sweeps := func() int {
+		return w.fake.Asked("GET", w.repo+"/issues") + w.fake.Asked("GET", w.repo+"/pulls") + w.fake.Asked("GET", "/merge_requests")
+	}
 	reported, before := len(w.reports()), sweeps()
 	stop := w.run(w.keeper(often))
 	// When a sweep asks again, all looks of the one before have ended.
@@ -190,7 +200,11 @@ func TestLookIsNoAnswer(t *testing.T) {
 	}
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
-		for _, fault := range []forgetest.Fault{fails("POST", "/statuses/"), fails("POST", "/labels"), fails("PATCH", w.repo)} {
+		writes := []forgetest.Fault{fails("POST", "/statuses/"), fails("POST", "/labels"), fails("PATCH", w.repo)}
+		if w.dialect == hooks.GitLab { // which writes labels and the text at once
+			writes = []forgetest.Fault{fails("POST", "/statuses/"), fails("GET", "/labels/"), fails("PUT", "/merge_requests/1")}
+		}
+		for _, fault := range writes {
 			w.fake.Script(fault)
 			if p, err := k.Open(wait.Context(t), w.to, attempt, w.in); err == nil {
 				t.Errorf("%s %s: it is %+v", fault.Method, fault.Part, p)

@@ -10,6 +10,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
 // TestToldAgain: what is known is told again with the sweeps while the pull request is open, and with growing pauses for a while after it has
@@ -133,7 +134,7 @@ func TestMarkBelowWordsOfOthers(t *testing.T) {
 // be had, and no second one is opened.
 func TestClosedAndPushed(t *testing.T) {
 	w := newWorld(t)
-	w.github, w.in.Policy.Method = true, "squash"
+	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
 	k := w.keeper()
 	w.in.Number = w.open(k).Number
 	former := w.in.Head

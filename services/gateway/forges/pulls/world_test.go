@@ -22,7 +22,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
 // object is a JSON object.
@@ -34,13 +36,13 @@ type world struct {
 	t *testing.T
 	// fake is nil for a real forge, which has its own url and tokens.
 	fake *forgetest.Fake
-	// github says that the keeper speaks GitHub's dialect.
-	github bool
-	url    string
-	tokens map[string]string
-	repo   string
-	to     forge.Key
-	in     *forge.PullInput
+	// dialect is that of the keeper; empty for Gitea's.
+	dialect hooks.Kind
+	url     string
+	tokens  map[string]string
+	repo    string
+	to      forge.Key
+	in      *forge.PullInput
 
 	mu sync.Mutex
 	// reported are the snapshots that were published.
@@ -65,7 +67,13 @@ func onForges(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("fake gitea", func(t *testing.T) { test(t, newWorld(t)) })
 	t.Run("fake github", func(t *testing.T) {
 		w := newWorld(t)
-		w.github, w.in.Policy.Method = true, "squash"
+		w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
+		test(t, w)
+	})
+	t.Run("fake gitlab", func(t *testing.T) {
+		w := newWorld(t)
+		w.dialect = hooks.GitLab
+		w.fake.Lab.Set(w.repo, forgetest.Project{Pipelines: true})
 		test(t, w)
 	})
 	dir := os.Getenv("PFL_FORGE_GITEA")
@@ -184,8 +192,13 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 		Close()
 	}
 	var err error
-	if client, err = gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}}); w.github {
+	switch w.dialect {
+	case hooks.GitHub:
 		client, err = github.New(github.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
+	case hooks.GitLab:
+		client, err = gitlab.New(gitlab.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
+	default:
+		client, err = gitea.New(gitea.Config{URL: w.url, TokenFile: path, Bots: []string{"robot"}})
 	}
 	if err != nil {
 		w.t.Fatal(err)
