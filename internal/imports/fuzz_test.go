@@ -24,6 +24,7 @@ const (
 var decoding = map[string]string{
 	"agent/agenttest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
 	"internal/telemetry/otlptest": tests, "internal/testreport": tests, "services/gateway/forges/forgetest": tests,
+	"services/gateway/forges/forgetest/apps": tests,
 	"deploy/k8s/internal/testpod": tests, "deploy/images": "reads the base image that its build has compared with a digest",
 
 	"agent/answer.go": "FuzzAnswers", "agent/audit.go": "FuzzAnswers", "agent/execution.go": "FuzzAnswers", "agent/intake.go": "FuzzAnswers",
@@ -69,11 +70,12 @@ var decoding = map[string]string{
 	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/teller.go": runners, "services/gateway/chat/watcher.go": runners,
 	"services/gateway/console/login":   "reads cookies that bear this program's own code of authentication",
 	"services/gateway/console/session": operator, "services/gateway/forges/gitea": "FuzzHint", "services/gateway/forges/github/app.go": operator,
-	"services/gateway/forges/github/forge.go": "FuzzHint", "services/gateway/forges/look/issue.go": own,
+	"services/gateway/forges/github/forge.go": "FuzzHint", "services/gateway/forges/gitlab": "FuzzHint", "services/gateway/forges/look/issue.go": own,
 	"services/gateway/forges/look/text.go": "FuzzMark", "services/gateway/forges/look/watcher.go": runners,
 	"services/gateway/forges/pulls": "FuzzMark", "services/gateway/forges/rest": "reads answers of a forge into plain structs, of a bounded size",
 	"services/gateway/hooks/config.go": operator, "services/gateway/hooks/verify.go": "FuzzHooks",
-	"services/gateway/intake/delivery.go": "FuzzDelivery", "services/gateway/intake/rules.go": "FuzzRules",
+	"services/gateway/intake/delivery.go": "FuzzDelivery", "services/gateway/intake/gitlab.go": "FuzzDelivery",
+	"services/gateway/intake/rules.go": "FuzzRules",
 	"services/gateway/settings.go": operator, "services/gateway/watch.go": operator, "services/gateway/tokens": "FuzzParse",
 	"services/implementer": "reads a file of its own into a plain struct, and counts one that is none as missing",
 	"services/runner/flow": runners, "services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners,

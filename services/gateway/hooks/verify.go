@@ -82,7 +82,7 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) 
 var signingKey = []byte("whsec_")
 
 // gitLab reads a delivery of GitLab. It sends a secret token itself, and signs with a signing token: each secret is one of both by its
-// form, so that a key is never taken for a token that somebody sends.
+// form, so that a key is never taken for a token that is sent.
 func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
 	var keys, tokens [][]byte
 	for _, s := range secrets {
@@ -101,7 +101,8 @@ func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, 
 	return told{id: id, event: event, wanted: slices.Contains(gitLabEvents, event)}, nil
 }
 
-// gitLabEvents are those that lead to a look.
+// gitLabEvents are those that lead to a look. Those that are confidential are taken as well, since 4xx would count against the hook; the
+// back end makes nothing of them.
 var gitLabEvents = []string{
 	"Issue Hook", "Confidential Issue Hook", "Work Item Hook", "Confidential Work Item Hook", "Note Hook", "Confidential Note Hook",
 	"Merge Request Hook", "Pipeline Hook", "Job Hook", "Push Hook",

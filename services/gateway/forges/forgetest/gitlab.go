@@ -22,7 +22,7 @@ type Lab struct {
 	LabState
 }
 
-// LabState has what GitLab's dialect alone knows.
+// LabState is known to GitLab's dialect alone.
 type LabState struct {
 	// projects has the settings of repositories.
 	projects map[int64]Project

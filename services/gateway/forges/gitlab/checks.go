@@ -17,6 +17,7 @@ import (
 
 // statusJSON is a status that was written, or a job of a pipeline.
 type statusJSON struct {
+	// ID grows with each; a job that is tried again has another one.
 	ID     int64     `json:"id"`
 	Name   string    `json:"name"`
 	Ref    string    `json:"ref"`
@@ -81,7 +82,8 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 	return out, nil
 }
 
-// statuses lists those of a commit that no later run has replaced.
+// statuses lists those of a commit that no later run has replaced. GitLab replaces within a pipeline:
+// a second pipeline of the same ref adds its own, which are newer.
 func (c *Client) statuses(ctx context.Context, repository string, commit git.OID) (out []statusJSON, err error) {
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return nil, err
@@ -100,8 +102,9 @@ func (c *Client) statuses(ctx context.Context, repository string, commit git.OID
 // maxStatus bounds the line of a status, in characters.
 const maxStatus = 200
 
-// SetStatus writes a status. GitLab refuses one that waits as the one before it did: it is there
-// then.
+// SetStatus writes a status, which GitLab adds to the last pipeline of the commit, or makes one for it.
+// It refuses one that waits as the one before it did, by 400 as for all else that is wrong: whether
+// ours is there then, the list says.
 func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OID, s *forges.Status) error {
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return err
@@ -134,7 +137,9 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 	return errors.Join(err, selfErr, listErr)
 }
 
-// ruleJSON says how many approvals are needed; editions without such rules have none.
+// ruleJSON says how many approvals are needed; editions without such rules have none. Of several rules
+// for a branch each demands its own, by people whom it names: that there are as many as the largest
+// demands is the least that can be known.
 type ruleJSON struct {
 	Count int64 `json:"approvals_required"`
 	// All says that it is for each protected branch, and Branches for which ones. Without either it
@@ -163,9 +168,10 @@ func (j *ruleJSON) isFor(branch string, protected bool) bool {
 	return false
 }
 
-// Protection returns what GitLab demands of what comes to be on a branch. The settings of the project
-// are for all merge requests, whatever their base is. What no one but an administrator is told, or
-// what this edition has not, demands nothing that is known.
+// Protection returns the demands of GitLab on all that comes to be on a branch. The settings of the
+// project are for all merge requests, whatever their base is. Rules that only administrators are
+// told, or that this edition has not, demand nothing that is known: a merge that they forbid is
+// refused all the same.
 func (c *Client) Protection(ctx context.Context, repository string, branch git.Branch) (forges.Protection, error) {
 	b, err := c.branch(ctx, repository, branch)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -47,10 +47,12 @@ type Client struct {
 	bots map[int64]bool
 }
 
-// page is how many things one request lists, the most that GitLab gives.
+// page is how many things one request lists, the most that GitLab gives. A list that has no per_page
+// has 20.
 const page = 100
 
-// moved are the statuses with which a project answers by its former name.
+// moved are the statuses with which a project answers by its former name. Only questions are answered
+// so: to write by a former name is refused by 405, and never gets here, since writes are by number.
 var moved = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
 // New returns a Client, or an error that names the setting.
@@ -74,7 +76,8 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// denied returns the words for a refusal whose reason a person has to know.
+// denied returns the words for a refusal whose reason a person has to know. A merge that our account
+// may not do is 401 as well, without words.
 func denied(_ int, message string) string {
 	switch m := strings.ToLower(message); {
 	case strings.Contains(m, "insufficient_scope"):
@@ -87,6 +90,7 @@ func denied(_ int, message string) string {
 
 // projectJSON is a project, with those settings that decide how it merges.
 type projectJSON struct {
+	// ID does not change with the name, which is that of the groups around it and its own.
 	ID   int64  `json:"id"`
 	Name string `json:"path_with_namespace"`
 	// Visibility is public, internal (for all accounts of the instance) or private.
@@ -99,7 +103,8 @@ type projectJSON struct {
 	Resolved  bool `json:"only_allow_merge_if_all_discussions_are_resolved"`
 }
 
-// project asks for a project by its name, which is one part of the path: its slashes are escaped.
+// project asks for a project by its name, which is one part of the path: its slashes are escaped. It
+// is the only question that is asked by a name, and so the one place that checks it.
 func (c *Client) project(ctx context.Context, name string) (*projectJSON, error) {
 	if err := intake.CheckNested(name); err != nil {
 		return nil, fmt.Errorf("repository %.100q: %w", name, err)
@@ -169,7 +174,7 @@ type userJSON struct {
 
 // botLogin finds the logins that GitLab gives to tokens of projects and groups, and to accounts
 // of services.
-var botLogin = regexp.MustCompile(`^((project|group)_\d+_bot|service_account_)`)
+var botLogin = pattern.New(`^((project|group)_\d+_bot|service_account_)`)
 
 // account returns a user, whose permission is not known.
 func (c *Client) account(u *userJSON) intake.Account {
@@ -192,7 +197,8 @@ func (c *Client) Self(ctx context.Context) (intake.Account, error) {
 }
 
 // The levels of members. Those of roles that an organisation makes are those of the role they are
-// based on.
+// based on. Below guest is minimal access (5), which sees no project; between planner and developer are
+// reporter (20) and, in newer versions, others; above maintainer are owner (50) and administrator (60).
 const (
 	guest      = 10
 	planner    = 15
@@ -200,17 +206,22 @@ const (
 	maintainer = 40
 )
 
-// memberJSON is a member of a project, of a group around it, or of one that was invited.
+// memberJSON is a member of a project, of a group around it, or of a group that was invited: GitLab
+// answers with the highest level of all of these.
 type memberJSON struct {
 	Level int64 `json:"access_level"`
 	// Expires is a date; empty if it does not end.
 	Expires string `json:"expires_at"`
-	// Membership is awaiting until somebody lets them in.
+	// Membership is awaiting until an owner lets them in.
 	Membership string `json:"membership_state"`
 }
 
-// level returns what an account may do in a project, by its number; 0 for one that is no member.
-func (c *Client) level(ctx context.Context, project string, id int64) (int64, error) {
+// members asks for accounts and for their levels in a project.
+type members struct{ *Client }
+
+// level returns the level of an account in a project, by its number; 0 for one that is no member, or
+// that is one no longer, or not yet.
+func (c members) level(ctx context.Context, project string, id int64) (int64, error) {
 	var m memberJSON
 	err := c.Call(ctx, http.MethodGet, rest.Join(project, "members", "all", id), nil, &m)
 	if errors.Is(err, forges.ErrNotFound) {
@@ -222,7 +233,8 @@ func (c *Client) level(ctx context.Context, project string, id int64) (int64, er
 	return m.Level, err
 }
 
-// Account returns an account with its permission in a project, as they are now.
+// Account returns an account with its permission in a project, as they are now. The login finds its
+// number, and all else is asked for by that: names are given to others, numbers are not.
 func (c *Client) Account(ctx context.Context, repository, login string) (intake.Account, error) {
 	path, err := c.path(ctx, repository)
 	if err != nil {
@@ -237,11 +249,11 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 		return intake.Account{}, fmt.Errorf("account %.100q: %w", login, forges.ErrNotFound)
 	}
 	u := users[i]
-	if u.Bot, err = c.isProgram(ctx, u.ID); err != nil {
+	if u.Bot, err = (members{c}).isProgram(ctx, u.ID); err != nil {
 		return intake.Account{}, err
 	}
 	a := c.account(&u)
-	level, err := c.level(ctx, path, u.ID)
+	level, err := (members{c}).level(ctx, path, u.ID)
 	if err != nil {
 		return intake.Account{}, err
 	}
@@ -263,13 +275,14 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 	case level >= guest:
 		a.Permission = intake.Read
 	default:
-		return c.visitor(ctx, repository, a)
+		return (members{c}).visitor(ctx, repository, a)
 	}
 	return a, nil
 }
 
-// visitor returns an account that is no member, which may read what is not private.
-func (c *Client) visitor(ctx context.Context, repository string, a intake.Account) (intake.Account, error) {
+// visitor returns an account that is no member, which may read a project that is not private. Whether
+// an account is an external user, who sees public ones alone, is told to administrators only.
+func (c members) visitor(ctx context.Context, repository string, a intake.Account) (intake.Account, error) {
 	p, err := c.project(ctx, repository)
 	if err != nil {
 		return intake.Account{}, err
@@ -281,9 +294,9 @@ func (c *Client) visitor(ctx context.Context, repository string, a intake.Accoun
 	return a, nil
 }
 
-// isProgram reports whether an account is a program, which GitLab tells of one account alone and
-// in no list.
-func (c *Client) isProgram(ctx context.Context, id int64) (bool, error) {
+// isProgram reports whether an account is a program, which GitLab tells of one account alone and in no
+// list: the account of a token, of a service, or one of its own. It is asked once for each account.
+func (c members) isProgram(ctx context.Context, id int64) (bool, error) {
 	c.mu.Lock()
 	bot, known := c.bots[id]
 	c.mu.Unlock()

@@ -22,13 +22,17 @@ var _ forges.Forge = (*Client)(nil)
 
 // The types below have the names of GitLab's API; those fields that are needed.
 type (
+	// issueJSON is an issue; in a list of them, a merge request has the same fields.
 	issueJSON struct {
+		// Number is that in its project, and not its id. Project says in which one it is now: an issue
+		// can be moved to another one.
 		Number  int64     `json:"iid"`
 		Project int64     `json:"project_id"`
 		Title   string    `json:"title"`
 		Body    string    `json:"description"`
 		Author  *userJSON `json:"author"`
 		Labels  []string  `json:"labels"`
+		// State is opened or closed.
 		State   string    `json:"state"`
 		Updated time.Time `json:"updated_at"`
 		// Confidential is one that those with the right to triage see, and who wrote it.
@@ -43,7 +47,9 @@ type (
 			Name string `json:"name"`
 		} `json:"label"`
 	}
+	// noteJSON is a comment, a remark about a line, or an entry that says what happened.
 	noteJSON struct {
+		// ID grows, over all projects.
 		ID int64 `json:"id"`
 		// Type is DiffNote for a remark about a line; null for a comment.
 		Type    string    `json:"type"`
@@ -59,7 +65,9 @@ type (
 		// Resolvable is a remark that waits to be resolved.
 		Resolvable bool `json:"resolvable"`
 		Resolved   bool `json:"resolved"`
-		Position   *struct {
+		// Position is that of a remark about a line: the line of the new text, or of the old one where
+		// the new one has none.
+		Position *struct {
 			Path    string `json:"new_path"`
 			Line    int64  `json:"new_line"`
 			OldPath string `json:"old_path"`
@@ -72,7 +80,8 @@ type (
 func (j *noteJSON) hidden() bool { return j.Internal || j.Confidential }
 
 // Issue returns an issue, with who put its labels on. A confidential one is not found: what becomes
-// of an issue is shown to all who see the project.
+// of an issue, in its merge request and in the journal, is shown to all who see the project. Nor is
+// one found that was moved to another project, whose people are others.
 func (c *Client) Issue(ctx context.Context, repository string, number int64) (forges.Issue, error) {
 	path, err := c.path(ctx, repository, "issues", number)
 	if err != nil {
@@ -102,7 +111,8 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	return out, err
 }
 
-// labelled returns who put each label on last, as the events of an issue tell.
+// labelled returns who put each label on last, as the events of an issue tell. One that the issue was
+// opened with has an event as well. Where there is no event, no account has put it on.
 func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
 	by := map[string]intake.Account{}
 	err := rest.List(ctx, c.Client, fmt.Sprintf("%s/resource_label_events?per_page=%d", issue, page), page, func(list []labelEventJSON) (int, bool) {
@@ -154,7 +164,7 @@ func (c *Client) changed(ctx context.Context, path string, query url.Values, sin
 	return rest.Sorted(out), err
 }
 
-// CloseIssue closes an issue.
+// CloseIssue closes an issue. For one that is closed GitLab changes nothing, and answers with it.
 func (c *Client) CloseIssue(ctx context.Context, repository string, number int64) error {
 	path, err := c.path(ctx, repository, "issues", number)
 	if err != nil {
@@ -201,7 +211,8 @@ func (c *Client) comment(j *noteJSON) forges.Comment {
 	return forges.Comment{ID: j.ID, Author: c.account(j.Author), Body: j.Body, Created: j.Created, Updated: j.Updated}
 }
 
-// Say writes a comment.
+// Say writes a comment. Lines that begin with a slash and a command of GitLab's would be carried out,
+// and a comment of such lines alone be none; our texts have no such line (TestNothingOutIsObeyed).
 func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
 	path, err := c.topic(ctx, repository, on)
 	if err != nil {
@@ -224,7 +235,8 @@ func (c *Client) Edit(ctx context.Context, repository string, on forges.Topic, c
 	return c.Call(ctx, http.MethodPut, rest.Join(path, "notes", comment), map[string]string{"body": body}, nil)
 }
 
-// emoji are GitLab's names of the reactions.
+// emoji are GitLab's names of the reactions. It knows thumbsdown as -1 as well, and tells it by this
+// one.
 var emoji = map[forges.Reaction]string{forges.Seen: "eyes", forges.Done: "rocket", forges.Refused: "thumbsdown"}
 
 // React puts a reaction on a comment. GitLab answers the same one again with 404, as if the comment
@@ -317,7 +329,8 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	return h, nil
 }
 
-// about returns what a delivery is about: one of the three, or none.
+// about returns the subject of a delivery: one of the three, or none. A pipeline of a merge request
+// names both it and its commit; one of a branch has its commit alone.
 func (d *hintJSON) about() (issue, pull *hintedJSON, commit string) {
 	switch d.Kind {
 	case "issue", "work_item":

@@ -22,6 +22,7 @@ var _ forges.Pulls = (*Client)(nil)
 
 // mergeJSON is a merge request.
 type mergeJSON struct {
+	// Number is counted apart from those of issues.
 	Number int64     `json:"iid"`
 	Title  string    `json:"title"`
 	Body   string    `json:"description"`
@@ -35,13 +36,12 @@ type mergeJSON struct {
 	Into        string `json:"target_branch"`
 	FromProject int64  `json:"source_project_id"`
 	IntoProject int64  `json:"target_project_id"`
-	// SHA is the head. Commit and Squashed are what came to be on the base: a commit with two
-	// parents, one of the whole change, both (the first then has the second), or, by a fast-forward,
-	// neither.
+	// SHA is the head. Commit and Squashed came to be on the base: a commit with two parents, one of
+	// the whole change, both (the first then has the second), or, by a fast-forward, neither.
 	SHA      string `json:"sha"`
 	Commit   string `json:"merge_commit_sha"`
 	Squashed string `json:"squash_commit_sha"`
-	// MergedBy is the older word for MergeUser.
+	// MergedBy is the older word for MergeUser. ClosedBy is null in some answers of older instances.
 	MergeUser *userJSON `json:"merge_user"`
 	MergedBy  *userJSON `json:"merged_by"`
 	ClosedBy  *userJSON `json:"closed_by"`
@@ -140,13 +140,14 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, found.Number)
 }
 
-// own reports whether the head is in the project of the base.
+// own reports whether the head is in the project of the base. A stranger can make a fork with a branch of
+// our name.
 func (j *mergeJSON) own() bool { return j.FromProject > 0 && j.FromProject == j.IntoProject }
 
 // open reports whether it is neither closed nor merged.
 func (j *mergeJSON) open() bool { return j.State == "opened" || j.State == "locked" }
 
-// raw reads a merge request.
+// raw reads a merge request. That it is read has GitLab compute whether it can be merged.
 func (c *Client) raw(ctx context.Context, repository string, number int64) (*mergeJSON, error) {
 	path, err := c.path(ctx, repository, "merge_requests", number)
 	if err != nil {
@@ -209,7 +210,7 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 }
 
 // OpenPull opens a merge request. GitLab refuses a second one of the same branches while one is
-// open.
+// open, by 409. Its branch stays when it is merged, whatever the project does with others.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
 	if err := branchesAre(head, base); err != nil {
 		return forges.Pull{}, err
@@ -295,7 +296,7 @@ func (c *Client) ReopenPull(ctx context.Context, repository string, number int64
 	return err
 }
 
-// ClosePull closes a merge request.
+// ClosePull closes a merge request. One that is merged stays so.
 func (c *Client) ClosePull(ctx context.Context, repository string, number int64) error {
 	_, err := c.setState(ctx, repository, number, "close")
 	return err
@@ -328,7 +329,8 @@ func (j *projectJSON) merges(m forges.Method) error {
 	return fmt.Errorf("%w %.50q in this project: choose %s, or change how it merges in its settings", forges.ErrMethod, m, strings.Join(has, " or "))
 }
 
-// Merges reports whether a project merges by a method.
+// Merges reports whether a project merges by a method. It asks each time: a person who changes the
+// setting, because we said so, does not start the gateway anew.
 func (c *Client) Merges(ctx context.Context, repository string, m forges.Method) error {
 	p, err := c.project(ctx, repository)
 	if err != nil {
@@ -361,7 +363,8 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 }
 
 // why returns a refusal of a merge with its reason, which GitLab tells of the merge request alone:
-// the answer has the number 405 or 422 and no more.
+// the answer has the number 405 or 422 and no more. By then the reason may be gone: what was not
+// computed when it was asked for is at times computed when we look.
 func (c *Client) why(ctx context.Context, repository string, number int64, refused *forges.RefusedError) error {
 	j, err := c.raw(ctx, repository, number)
 	if err != nil {
@@ -413,14 +416,16 @@ func (c *Client) BranchHead(ctx context.Context, repository string, branch git.B
 
 // branchJSON is a branch with its commit.
 type branchJSON struct {
-	Name      string `json:"name"`
-	Protected bool   `json:"protected"`
+	// Name is compared with the one that was asked for: some servers answer with another one's.
+	Name string `json:"name"`
+	// Protected says that a rule of the project is about it; the rule itself is not asked for.
+	Protected bool `json:"protected"`
 	Commit    struct {
 		ID string `json:"id"`
 	} `json:"commit"`
 }
 
-// branch reads a branch.
+// branch reads a branch. Its name is one part of the path.
 func (c *Client) branch(ctx context.Context, repository string, branch git.Branch) (*branchJSON, error) {
 	if err := branchesAre(branch); err != nil {
 		return nil, err

@@ -15,9 +15,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
-// GitLab has no list of reviews. It has who approves now, the state of each reviewer, and, as notes
-// that nobody else can write, when somebody approved, took that back, or asked for changes.
+// GitLab has no list of reviews. It has the accounts that approve now, the state of each reviewer,
+// and, as notes that it alone can write, when each of them approved, took that back, or asked for
+// changes.
 type (
+	// approvalsJSON has the approvals that hold now. Those that a push has taken away are not in it.
 	approvalsJSON struct {
 		By []struct {
 			User *userJSON `json:"user"`
@@ -25,18 +27,21 @@ type (
 			At time.Time `json:"approved_at"`
 		} `json:"approved_by"`
 	}
-	// reviewerJSON has the state of somebody who was asked for a review: requested_changes is one of
-	// several.
+	// reviewerJSON has the state of an account that was asked for a review: requested_changes is one
+	// of several.
 	reviewerJSON struct {
 		User  *userJSON `json:"user"`
 		State string    `json:"state"`
 	}
+	// discussionJSON is a remark with its answers, or a single note. Whether it is resolved, each of its
+	// notes says.
 	discussionJSON struct {
 		Notes []noteJSON `json:"notes"`
 	}
 	// versionJSON is a head that a merge request had, since when.
 	versionJSON struct {
-		Head    string    `json:"head_commit_sha"`
+		Head string `json:"head_commit_sha"`
+		// Patch is the same for the same change on another base; older instances have none.
 		Patch   string    `json:"patch_id_sha"`
 		Created time.Time `json:"created_at"`
 	}
@@ -52,7 +57,8 @@ var verdicts = map[string]forges.Verdict{
 // changesAsked is the state of a reviewer who asks for changes.
 const changesAsked = "requested_changes"
 
-// reviewed has all that makes reviews of a merge request.
+// reviewed has all that makes reviews of a merge request. What each part tells is put together by
+// complete, and nothing is decided before that.
 type reviewed struct {
 	*Client
 
@@ -64,7 +70,7 @@ type reviewed struct {
 	states map[int64]reviewerJSON
 	// versions has the newest first.
 	versions []versionJSON
-	// said are comments, and list the reviews.
+	// said are comments, whose words go to the decision of their author, and list the reviews.
 	said []noteJSON
 	list []forges.Review
 }
@@ -84,7 +90,8 @@ func (c *Client) Reviews(ctx context.Context, repository string, number int64) (
 	return r.list, nil
 }
 
-// readVersions reads the heads that there were.
+// readVersions reads the heads that there were. A version is made a moment after its push: what is
+// decided in between is about the one before.
 func (r *reviewed) readVersions(ctx context.Context) error {
 	return rest.List(ctx, r.Client.Client, fmt.Sprintf("%s/versions?per_page=%d", r.path, page), page, func(list []versionJSON) (int, bool) {
 		r.versions = append(r.versions, list...)
@@ -93,7 +100,7 @@ func (r *reviewed) readVersions(ctx context.Context) error {
 	})
 }
 
-// readApprovals reads who approves now.
+// readApprovals reads who approves now. Where the project says so, a push has emptied the list.
 func (r *reviewed) readApprovals(ctx context.Context) error {
 	var got approvalsJSON
 	err := r.Call(ctx, http.MethodGet, r.path+"/approvals", nil, &got)
@@ -157,7 +164,7 @@ func (r *reviewed) readNotes(ctx context.Context) error {
 	return err
 }
 
-// thread returns a note as a remark.
+// thread returns a note as a remark. One about the whole has no position, and so no path.
 func (j *noteJSON) thread() forges.Thread {
 	t := forges.Thread{ID: j.ID, Body: j.Body, Resolved: j.Resolved}
 	if p := j.Position; p != nil {
@@ -209,7 +216,8 @@ func (r *reviewed) complete(context.Context) error {
 }
 
 // holds reports whether a decision is that of its author now: whoever asks for changes does not
-// approve, whatever is in the list of those who do.
+// approve, whatever is in the list of those who do. A note alone decides nothing where a list says
+// otherwise: it tells when a decision was made, and the list that it still is.
 func (r *reviewed) holds(v *forges.Review) bool {
 	asks := r.states[v.Author.ID].State == changesAsked
 	switch v.Verdict {
@@ -238,8 +246,8 @@ func (r *reviewed) about(v *forges.Review) {
 	}
 }
 
-// words puts what an author said since the head came that a decision is about, and their remarks,
-// to that decision.
+// words puts the comments of an author, since the head came that a decision is about, and their
+// remarks to that decision.
 func (r *reviewed) words(id int64, i int) {
 	v := &r.list[i]
 	var since time.Time
@@ -260,15 +268,15 @@ func (r *reviewed) words(id int64, i int) {
 	}
 }
 
-// official finds out whose decisions count: those who may write. Everybody who sees the project may
-// approve in some editions.
+// official finds out whose decisions count: those who may write now, as on other forges. Who may
+// approve is a matter of editions and rules, and nothing in an approval says who counts.
 func (r *reviewed) official(ctx context.Context) error {
 	for i := range r.list {
 		v := &r.list[i]
 		if v.Verdict == forges.Remark || v.Dismissed || v.Author.ID <= 0 {
 			continue
 		}
-		level, err := r.level(ctx, r.project, v.Author.ID)
+		level, err := (members{r.Client}).level(ctx, r.project, v.Author.ID)
 		if err != nil {
 			return err
 		}

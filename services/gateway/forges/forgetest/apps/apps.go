@@ -14,10 +14,13 @@ import (
 
 // Installation is an App in some repositories.
 type Installation struct {
-	ID        int64
-	App       string
-	Key       *rsa.PublicKey
-	Repos     []string
+	ID int64
+	// App is the id of the App, and Key verifies the JWTs by which it says who it is.
+	App string
+	Key *rsa.PublicKey
+	// Repos are the names of the repositories at the time of the installation.
+	Repos []string
+	// Suspended is set while an owner has shut it out.
 	Suspended bool
 }
 
@@ -25,6 +28,7 @@ type Installation struct {
 type Installed struct {
 	*Installation
 
+	// End is when it is not taken any more, by the clock of the forge.
 	End time.Time
 }
 
@@ -39,7 +43,8 @@ func New() Apps {
 	return Apps{Installations: map[int64]*Installation{}, Tokens: map[string]*Installed{}}
 }
 
-// Of returns the App that signed a JWT; empty if it is none of ours, or its time is not now.
+// Of returns the App that signed a JWT; empty if it is none of ours, or its time is not now. The text has
+// the two dots of a JWT; the times are compared with the clock of this machine, which signed it.
 func (a *Apps) Of(token string) string {
 	parts := strings.Split(token, ".")
 	dec := base64.RawURLEncoding.DecodeString

@@ -1,5 +1,8 @@
 // Package bare has the repositories of a forge for tests: bare ones of git, to which agents push and
 // which the forge merges.
+//
+// All of it is git itself, run as a process: a commit, a conflict and a patch are those of a real
+// forge, so that a test cannot be right by a model of git that is wrong.
 package bare
 
 import (
@@ -12,7 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Repo is a repository, by its folder.
+// Repo is a repository, by its folder. Its zero value is none.
 type Repo struct{ Dir string }
 
 // Run runs git in the repository, and returns what it printed without the last line's end.
@@ -86,7 +89,8 @@ func (r Repo) Contains(commit, other string) bool {
 	return err == nil
 }
 
-// Patch returns an id of the change of a head. A rebase leaves it as it is.
+// Patch returns an id of the change of a head. A rebase leaves it as it is. For a change that is empty
+// it is the head itself.
 func (r Repo) Patch(base, head string) string {
 	diff, err := r.Run("", "diff", "--no-color", base+"..."+head)
 	if err != nil || diff == "" {
@@ -104,7 +108,7 @@ func (r Repo) Patch(base, head string) string {
 var errConflict = errors.New("they do not merge")
 
 // Merge brings a head onto a base branch, in one of Gitea's ways, and returns the commit that
-// the base has then.
+// the base has then. Ways that it does not know make one commit of the whole change, as a squash does.
 func (r Repo) Merge(do, base, head, message string) (string, error) {
 	tip := r.Head(base)
 	result := head

@@ -1,5 +1,5 @@
-// Package wire has what goes wrong between a forge for tests and those who talk with it: answers that
-// are faulty or lost, and hooks that are lost, doubled or late.
+// Package wire is between a forge for tests and those who talk with it: answers that are faulty or
+// lost, and hooks that are lost, doubled or late.
 package wire
 
 import (
@@ -76,6 +76,7 @@ const (
 
 // Hooks are hooks on their way. Its methods but Wait are not for concurrent use.
 type Hooks struct {
+	// Mode is for those that are sent from now on.
 	Mode Mode
 
 	held []func()
@@ -107,7 +108,8 @@ func (h *Hooks) Held() []func() {
 // Wait returns when all that was sent is answered.
 func (h *Hooks) Wait() { h.wg.Wait() }
 
-// Exchange is a request with its answer.
+// Exchange is a request with its answer, as contracts with published descriptions compare them. Path is
+// below the beginning of the API, and In and Out are bodies of JSON, empty where there is none.
 type Exchange struct {
 	Method, Path, Query string
 	In                  []byte
@@ -121,10 +123,12 @@ const (
 	GitLab = "gitlab"
 )
 
-// Hook is an address that is told what happens, in a dialect.
+// Hook is an address that is told of all that happens, in a dialect. Secret is the key of a signature,
+// or, for GitLab, the token that is sent itself.
 type Hook struct{ URL, Secret, Dialect string }
 
-// Post sends one delivery. Gitea does not look at the answer either.
+// Post sends one delivery, with an id that stays the same where it is sent again. Gitea does not look at
+// the answer either.
 func (h Hook) Post(event, id string, body []byte) {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
