@@ -25,7 +25,7 @@ var decoding = map[string]string{
 	"agent/agenttest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
 	"internal/telemetry/otlptest": tests, "internal/testreport": tests, "services/gateway/forges/forgetest": tests,
 	"services/gateway/forges/forgetest/apps": tests,
-	"deploy/k8s/internal/testpod": tests, "deploy/images": "reads the base image that its build has compared with a digest",
+	"deploy/k8s/internal/testpod":            tests, "deploy/images": "reads the base image that its build has compared with a digest",
 
 	"agent/answer.go": "FuzzAnswers", "agent/audit.go": "FuzzAnswers", "agent/execution.go": "FuzzAnswers", "agent/intake.go": "FuzzAnswers",
 	"agent/judgment.go": "FuzzAnswers", "agent/reflection.go": "FuzzAnswers", "agent/skill.go": "FuzzAnswers",
@@ -76,7 +76,7 @@ var decoding = map[string]string{
 	"services/gateway/hooks/config.go": operator, "services/gateway/hooks/verify.go": "FuzzHooks",
 	"services/gateway/intake/delivery.go": "FuzzDelivery", "services/gateway/intake/gitlab.go": "FuzzDelivery",
 	"services/gateway/intake/rules.go": "FuzzRules",
-	"services/gateway/settings.go": operator, "services/gateway/watch.go": operator, "services/gateway/tokens": "FuzzParse",
+	"services/gateway/settings.go":     operator, "services/gateway/watch.go": operator, "services/gateway/tokens": "FuzzParse",
 	"services/implementer": "reads a file of its own into a plain struct, and counts one that is none as missing",
 	"services/runner/flow": runners, "services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners,
 	"services/runner/sim/shelf": tests,

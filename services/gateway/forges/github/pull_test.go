@@ -158,12 +158,15 @@ func TestRuleSets(t *testing.T) {
 	}
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main", "enable_status_check": true,
 		"status_check_contexts": ["a", "b*"], "required_approvals": 1, "block_admin_merge_override": true}`)
-	hub.RuleSet(repo, "main", "pull_request", map[string]any{"required_approving_review_count": 2, "dismiss_stale_reviews_on_push": true, "required_review_thread_resolution": true})
+	hub.RuleSet(repo, "main", "pull_request", map[string]any{
+		"required_approving_review_count": 2, "dismiss_stale_reviews_on_push": true, "required_review_thread_resolution": true,
+	})
 	hub.RuleSet(repo, "main", "required_status_checks", map[string]any{
 		"strict_required_status_checks_policy": true, "required_status_checks": []any{map[string]any{"context": "c"}, map[string]any{"context": "a"}},
 	})
 	p, err := c.Protection(ctx, repo, "main")
-	if err != nil || !p.Protected || p.Approvals != 2 || !p.DismissStale || !p.UpToDate || !p.AdminsToo || !p.Rejections || !p.Resolved || fmt.Sprint(p.Statuses) != "[a b? c]" {
+	if err != nil || !p.Protected || p.Approvals != 2 || !p.DismissStale || !p.UpToDate || !p.AdminsToo || !p.Rejections || !p.Resolved ||
+		fmt.Sprint(p.Statuses) != "[a b? c]" {
 		t.Errorf("both are %+v, %v", p, err)
 	}
 	w.as("root1", "PUT", "/repos/"+repo+"/collaborators/bot", `{"permission": "write"}`)
