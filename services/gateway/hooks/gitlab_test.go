@@ -14,7 +14,8 @@ import (
 var signingToken = "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("k", 32)))
 
 // signedByLab returns the headers of a delivery that GitLab signs, with a signing token.
-func signedByLab(key, id, body string, at time.Time) http.Header {
+func signedByLab(key, body string, at time.Time) http.Header {
+	const id = "abc"
 	raw, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(key, "whsec_"))
 	stamp := fmt.Sprint(at.Unix())
 	return http.Header{
@@ -28,7 +29,7 @@ func signedByLab(key, id, body string, at time.Time) http.Header {
 func TestGitLab(t *testing.T) {
 	const body = `{"object_kind": "note"}`
 	token := http.Header{"X-Gitlab-Token": {newSecret}, "X-Gitlab-Event": {"Note Hook"}, "Idempotency-Key": {"abc"}}
-	good := signedByLab(signingToken, "abc", body, now)
+	good := signedByLab(signingToken, body, now)
 	with := func(h http.Header, name string, values ...string) http.Header {
 		h = maps.Clone(h)
 		h[http.CanonicalHeaderKey(name)] = values
@@ -50,10 +51,10 @@ func TestGitLab(t *testing.T) {
 		"a token while it is changed":       {[]string{newSecret, signingToken}, token, http.StatusAccepted},
 		"a token in place of a signature":   {[]string{signingToken}, token, http.StatusUnauthorized},
 		"the key as a token":                {[]string{signingToken}, with(token, "X-Gitlab-Token", signingToken), http.StatusUnauthorized},
-		"an old signature":                  {[]string{signingToken}, signedByLab(signingToken, "abc", body, now.Add(-time.Hour)), http.StatusUnauthorized},
-		"the signature of another body":     {[]string{signingToken}, signedByLab(signingToken, "abc", "{}", now), http.StatusUnauthorized},
+		"an old signature":                  {[]string{signingToken}, signedByLab(signingToken, body, now.Add(-time.Hour)), http.StatusUnauthorized},
+		"the signature of another body":     {[]string{signingToken}, signedByLab(signingToken, "{}", now), http.StatusUnauthorized},
 		"the signature of another delivery": {[]string{signingToken}, with(good, "Webhook-Id", "abd"), http.StatusUnauthorized},
-		"a signature by the token":          {[]string{newSecret}, signedByLab(newSecret, "abc", body, now), http.StatusUnauthorized},
+		"a signature by the token":          {[]string{newSecret}, signedByLab(newSecret, body, now), http.StatusUnauthorized},
 		"an event that leads to nothing":    {[]string{newSecret}, with(token, "X-Gitlab-Event", "Wiki Page Hook"), http.StatusNoContent},
 		"a push":                            {[]string{newSecret}, with(token, "X-Gitlab-Event", "Push Hook"), http.StatusAccepted},
 		"a job":                             {[]string{newSecret}, with(token, "X-Gitlab-Event", "Job Hook"), http.StatusAccepted},

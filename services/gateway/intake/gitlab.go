@@ -59,24 +59,10 @@ func readGitLab(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 		return Trigger{}, fmt.Errorf("this is no delivery of a webhook: %w", err)
 	}
 	d.Project.ID = cmp.Or(d.Project.ID, d.ProjectID)
-	a, i := &d.Attributes, &d.Attributes.gitLabIssue
-	if d.Kind == "note" {
-		i = d.Issue
-	}
-	switch {
-	case d.Kind == "merge_request" || d.Kind == "note" && a.About == "MergeRequest":
-		return Trigger{}, errors.New("this is a merge request; rules are asked for issues")
-	case d.Kind != "issue" && d.Kind != "work_item" && d.Kind != "note" || i == nil || i.Number <= 0 || d.Project.ID <= 0:
-		return Trigger{}, errors.New("the delivery is about no issue: it needs object_kind, project.id, and iid in object_attributes or issue")
-	case i.Confidential || a.Internal:
-		return Trigger{}, errors.New("it is confidential; rules are asked for what all may see who see the project")
-	case a.System:
-		return Trigger{}, errors.New("GitLab itself wrote this comment; no rule is asked for it")
-	case i.State == "closed":
-		return Trigger{}, errors.New("the issue is closed; rules are asked for open ones")
-	}
-	if err := CheckNested(d.Project.Name); err != nil {
-		return Trigger{}, fmt.Errorf("project.path_with_namespace %w", err)
+	a := &d.Attributes
+	i, err := d.about()
+	if err != nil {
+		return Trigger{}, err
 	}
 	asker := (&sender{ID: d.User.ID, Login: d.User.Login}).account(unsaid)
 	t := Trigger{
@@ -96,4 +82,28 @@ func readGitLab(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 		return Trigger{}, errNotTheirs
 	}
 	return t.commanded(Said{Author: asker, Body: a.Note, Edited: a.Action == "update"})
+}
+
+// about returns the issue that a delivery is about, or why no rule is asked for it.
+func (d *gitLab) about() (*gitLabIssue, error) {
+	a, i := &d.Attributes, &d.Attributes.gitLabIssue
+	if d.Kind == "note" {
+		i = d.Issue
+	}
+	switch {
+	case d.Kind == "merge_request" || d.Kind == "note" && a.About == "MergeRequest":
+		return nil, errors.New("this is a merge request; rules are asked for issues")
+	case d.Kind != "issue" && d.Kind != "work_item" && d.Kind != "note" || i == nil || i.Number <= 0 || d.Project.ID <= 0:
+		return nil, errors.New("the delivery is about no issue: it needs object_kind, project.id, and iid in object_attributes or issue")
+	case i.Confidential || a.Internal:
+		return nil, errors.New("it is confidential; rules are asked for what all may see who see the project")
+	case a.System:
+		return nil, errors.New("GitLab itself wrote this comment; no rule is asked for it")
+	case i.State == "closed":
+		return nil, errors.New("the issue is closed; rules are asked for open ones")
+	}
+	if err := CheckNested(d.Project.Name); err != nil {
+		return nil, fmt.Errorf("project.path_with_namespace %w", err)
+	}
+	return i, nil
 }

@@ -44,7 +44,8 @@ func TestReadDeliveryOfGitLab(t *testing.T) {
 		{labIssue, `"object_kind": "issue"`, `"object_kind": "pipeline"`, "about no issue"},
 		{labIssue, `"iid": 12`, `"iid": "12"`, "no delivery"},
 	} {
-		if _, err := intake.ReadDelivery("lab", []byte(strings.Replace(c.body, c.old, c.now, 1)), intake.Unsaid{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		body := []byte(strings.Replace(c.body, c.old, c.now, 1))
+		if _, err := intake.ReadDelivery("lab", body, intake.Unsaid{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.now, err, c.want)
 		}
 	}

@@ -391,8 +391,9 @@ func TestIssueWithKills(t *testing.T) {
 		w.whole(func() {
 			stop()
 			if fake != nil { // comments are written, and their answers lost
+				part := map[bool]string{false: "/comments", true: "/notes"}[w.dialect == hooks.GitLab]
 				fake.Script(forgetest.Fault{
-					Method: "POST", Part: map[bool]string{false: "/comments", true: "/notes"}[w.dialect == hooks.GitLab], By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
+					Method: "POST", Part: part, By: "bot", Status: 502, After: true, Header: http.Header{"Retry-After": {"1"}},
 				})
 			}
 			stop = w.watch(50 * time.Millisecond)

@@ -77,7 +77,7 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}/members/all/{user}":                    f.member,
 		"GET /projects/{id}/labels/{label}":                        f.showLabel,
 		"GET /projects/{id}/issues":                                f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
-		"GET /projects/{id}/issues/{number}":                       f.ofIssue(func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labIssue(q.repo, q.issue) }),
+		"GET /projects/{id}/issues/{number}":                       f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                       f.ofIssue(f.editLab(f.labIssue)),
 		"GET /projects/{id}/merge_requests":                        f.listLab(func(i *issue) bool { return i.pull != nil }, p.object),
 		"POST /projects/{id}/merge_requests":                       p.open,

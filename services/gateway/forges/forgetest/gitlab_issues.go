@@ -36,6 +36,11 @@ func (f *Lab) labIssue(r *repo, i *issue) object {
 	}
 }
 
+// showIssue returns an issue.
+func (f *Lab) showIssue(q *request, _ *labIn) (int, any) {
+	return http.StatusOK, f.labIssue(q.repo, q.issue)
+}
+
 // listLab lists issues or merge requests by a query.
 func (f *Lab) listLab(is func(*issue) bool, show func(*repo, *issue) object) labCall {
 	return func(q *request, _ *labIn) (int, any) {

@@ -96,7 +96,8 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 		_, e4 := c.Changed(ctx, repo, time.Unix(0, 0))
 		_, e5 := c.Comments(ctx, repo, forges.OfIssue(1), time.Unix(0, 0))
 		p, e6 := c.OpenPull(ctx, repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B", Draft: true, Labels: []string{"forge"}})
-		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, c.Edit(ctx, repo, forges.OfIssue(1), said.ID, "y"), c.React(ctx, repo, forges.OfIssue(1), said.ID, forges.Seen),
+		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, c.Edit(ctx, repo, forges.OfIssue(1), said.ID, "y"),
+			c.React(ctx, repo, forges.OfIssue(1), said.ID, forges.Seen),
 			c.CloseIssue(ctx, repo, 1)); err != nil {
 			t.Fatal(err)
 		}

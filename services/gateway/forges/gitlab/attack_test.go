@@ -100,7 +100,8 @@ func TestApprovals(t *testing.T) {
 	w.fake.Lab.Add(repo, n, "bot", "internal", "approved this merge request")
 	w.review("ada", n, "APPROVED", "fine")
 	list := w.reviews(n)
-	if len(list) != 2 || list[1].Author.Login != "ada" || !list[1].Official || list[1].Dismissed || list[1].Verdict != forges.Approved || list[1].Body != "fine" {
+	if len(list) != 2 || list[1].Author.Login != "ada" || !list[1].Official || list[1].Dismissed || list[1].Verdict != forges.Approved ||
+		list[1].Body != "fine" {
 		t.Errorf("ada's is %+v", list)
 	}
 	second := w.commit("b.txt", false)
@@ -109,7 +110,8 @@ func TestApprovals(t *testing.T) {
 	}
 	w.review("ada", n, "REQUEST_CHANGES", "explain")
 	list = w.reviews(n)
-	if len(list) != 3 || !list[1].Dismissed || list[2].Verdict != forges.ChangesRequested || list[2].Dismissed || list[2].Commit != second || list[2].Body != "explain" {
+	if len(list) != 3 || !list[1].Dismissed || list[2].Verdict != forges.ChangesRequested || list[2].Dismissed || list[2].Commit != second ||
+		list[2].Body != "explain" {
 		t.Errorf("after ada's second they are %+v", list)
 	}
 	w.role("ada", "reporter")
@@ -121,17 +123,25 @@ func TestApprovals(t *testing.T) {
 // TestApprovalsWithoutNotes: where GitLab has no note of a decision, it counts by its list alone, and is about no commit that we know
 // if it has no time.
 func TestApprovalsWithoutNotes(t *testing.T) {
+	const (
+		mr   = "/api/v4/projects/3/merge_requests/"
+		bob  = `{"user": {"id": 8, "username": "bob"}`
+		asks = `, "state": "requested_changes"}`
+	)
+	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)
 	answers := map[string]string{
-		"/api/v4/projects/shop/web":                       `{"id": 3, "path_with_namespace": "shop/web"}`,
-		"/api/v4/projects/3/merge_requests/7/approvals":   `{"approved_by": [{"user": {"id": 8, "username": "bob"}}, {"user": {"id": 7, "username": "ada"}, "approved_at": "2026-05-04T10:00:00.5Z"}]}`,
-		"/api/v4/projects/3/merge_requests/7/reviewers":   `[{"user": {"id": 8, "username": "bob"}, "state": "requested_changes"}, {"user": null, "state": "requested_changes"}]`,
-		"/api/v4/projects/3/merge_requests/7/discussions": `[]`,
-		"/api/v4/projects/3/merge_requests/7/versions":    `[{"head_commit_sha": "` + strings.Repeat("b", 40) + `", "created_at": "2026-05-04T10:00:01Z"}, {"head_commit_sha": "` + strings.Repeat("a", 40) + `", "created_at": "2026-05-04T09:00:00Z"}]`,
-		"/api/v4/projects/3/members/all/7":                `{"access_level": 30}`,
-		"/api/v4/projects/3/members/all/8":                `{"access_level": 40}`,
-		"/api/v4/projects/3/merge_requests/8/approvals":   `{"approved_by": []}`,
-		"/api/v4/projects/3/merge_requests/8/discussions": `[{"notes": [{"id": 1, "system": true, "body": "requested changes", "author": {"id": 7, "username": "ada"}, "created_at": "2026-05-04T10:00:00Z"}]}]`,
-		"/api/v4/projects/3/merge_requests/8/versions":    `[]`,
+		"/api/v4/projects/shop/web": `{"id": 3, "path_with_namespace": "shop/web"}`,
+		mr + "7/approvals":          `{"approved_by": [` + bob + `}, {"user": {"id": 7, "username": "ada"}, "approved_at": "2026-05-04T10:00:00.5Z"}]}`,
+		mr + "7/reviewers":          `[` + bob + asks + `, {"user": null` + asks + `]`,
+		mr + "7/discussions":        `[]`,
+		mr + "7/versions": `[{"head_commit_sha": "` + b + `", "created_at": "2026-05-04T10:00:01Z"}, ` +
+			`{"head_commit_sha": "` + a + `", "created_at": "2026-05-04T09:00:00Z"}]`,
+		"/api/v4/projects/3/members/all/7": `{"access_level": 30}`,
+		"/api/v4/projects/3/members/all/8": `{"access_level": 40}`,
+		mr + "8/approvals":                 `{"approved_by": []}`,
+		mr + "8/discussions": `[{"notes": [{"id": 1, "system": true, "body": "requested changes", "author": {"id": 7, "username": "ada"}, ` +
+			`"created_at": "2026-05-04T10:00:00Z"}]}]`,
+		mr + "8/versions": `[]`,
 	}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if answers[r.URL.Path] == "" {
@@ -142,8 +152,11 @@ func TestApprovalsWithoutNotes(t *testing.T) {
 	t.Cleanup(srv.Close)
 	c, ctx := clientOf(t, srv.URL), wait.Context(t)
 	list, err := c.Reviews(ctx, "shop/web", 7)
-	if err != nil || len(list) != 2 || list[0].Author.ID != 8 || list[0].Verdict != forges.ChangesRequested || !list[0].Official || list[0].Commit != "" || !list[0].Stale ||
-		list[1].Author.ID != 7 || list[1].Verdict != forges.Approved || string(list[1].Commit) != strings.Repeat("a", 40) || !list[1].Stale {
+	if err != nil || len(list) != 2 || list[0].Author.ID != 8 || list[0].Verdict != forges.ChangesRequested || !list[0].Official ||
+		list[0].Commit != "" || !list[0].Stale {
+		t.Fatalf("they are %+v, %v", list, err)
+	}
+	if list[1].Author.ID != 7 || list[1].Verdict != forges.Approved || string(list[1].Commit) != a || !list[1].Stale {
 		t.Errorf("they are %+v, %v", list, err)
 	}
 	// An instance that does not tell the states of reviewers has asked for changes by its note.
@@ -288,7 +301,7 @@ func TestLimits(t *testing.T) {
 		until time.Duration
 		hold  bool
 	}{
-		"with its end":       {forgetest.Fault{Status: 429, Header: http.Header{"Ratelimit-Reset": {"1777888860"}, "Ratelimit-Remaining": {"0"}}}, time.Minute, true},
+		"with its end":       {forgetest.Fault{Status: 429, Header: http.Header{"Ratelimit-Reset": {"1777888860"}}}, time.Minute, true},
 		"with seconds":       {forgetest.Fault{Status: 429, Header: http.Header{"Retry-After": {"90"}}}, 90 * time.Second, true},
 		"without an end":     {forgetest.Fault{Status: 429}, 30 * time.Second, true},
 		"for ever":           {forgetest.Fault{Status: 429, Header: http.Header{"Retry-After": {"99999999999"}}}, time.Hour, true},

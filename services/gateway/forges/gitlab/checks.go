@@ -64,11 +64,11 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 	seen, by := map[place]bool{}, map[string]forges.Status{}
 	for i := range list {
 		j := &list[i]
-		if at := (place{j.Name, j.Ref}); seen[at] {
+		at := place{j.Name, j.Ref}
+		if seen[at] {
 			continue
-		} else {
-			seen[at] = true
 		}
+		seen[at] = true
 		s := forges.Status{Name: j.Name, Outcome: j.outcome(), Text: j.Text, URL: j.URL, Author: c.account(j.Author)}
 		if other, both := by[s.Name]; !both || rank[s.Outcome] < rank[other.Outcome] {
 			by[s.Name] = s

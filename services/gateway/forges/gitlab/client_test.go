@@ -198,7 +198,9 @@ func TestNames(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	c, ctx := clientOf(t, f.URL()), wait.Context(t)
-	for _, name := range []string{"", "web", "root1/../web", "root1/web/../../users/1", "root1%2Fweb/x", "root1/web?x", "1", "root1//web", "root1/web#x", "a\r\nb/c"} {
+	for _, name := range []string{
+		"", "web", "root1/../web", "root1/web/../../users/1", "root1%2Fweb/x", "root1/web?x", "1", "root1//web", "root1/web#x", "a\r\nb/c",
+	} {
 		_, e1 := c.Repository(ctx, name)
 		_, e2 := c.Issue(ctx, name, 1)
 		_, e3 := c.Say(ctx, name, forges.OfPull(1), "x")
@@ -222,7 +224,8 @@ func TestNames(t *testing.T) {
 	}
 	_, e1 := c.Statuses(ctx, repo, "../../user")
 	_, e2 := c.Behind(ctx, repo, "../../user", "x")
-	for _, err := range []error{e1, e2, c.SetStatus(ctx, repo, "../../user", &forges.Status{Name: "x", Outcome: forges.Passed}), c.Merge(ctx, repo, 1, "", forges.Squash)} {
+	e3 := c.SetStatus(ctx, repo, "../../user", &forges.Status{Name: "x", Outcome: forges.Passed})
+	for _, err := range []error{e1, e2, e3, c.Merge(ctx, repo, 1, "", forges.Squash)} {
 		if err == nil {
 			t.Error("a commit that is a path")
 		}

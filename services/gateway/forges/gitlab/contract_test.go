@@ -130,7 +130,8 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	for _, o := range []forges.Outcome{forges.Pending, forges.Passed, forges.Failed} {
 		errs = append(errs, w.SetStatus(ctx, repo, head, &forges.Status{Name: "pfl-forge/verify", Outcome: o, Text: "t", URL: "https://example.com"}))
 	}
-	w.as("ada", "POST", "/repos/"+repo+"/pulls/2/reviews", `{"event": "APPROVED", "body": "b", "comments": [{"path": "a.txt", "body": "why?", "new_position": 1}]}`)
+	w.as("ada", "POST", "/repos/"+repo+"/pulls/2/reviews",
+		`{"event": "APPROVED", "body": "b", "comments": [{"path": "a.txt", "body": "why?", "new_position": 1}]}`)
 	_, e6 := w.Reviews(ctx, repo, 2)
 	_, e7 := w.Protection(ctx, repo, "main")
 	_, e8 := w.Statuses(ctx, repo, head)

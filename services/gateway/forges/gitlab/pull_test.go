@@ -145,14 +145,16 @@ func TestProtection(t *testing.T) {
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main", "required_approvals": 2, "dismiss_stale_approvals": true}`)
 	w.fake.Lab.Set(repo, forgetest.Project{Pipelines: true, Resolved: true, Method: "rebase_merge"})
 	p, err := w.Protection(ctx, repo, "main")
-	if err != nil || !p.Protected || p.Approvals != 2 || !p.DismissStale || !p.Resolved || !p.UpToDate || !p.Rejections || len(p.Statuses) != 1 || p.Statuses[0] != "*" {
+	if err != nil || !p.Protected || p.Approvals != 2 || !p.DismissStale || !p.Resolved || !p.UpToDate || !p.Rejections ||
+		len(p.Statuses) != 1 || p.Statuses[0] != "*" {
 		t.Errorf("main's is %+v, %v", p, err)
 	}
 	if p, err := w.Protection(ctx, repo, "forge/a"); err != nil || p.Protected || p.Approvals != 0 || !p.Resolved {
 		t.Errorf("the branch's is %+v, %v", p, err)
 	}
 	w.fake.Lab.Set(repo, forgetest.Project{Free: true, Method: "merge"})
-	if p, err := w.Protection(ctx, repo, "main"); err != nil || !p.Protected || p.Approvals != 0 || p.Rejections || p.UpToDate || p.Resolved || len(p.Statuses) != 0 {
+	if p, err := w.Protection(ctx, repo, "main"); err != nil || !p.Protected || p.Approvals != 0 || p.Rejections || p.UpToDate || p.Resolved ||
+		len(p.Statuses) != 0 {
 		t.Errorf("main's of a free edition is %+v, %v", p, err)
 	}
 }
@@ -169,11 +171,14 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// toIssue is a hint of the issue in them.
+var toIssue = forges.Hint{Number: 7, Text: intake.Hash("T", "B")}
+
 // labHint has deliveries as GitLab sends them, with what they lead to.
 var labHint = map[string]forges.Hint{
-	`"object_kind": "issue", "object_attributes": {"iid": 7, "title": "T", "description": "B"}`:                                     {Number: 7, Text: intake.Hash("T", "B")},
-	`"object_kind": "work_item", "object_attributes": {"iid": 7, "title": "T", "description": "B"}`:                                 {Number: 7, Text: intake.Hash("T", "B")},
-	`"object_kind": "note", "object_attributes": {"noteable_type": "Issue"}, "issue": {"iid": 7, "title": "T", "description": "B"}`: {Number: 7, Text: intake.Hash("T", "B")},
+	`"object_kind": "issue", "object_attributes": {"iid": 7, "title": "T", "description": "B"}`:                                     toIssue,
+	`"object_kind": "work_item", "object_attributes": {"iid": 7, "title": "T", "description": "B"}`:                                 toIssue,
+	`"object_kind": "note", "object_attributes": {"noteable_type": "Issue"}, "issue": {"iid": 7, "title": "T", "description": "B"}`: toIssue,
 	`"object_kind": "note", "object_attributes": {"noteable_type": "MergeRequest"}, "merge_request": {"iid": 7, "title": "T"}`:      {Number: 7, Pull: true},
 	`"object_kind": "merge_request", "object_attributes": {"iid": 7, "action": "approved"}`:                                         {Number: 7, Pull: true},
 	`"object_kind": "pipeline", "object_attributes": {"id": 1, "sha": "` + aCommit + `"}, "merge_request": null`:                    {Commit: aCommit},
