@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
@@ -38,6 +39,8 @@ type Bus struct {
 	// Effects is a runner's side, too: it makes commands, timers and outbox
 	// messages happen.
 	Effects *decide.Effects
+	// Turns is a runner's side, too: it has projects take turns at the workers.
+	Turns *turns.Turns
 	// Changes publishes every change of an intent, for all who may follow it.
 	Changes *changes.Stream
 	// Commands is a worker's side: it delivers the commands of a step.
@@ -90,11 +93,13 @@ func assemble(c *conn.Conn, groups subjects.Groups) (_ *Bus, err error) {
 	results, leases := work.NewResults(c), work.NewLeases(c)
 	messages := live.New(c)
 	submissions := requests.NewSubmissions(c, log)
+	line := turns.New(c, log, groups)
 	return &Bus{
 		conn: c, groups: groups, stalledAfter: stalledAfter,
 		Journal:     log,
 		Events:      decide.NewEvents(c, submissions),
-		Effects:     decide.NewEffects(c, messages, groups),
+		Effects:     decide.NewEffects(c, messages, line),
+		Turns:       line,
 		Changes:     changes.New(c),
 		Commands:    work.NewCommands(c, log, results, leases),
 		Results:     results,

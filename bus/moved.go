@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
-	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
@@ -16,33 +14,23 @@ import (
 // issues commands then issues them again. What a replica has begun already goes on under its
 // lease, and its result counts.
 func (b *Bus) withdrawMoved(ctx context.Context) (bool, error) {
-	filter := subjects.InGroups
+	filters := []string{subjects.InGroups, subjects.EveryHeld}
 	if len(b.groups) > 0 {
-		filter = subjects.EveryCommand
+		filters = []string{subjects.EveryCommand}
 	}
-	var there map[string]uint64
-	err := conn.Patiently(ctx, func(ctx context.Context) error {
-		s, err := b.conn.JS.Stream(ctx, streams.Commands)
+	var there []string
+	for _, filter := range filters {
+		list, err := b.conn.Subjects(ctx, streams.Commands, filter)
 		if err != nil {
-			return err
+			return false, fmt.Errorf("look for commands of projects that have moved: %w", err)
 		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
-		if err == nil {
-			there = info.State.Subjects
-		}
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for commands of projects that have moved: %w", err)
+		there = append(there, list...)
 	}
 	moved := false
-	for subject := range there {
-		c, err := subjects.ParseCommand(subject)
-		if err != nil || c.Replica != "" {
-			continue // of a newer version, or for one replica, whatever its group
-		}
-		if now, err := b.groups.Command(&c); err != nil || now == subject {
-			continue
+	for _, subject := range there {
+		c, now, err := b.placeOf(subject)
+		if err != nil || now == subject {
+			continue // of a newer version, for one replica, whatever its group, or where it belongs
 		}
 		var done struct{}
 		if err := b.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": subject}, &done); err != nil {
@@ -51,4 +39,17 @@ func (b *Bus) withdrawMoved(ctx context.Context) (bool, error) {
 		moved = true
 	}
 	return moved, nil
+}
+
+// placeOf returns the subject on which the command belongs that is stored on one, at the workers or waiting for its turn.
+func (b *Bus) placeOf(subject string) (c forge.Command, now string, err error) {
+	if _, c, err = subjects.ParseHeld(subject); err == nil {
+		now, err = b.groups.Hold(&c)
+		return c, now, err
+	}
+	if c, err = subjects.ParseCommand(subject); err != nil || c.Replica != "" {
+		return c, subject, err
+	}
+	now, err = b.groups.Command(&c)
+	return c, now, err
 }

@@ -30,6 +30,8 @@ type Limits struct {
 	Project int
 	// System bounds those that one system has submitted, in all projects; 0 means 5,000.
 	System int
+	// Calls bounds the commands of a project's intents that workers may take or have taken; 0: they are not bounded.
+	Calls int
 }
 
 // The defaults of Limits.

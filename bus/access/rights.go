@@ -58,7 +58,7 @@ func runner(all []Account) []Right {
 	for _, step := range forge.Steps() {
 		commands = append(commands, sharedConsumer(step), groupConsumers(step))
 	}
-	commands = append(commands, api("CONSUMER.INFO", streams.Commands, "*"))
+	commands = append(commands, api("CONSUMER.CREATE", streams.Commands, "*.forge.command.*.held.*.>"), api("CONSUMER.INFO", streams.Commands, "*"))
 	var inboxes []string
 	for _, other := range all {
 		if other.Role != Follower && other.Role != Auth && other.Role != Backup {
@@ -71,7 +71,7 @@ func runner(all []Account) []Right {
 		{Why: "makes streams in memory anew that have no leader", Publish: []string{
 			api("STREAM.DELETE", streams.Commands), api("STREAM.DELETE", streams.Wakes), "forge.epoch.*",
 		}},
-		{Why: "makes the consumers that the replicas of a worker share, in each group", Publish: commands},
+		{Why: "makes the consumers that the replicas of a worker share, in each group, and those that count what waits for its turn", Publish: commands},
 		{Why: "takes what people and systems ask for, timers, and events between machines", Publish: slices.Concat(
 			consumes(streams.Intents, "runner"), consumes(streams.Wakes, "runner"),
 			[]string{api("CONSUMER.CREATE", streams.Intents, "runner.forge.intent.>"), api("CONSUMER.CREATE", streams.Wakes, "runner.forge.wake.>")},

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 )
 
 // Effects makes the effects of machines' decisions happen. It is safe for
@@ -22,13 +23,13 @@ import (
 type Effects struct {
 	conn *conn.Conn
 	live *live.Messages
-	// groups says whose replicas get the commands of which project.
-	groups subjects.Groups
+	// turns says where commands are stored.
+	turns *turns.Turns
 }
 
 // NewEffects returns the Effects of a connection.
-func NewEffects(c *conn.Conn, l *live.Messages, groups subjects.Groups) *Effects {
-	return &Effects{conn: c, live: l, groups: groups}
+func NewEffects(c *conn.Conn, l *live.Messages, t *turns.Turns) *Effects {
+	return &Effects{conn: c, live: l, turns: t}
 }
 
 // Dispatch makes the effects of a machine's decision happen, and returns when
@@ -45,11 +46,17 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 			return fmt.Errorf("dispatch for %s: %w", key, err)
 		}
 	}
-	list, err := ef.outbox(&eff)
-	if err != nil {
+	if err := ef.turns.Withdraw(ctx, key, eff.Cancels, eff.Ended); err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
-	if err := ef.storeAll(ctx, list); err != nil {
+	list, stored, err := ef.outbox(ctx, &eff)
+	if err == nil {
+		err = ef.storeAll(ctx, list)
+	}
+	for _, done := range stored { // also after an error: some may be stored
+		done()
+	}
+	if err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
 	if len(eff.Cancels) == 0 && len(eff.ReleasedTasks) == 0 && !eff.Ended {
@@ -71,38 +78,40 @@ func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 }
 
 // outbox returns effects as messages: commands, timers and outbox messages, in
-// this order.
-func (ef *Effects) outbox(eff *forge.Effects) ([]*nats.Msg, error) {
-	list := make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
+// this order. The caller calls what is in stored when they are stored, or could not be; also after an error.
+func (ef *Effects) outbox(ctx context.Context, eff *forge.Effects) (list []*nats.Msg, stored []func(), err error) {
+	list = make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
 		list = append(list, m)
 		return err
 	}
 	for i := range eff.Commands {
-		if err := add(ef.commandMessage(&eff.Commands[i])); err != nil {
-			return nil, fmt.Errorf("command %s: %w", eff.Commands[i].ID(), err)
+		c := &eff.Commands[i]
+		subject, done, err := ef.turns.Place(ctx, c)
+		if err == nil {
+			stored = append(stored, done)
+			err = add(ef.commandMessage(subject, c))
+		}
+		if err != nil {
+			return nil, stored, fmt.Errorf("command %s: %w", c.ID(), err)
 		}
 	}
 	for i := range eff.Timers {
 		if err := add(ef.timerMessage(&eff.Timers[i])); err != nil {
-			return nil, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
+			return nil, stored, fmt.Errorf("timer %q: %w", eff.Timers[i].Key, err)
 		}
 	}
 	for i := range eff.Outbox {
 		if err := add(ef.wakeMessage(&eff.Outbox[i])); err != nil {
-			return nil, fmt.Errorf("event %q: %w", eff.Outbox[i].ID, err)
+			return nil, stored, fmt.Errorf("event %q: %w", eff.Outbox[i].ID, err)
 		}
 	}
-	return list, nil
+	return list, stored, nil
 }
 
 // commandMessage returns a command as a message that the server stores only on
 // an empty subject: a subject is one claim of one attempt.
-func (ef *Effects) commandMessage(c *forge.Command) (*nats.Msg, error) {
-	subject, err := ef.groups.Command(c)
-	if err != nil {
-		return nil, err
-	}
+func (ef *Effects) commandMessage(subject string, c *forge.Command) (*nats.Msg, error) {
 	data, err := wire.Commands.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -199,7 +208,7 @@ func (ef *Effects) taken(ctx context.Context, m *nats.Msg) error {
 	if err != nil {
 		return err
 	}
-	_, err = wire.ParseCommand(there.Subject, there.Data)
+	_, err = wire.ParsePlaced(there.Subject, there.Data)
 	if _, garbage := errors.AsType[*wire.GarbageError](err); !garbage && !there.Relayed {
 		return nil
 	}

@@ -44,7 +44,7 @@ type Job struct {
 	// Attempt counts from 1; more than 1 means that the command was taken
 	// before, and not finished.
 	Attempt int
-	// IssuedAt is when the server stored the command.
+	// IssuedAt is when the server stored the command first, for the workers or to wait for its turn.
 	IssuedAt time.Time
 	commands *Commands
 	// ack is the subject on which the server is told about the command.

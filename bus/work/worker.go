@@ -88,7 +88,11 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: meta.Timestamp, commands: w.commands, ack: m.Reply(), free: free})
+	issued, err := time.Parse(time.RFC3339Nano, m.Headers().Get(wire.HeaderIssued))
+	if err != nil { // it did not have to wait for its turn
+		issued = meta.Timestamp
+	}
+	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: issued, commands: w.commands, ack: m.Reply(), free: free})
 }
 
 // settle tells the server the outcome of a command. What it cannot tell the

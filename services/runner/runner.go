@@ -55,7 +55,7 @@ type Config struct {
 	Key proof.Source
 	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
 	Authors *signed.Keys
-	// Quotas bound the open intents; the zero value has the defaults.
+	// Quotas bound the open intents, and the calls of projects; the zero value has the defaults.
 	Quotas quota.Limits
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
@@ -79,6 +79,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
+	cfg.Bus.Turns.Begin(cfg.Quotas.Calls)
 	kept := newSnapshots(&cfg)
 	r := &runner{
 		bus:     cfg.Bus,
@@ -111,6 +112,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}()
 	var serving sync.WaitGroup
 	serving.Go(func() { r.keepSnapshots(ctx) })
+	serving.Go(func() { r.bus.Turns.Run(ctx) })
 	serving.Go(func() { r.watchRules(ctx) })
 	serving.Go(func() { r.observe(ctx, cmp.Or(cfg.ObserveEvery, observeEvery)) })
 	if cfg.Serve {
@@ -197,6 +199,9 @@ func (r *runner) decide(ctx context.Context, d *decide.Delivery) (forge.Ruling, 
 // recover dispatches again what every machine waits for. A machine whose journal
 // cannot be read does not delay the others.
 func (r *runner) recover(ctx context.Context) error {
+	if err := r.bus.Turns.Restore(ctx); err != nil {
+		return err
+	}
 	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
 	failures := []error{err}
 	open := map[forge.Key]bool{}

@@ -23,6 +23,20 @@ func ParseCommand(subject string, data []byte) (forge.Command, error) {
 	if err != nil {
 		return forge.Command{}, Garbage("Command", "%w", err)
 	}
+	return parseCommand(subject, &said, data)
+}
+
+// ParsePlaced is ParseCommand also for a command that waits for its turn.
+func ParsePlaced(subject string, data []byte) (forge.Command, error) {
+	if _, said, err := subjects.ParseHeld(subject); err == nil {
+		return parseCommand(subject, &said, data)
+	}
+	return ParseCommand(subject, data)
+}
+
+// parseCommand compares a command with what its subject says.
+func parseCommand(subject string, at *forge.Command, data []byte) (forge.Command, error) {
+	said := *at
 	c, err := Commands.Unmarshal(data)
 	if err != nil {
 		return said, err

@@ -18,6 +18,8 @@ const (
 	// HeaderReply is the inbox in which the sender of an event waits for the ruling.
 	HeaderReply       = "Forge-Reply"
 	HeaderContentType = "Content-Type"
+	// HeaderIssued says when a command was issued that had to wait for its turn.
+	HeaderIssued = "Forge-Issued"
 	// HeaderReason says, in dead letters and in refusals of results, why.
 	HeaderReason = "Forge-Reason"
 	// HeaderStream is the stream that a dead letter was in.

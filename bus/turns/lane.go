@@ -1,0 +1,137 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// lane is what this process knows of a line.
+type lane struct {
+	line subjects.Line
+	conn *conn.Conn
+
+	mu sync.Mutex
+	// ring has the projects that have commands in the line, the next one first.
+	ring []forge.ProjectID
+	// serving says that commands are being moved: one may be on its way that is of a project which is not in the ring.
+	serving bool
+	// room is how many commands may be stored for the workers before they are looked at again.
+	room int
+	// entering is how many others may not be stored yet, so that a look does not show them.
+	entering int
+	pace     pace
+}
+
+// enter reports whether a command may be stored for the workers at once.
+func (l *lane) enter(ctx context.Context) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ring) > 0 || l.serving {
+		return false, nil
+	}
+	if l.room == 0 {
+		if err := l.look(ctx); err != nil {
+			return false, err
+		}
+	}
+	if l.room == 0 {
+		return false, nil
+	}
+	l.room--
+	l.entering++
+	return true, nil
+}
+
+// entered says that a command which entered is stored, or could not be.
+func (l *lane) entered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entering--
+}
+
+// look finds out how much room there is at the workers. The caller has the lock: others wait for the look, and need none.
+func (l *lane) look(ctx context.Context) error {
+	var info struct {
+		Pending   int `json:"num_pending"`
+		Delivered struct {
+			Consumer uint64 `json:"consumer_seq"`
+		} `json:"delivered"`
+	}
+	err := l.conn.API(ctx, "CONSUMER.INFO."+streams.Commands+"."+l.line.Consumer(), struct{}{}, &info)
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeConsumerNotFound {
+		l.room = max(least-l.entering, 0) // no worker was there yet; it makes the consumer
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l.room = max(l.pace.look(time.Now(), info.Delivered.Consumer)-info.Pending-l.entering, 0)
+	return nil
+}
+
+// add notes that a project has a command in the line.
+func (l *lane) add(project forge.ProjectID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Contains(l.ring, project) {
+		l.ring = append(l.ring, project)
+	}
+}
+
+// begin returns how many commands may be moved, and of how many projects there are some. The caller ends with end.
+func (l *lane) begin(ctx context.Context) (room, projects int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ring) == 0 {
+		return 0, 0, nil
+	}
+	if err := l.look(ctx); err != nil {
+		return 0, 0, err
+	}
+	l.serving = true
+	return l.room, len(l.ring), nil
+}
+
+// next takes the project out of the ring whose turn it is.
+func (l *lane) next() (project forge.ProjectID, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.ring) == 0 {
+		return "", false
+	}
+	project = l.ring[0]
+	l.ring = slices.Delete(l.ring, 0, 1)
+	return project, true
+}
+
+// moved notes that a command was stored for the workers.
+func (l *lane) moved() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room = max(l.room-1, 0)
+}
+
+// end says that no command is being moved any more.
+func (l *lane) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.serving = false
+}
+
+// busy reports whether anything is in the line.
+func (l *lane) busy() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ring) > 0
+}

@@ -1,0 +1,228 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/internal/retry"
+)
+
+const (
+	// pauseLeast and pauseMost bound how long nothing is looked at while nothing could be moved.
+	pauseLeast, pauseMost = 5 * time.Millisecond, 160 * time.Millisecond
+	// findEvery is how often what other processes hold is looked for: it is moved by all, also when they are gone.
+	findEvery = 5 * time.Second
+)
+
+// Run moves commands on until ctx ends.
+func (t *Turns) Run(ctx context.Context) {
+	if on, _ := t.settings(); !on {
+		return
+	}
+	loop := t.conn.Alive.Loop("turns of projects")
+	defer loop.End()
+	var notices retry.Notices
+	found, pause := time.Now(), pauseLeast
+	for ctx.Err() == nil {
+		loop.Busy()
+		moved, err := t.round(ctx)
+		if time.Since(found) > findEvery && err == nil {
+			err = t.find(ctx)
+			found = time.Now()
+		}
+		loop.Rest()
+		switch {
+		case err != nil:
+			if ctx.Err() == nil && notices.Due(time.Now()) {
+				t.conn.Log.WarnContext(ctx, "commands that wait for their turn cannot be moved on; trying again", "error", err)
+			}
+			pause = pauseMost
+		case moved > 0:
+			notices.Reset()
+			pause = pauseLeast
+			continue
+		}
+		wait := findEvery
+		if len(t.busy()) > 0 || err != nil {
+			wait, pause = pause, min(2*pause, pauseMost)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-t.wake:
+		}
+		timer.Stop()
+	}
+}
+
+// find notes which projects have commands in which line, as the stream shows it.
+func (t *Turns) find(ctx context.Context) error {
+	held, err := t.list(ctx, subjects.EveryHeld)
+	if err != nil {
+		return err
+	}
+	for _, subject := range held {
+		line, c, err := subjects.ParseHeld(subject)
+		if err != nil {
+			t.conn.Log.WarnContext(ctx, "what is no command was held; it is removed", "subject", subject)
+			if err := t.remove(ctx, subject); err != nil {
+				return err
+			}
+			continue
+		}
+		t.lane(line).add(c.To.Project)
+	}
+	return nil
+}
+
+// list returns the subjects of the stream of commands that a filter matches, sorted.
+func (t *Turns) list(ctx context.Context, filter string) ([]string, error) {
+	var info struct {
+		State struct {
+			Subjects map[string]uint64 `json:"subjects"`
+		} `json:"state"`
+	}
+	err := t.conn.API(ctx, "STREAM.INFO."+streams.Commands, map[string]string{"subjects_filter": filter}, &info)
+	return slices.Sorted(maps.Keys(info.State.Subjects)), err
+}
+
+// round moves commands on as far as there is room, and returns how many.
+func (t *Turns) round(ctx context.Context) (int, error) {
+	lanes := t.busy()
+	if len(lanes) == 0 {
+		return 0, nil
+	}
+	calls, err := t.count(ctx)
+	if err != nil {
+		return 0, err
+	}
+	all := 0
+	for _, l := range lanes {
+		n, err := t.serve(ctx, l, calls)
+		all += n
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// serve moves commands of a line on, one of each project in its turn.
+func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, err error) {
+	room, projects, err := l.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer l.end()
+	// full counts the projects in a row of which none could be moved.
+	for full := 0; moved < room && full < projects; {
+		project, ok := l.next()
+		if !ok {
+			break
+		}
+		did, err := t.move(ctx, l, project, calls)
+		switch {
+		case err != nil:
+			l.add(project)
+			return moved, err
+		case did == moves:
+			l.add(project)
+			l.moved()
+			moved++
+			full = 0
+		case did == isFull:
+			l.add(project)
+			full++
+		}
+	}
+	return moved, nil
+}
+
+// outcome is what became of a project's turn.
+type outcome int
+
+const (
+	// isEmpty: the project has no command in the line.
+	isEmpty outcome = iota
+	// isFull: as many calls of the project are at the workers as may be.
+	isFull
+	// moves: a command was stored for the workers.
+	moves
+)
+
+// move moves the first command of a project on. Those before it that nobody wants any more are removed.
+func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, calls *calls) (outcome, error) {
+	for {
+		if calls.full(project) {
+			return isFull, nil
+		}
+		m, err := t.conn.First(ctx, streams.Commands, l.line.HeldOf(project))
+		if errors.Is(err, conn.ErrNotFound) {
+			return isEmpty, nil
+		}
+		if err != nil {
+			return isEmpty, err
+		}
+		did, err := t.release(ctx, m, calls)
+		if err == nil && did != isFull {
+			err = t.remove(ctx, m.Subject)
+		}
+		if err != nil || did != isEmpty {
+			return did, err
+		}
+	}
+}
+
+// release stores a command that was held for the workers. It is none, isEmpty, if nobody wants it or it is there already.
+func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outcome, error) {
+	_, c, err := subjects.ParseHeld(m.Subject)
+	if err != nil || m.Relayed {
+		t.conn.Log.WarnContext(ctx, "what is no command was held; it is removed", "subject", m.Subject, "copy", m.Relayed, "error", err)
+		return isEmpty, nil
+	}
+	wanted, err := t.journal.Wanted(ctx, c.To, c.Attempt)
+	if _, newer := errors.AsType[*wire.UnknownError](err); newer {
+		wanted, err = true, nil // its worker asks again
+	}
+	if err != nil || !wanted {
+		return isEmpty, err
+	}
+	ready, err := t.groups.Command(&c)
+	if err != nil {
+		return isEmpty, err
+	}
+	msg, err := t.conn.Message(ready, m.Data)
+	if err != nil {
+		return isEmpty, err
+	}
+	msg.Header.Set(wire.HeaderIssued, m.Header.Get("Nats-Time-Stamp"))
+	return calls.store(ctx, c.To.Project, msg)
+}
+
+// publish stores a message on a condition, and reports whether it was met.
+func publish(ctx context.Context, c *conn.Conn, m *nats.Msg) (bool, error) {
+	_, err := c.Publish(ctx, m)
+	if refused, _ := conn.WrongSequence(err); refused {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("move a command on: %w", err)
+	}
+	return true, nil
+}
+
+// first sets the condition that a message is the first on its subject.
+func first(m *nats.Msg) { m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0") }

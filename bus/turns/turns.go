@@ -1,0 +1,175 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
+	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
+)
+
+// Turns says where a command is stored, and moves those on that are held. Until Begin is called, nothing is held. It is
+// safe for concurrent use.
+type Turns struct {
+	conn    *conn.Conn
+	journal *journal.Journal
+	groups  subjects.Groups
+	// wake tells Run that something is held; it has room for one.
+	wake chan struct{}
+
+	mu sync.Mutex
+	on bool
+	// bound is how many calls of a project may be at the workers; 0: any number.
+	bound int
+	lanes map[subjects.Line]*lane
+}
+
+// New returns the Turns of a connection.
+func New(c *conn.Conn, j *journal.Journal, groups subjects.Groups) *Turns {
+	return &Turns{conn: c, journal: j, groups: groups, wake: make(chan struct{}, 1), lanes: map[subjects.Line]*lane{}}
+}
+
+// Takes reports whether commands of a step wait for their turn. What the project itself does, merges and the like, goes
+// ahead of all: everything else of the project waits for it.
+func Takes(step forge.Step) bool { return !step.OfProject() && !subjects.ForAnyone(step) }
+
+// Begin has projects take turns from now on, with a bound on the calls of each; 0: none.
+func (t *Turns) Begin(bound int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.on, t.bound = true, bound
+}
+
+// settings returns whether projects take turns, and the bound on the calls of each.
+func (t *Turns) settings() (on bool, bound int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.on, t.bound
+}
+
+// Restore makes the consumers that count what is held, and finds what others have left there.
+func (t *Turns) Restore(ctx context.Context) error {
+	if on, _ := t.settings(); !on {
+		return nil
+	}
+	all := slices.Sorted(maps.Values(t.groups))
+	for _, group := range slices.Compact(append([]subjects.Group{""}, all...)) {
+		for _, step := range forge.Steps() {
+			if !Takes(step) {
+				continue
+			}
+			line := subjects.Line{Step: step, Group: group}
+			_, err := t.conn.EnsureConsumer(ctx, conn.Source{Stream: streams.Commands, Config: jetstream.ConsumerConfig{
+				Durable: line.Counter(), FilterSubject: line.Held(), AckPolicy: jetstream.AckExplicitPolicy,
+				AckWait: streams.AckWait, MaxDeliver: -1, MaxAckPending: 1,
+			}})
+			if err != nil {
+				return fmt.Errorf("ensure consumer %s: %w", line.Counter(), err)
+			}
+		}
+	}
+	return t.find(ctx)
+}
+
+// lane returns what is known of a line.
+func (t *Turns) lane(line subjects.Line) *lane {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l := t.lanes[line]
+	if l == nil {
+		l = &lane{line: line, conn: t.conn}
+		t.lanes[line] = l
+	}
+	return l
+}
+
+// Place returns the subject on which a command is to be stored: where workers take it, or where it waits for its turn. The caller
+// calls stored when it is stored, or could not be.
+func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(), err error) {
+	ready, err := t.groups.Command(c)
+	on, bound := t.settings()
+	if err != nil || !on || !Takes(c.Attempt.Step) || bound == 0 && c.Replica != "" { // the last goes on with what it has begun
+		return ready, func() {}, err
+	}
+	l := t.lane(t.groups.LineOf(c))
+	if bound == 0 {
+		if enters, err := l.enter(ctx); enters || err != nil {
+			return ready, l.entered, err
+		}
+	}
+	// One that is at the workers already is no new one.
+	_, err = t.conn.Last(ctx, streams.Commands, ready)
+	if !errors.Is(err, conn.ErrNotFound) {
+		return ready, func() {}, err
+	}
+	subject, err = t.groups.Hold(c)
+	return subject, func() {
+		l.add(c.To.Project)
+		t.poke()
+	}, err
+}
+
+// poke has Run look at once.
+func (t *Turns) poke() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Withdraw removes commands of an intent that wait for their turn: those of the attempts, or all. What this process does not
+// know yet is found to be of no use when its turn comes.
+func (t *Turns) Withdraw(ctx context.Context, k forge.Key, attempts []forge.Attempt, all bool) error {
+	if len(t.busy()) == 0 {
+		return nil
+	}
+	var filters []string
+	if all {
+		filters = append(filters, subjects.HeldOfIntent(k))
+		attempts = nil
+	}
+	for _, a := range attempts {
+		if Takes(a.Step) {
+			both := subjects.HeldAttempt(k, a)
+			filters = append(filters, both[:]...)
+		}
+	}
+	for _, filter := range filters {
+		if err := t.remove(ctx, filter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes the messages that a filter matches from the stream of commands.
+func (t *Turns) remove(ctx context.Context, filter string) error {
+	var done struct{}
+	return t.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done)
+}
+
+// busy returns the lanes in which something waits, those first whose step is nearer to the end of the flow: what was begun is
+// finished before other things are begun.
+func (t *Turns) busy() []*lane {
+	t.mu.Lock()
+	lanes := slices.Collect(maps.Values(t.lanes))
+	t.mu.Unlock()
+	lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.busy() })
+	steps := forge.Steps()
+	slices.SortFunc(lanes, func(a, b *lane) int {
+		if n := slices.Index(steps, b.line.Step) - slices.Index(steps, a.line.Step); n != 0 {
+			return n
+		}
+		return slices.Compare([]subjects.Group{a.line.Group}, []subjects.Group{b.line.Group})
+	})
+	return lanes
+}
