@@ -50,11 +50,12 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 		return fmt.Errorf("dispatch for %s: %w", key, err)
 	}
 	list, stored, err := ef.outbox(ctx, &eff)
+	seqs := make([]uint64, len(stored)) // the commands come first
 	if err == nil {
-		err = ef.storeAll(ctx, list)
+		err = ef.storeAll(ctx, list, seqs)
 	}
-	for _, done := range stored { // also after an error: some may be stored
-		done()
+	for i, done := range stored { // also after an error: some may be stored
+		done(seqs[i])
 	}
 	if err != nil {
 		return fmt.Errorf("dispatch for %s: %w", key, err)
@@ -79,7 +80,7 @@ func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 
 // outbox returns effects as messages: commands, timers and outbox messages, in
 // this order. The caller calls what is in stored when they are stored, or could not be; also after an error.
-func (ef *Effects) outbox(ctx context.Context, eff *forge.Effects) (list []*nats.Msg, stored []func(), err error) {
+func (ef *Effects) outbox(ctx context.Context, eff *forge.Effects) (list []*nats.Msg, stored []func(seq uint64), err error) {
 	list = make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
 		list = append(list, m)
@@ -169,8 +170,8 @@ func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 }
 
 // storeAll publishes all messages at once and waits for all to be stored. One
-// that must be the first on its subject, and is not, is stored already.
-func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
+// that must be the first on its subject, and is not, is stored already. It notes the sequences of the first messages in seqs.
+func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg, seqs []uint64) error {
 	futures := make([]jetstream.PubAckFuture, 0, len(list))
 	var errs []error
 	for _, m := range list {
@@ -181,9 +182,12 @@ func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg) error {
 		}
 		futures = append(futures, f)
 	}
-	for _, f := range futures {
+	for i, f := range futures {
 		select {
-		case <-f.Ok():
+		case ack := <-f.Ok():
+			if i < len(seqs) {
+				seqs[i] = ack.Sequence
+			}
 		case err := <-f.Err():
 			if _, settled := conn.WrongSequence(err); settled {
 				err = ef.taken(ctx, f.Msg())

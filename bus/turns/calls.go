@@ -70,32 +70,32 @@ func (c *calls) full(project forge.ProjectID) bool {
 }
 
 // store stores a command for the workers, if it is not there.
-func (c *calls) store(ctx context.Context, project forge.ProjectID, m *nats.Msg) (outcome, error) {
+func (c *calls) store(ctx context.Context, project forge.ProjectID, m *nats.Msg) (outcome, uint64, error) {
 	if c.bound == 0 {
-		first(m)
-		stored, err := publish(ctx, c.turns.conn, m)
-		return outcomeOf(stored, isEmpty), err
+		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
+		seq, err := publish(ctx, c.turns.conn, m)
+		return outcomeOf(seq, isEmpty), seq, err
 	}
 	t, err := c.take(ctx, project)
 	if err != nil || t.there[m.Subject] {
-		return isEmpty, err
+		return isEmpty, 0, err
 	}
 	if len(t.there) >= c.bound {
-		return isFull, nil
+		return isFull, 0, nil
 	}
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(t.mark))
 	m.Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, subjects.Turn(project))
-	stored, err := publish(ctx, c.turns.conn, m)
-	if stored {
+	seq, err := publish(ctx, c.turns.conn, m)
+	if seq > 0 {
 		t.there[m.Subject] = true
 	}
-	t.lost = err == nil && !stored
-	return outcomeOf(stored, isFull), err
+	t.lost = seq == 0
+	return outcomeOf(seq, isFull), seq, err
 }
 
-// outcomeOf is moves for a message that was stored.
-func outcomeOf(stored bool, otherwise outcome) outcome {
-	if stored {
+// outcomeOf is moves for a message that was stored with a sequence.
+func outcomeOf(seq uint64, otherwise outcome) outcome {
+	if seq > 0 {
 		return moves
 	}
 	return otherwise

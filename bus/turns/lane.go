@@ -15,6 +15,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
+// counted is after how long the server surely counts a message that it has stored as one that waits: it does that beside, and a
+// look right after storing does not show it.
+const counted = time.Second
+
+// stored is a command that was stored for the workers.
+type stored struct {
+	seq uint64
+	at  time.Time
+}
+
 // lane is what this process knows of a line.
 type lane struct {
 	line subjects.Line
@@ -29,7 +39,9 @@ type lane struct {
 	room int
 	// entering is how many others may not be stored yet, so that a look does not show them.
 	entering int
-	pace     pace
+	// fresh are the commands that this process stored for the workers lately.
+	fresh []stored
+	pace  pace
 }
 
 // enter reports whether a command may be stored for the workers at once.
@@ -52,11 +64,20 @@ func (l *lane) enter(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// entered says that a command which entered is stored, or could not be.
-func (l *lane) entered() {
+// entered says that a command which entered is stored with a sequence, or could not be: 0.
+func (l *lane) entered(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entering--
+	if seq > 0 {
+		l.fresh = append(l.fresh, stored{seq, time.Now()})
+	}
+}
+
+// uncounted returns how many commands this process has stored for the workers behind the last one that they took.
+func (l *lane) uncounted(now time.Time, taken uint64) int {
+	l.fresh = slices.DeleteFunc(l.fresh, func(s stored) bool { return s.seq <= taken || now.Sub(s.at) > counted })
+	return len(l.fresh)
 }
 
 // look finds out how much room there is at the workers. The caller has the lock: others wait for the look, and need none.
@@ -65,6 +86,7 @@ func (l *lane) look(ctx context.Context) error {
 		Pending   int `json:"num_pending"`
 		Delivered struct {
 			Consumer uint64 `json:"consumer_seq"`
+			Stream   uint64 `json:"stream_seq"`
 		} `json:"delivered"`
 	}
 	err := l.conn.API(ctx, "CONSUMER.INFO."+streams.Commands+"."+l.line.Consumer(), struct{}{}, &info)
@@ -76,7 +98,9 @@ func (l *lane) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.room = max(l.pace.look(time.Now(), info.Delivered.Consumer)-info.Pending-l.entering, 0)
+	now := time.Now()
+	waiting := max(info.Pending, l.uncounted(now, info.Delivered.Stream)) + l.entering
+	l.room = max(l.pace.look(now, info.Delivered.Consumer)-waiting, 0)
 	return nil
 }
 
@@ -115,11 +139,12 @@ func (l *lane) next() (project forge.ProjectID, ok bool) {
 	return project, true
 }
 
-// moved notes that a command was stored for the workers.
-func (l *lane) moved() {
+// moved notes that a command was moved, and is stored for the workers with a sequence.
+func (l *lane) moved(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.room = max(l.room-1, 0)
+	l.fresh = append(l.fresh, stored{seq, time.Now()})
 }
 
 // end says that no command is being moved any more.

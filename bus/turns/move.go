@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
@@ -133,14 +132,14 @@ func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, er
 		if !ok {
 			break
 		}
-		did, err := t.move(ctx, l, project, calls)
+		did, seq, err := t.move(ctx, l, project, calls)
 		switch {
 		case err != nil:
 			l.add(project)
 			return moved, err
 		case did == moves:
 			l.add(project)
-			l.moved()
+			l.moved(seq)
 			moved++
 			full = 0
 		case did == isFull:
@@ -163,66 +162,64 @@ const (
 	moves
 )
 
-// move moves the first command of a project on. Those before it that nobody wants any more are removed.
-func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, calls *calls) (outcome, error) {
+// move moves the first command of a project on, and returns the sequence with which it is stored for the workers. Those before it
+// that nobody wants any more are removed.
+func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, calls *calls) (outcome, uint64, error) {
 	for {
 		if calls.full(project) {
-			return isFull, nil
+			return isFull, 0, nil
 		}
 		m, err := t.conn.First(ctx, streams.Commands, l.line.HeldOf(project))
 		if errors.Is(err, conn.ErrNotFound) {
-			return isEmpty, nil
+			return isEmpty, 0, nil
 		}
 		if err != nil {
-			return isEmpty, err
+			return isEmpty, 0, err
 		}
-		did, err := t.release(ctx, m, calls)
+		did, seq, err := t.release(ctx, m, calls)
 		if err == nil && did != isFull {
 			err = t.remove(ctx, m.Subject)
 		}
 		if err != nil || did != isEmpty {
-			return did, err
+			return did, seq, err
 		}
 	}
 }
 
 // release stores a command that was held for the workers. It is none, isEmpty, if nobody wants it or it is there already.
-func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outcome, error) {
+func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outcome, uint64, error) {
 	_, c, err := subjects.ParseHeld(m.Subject)
 	if err != nil || m.Relayed {
 		t.conn.Log.WarnContext(ctx, "what is no command was held; it is removed", "subject", m.Subject, "copy", m.Relayed, "error", err)
-		return isEmpty, nil
+		return isEmpty, 0, nil
 	}
 	wanted, err := t.journal.Wanted(ctx, c.To, c.Attempt)
 	if _, newer := errors.AsType[*wire.UnknownError](err); newer {
 		wanted, err = true, nil // its worker asks again
 	}
 	if err != nil || !wanted {
-		return isEmpty, err
+		return isEmpty, 0, err
 	}
 	ready, err := t.groups.Command(&c)
 	if err != nil {
-		return isEmpty, err
+		return isEmpty, 0, err
 	}
 	msg, err := t.conn.Message(ready, m.Data)
 	if err != nil {
-		return isEmpty, err
+		return isEmpty, 0, err
 	}
 	msg.Header.Set(wire.HeaderIssued, m.Header.Get("Nats-Time-Stamp"))
 	return calls.store(ctx, c.To.Project, msg)
 }
 
-// publish stores a message on a condition, and reports whether it was met.
-func publish(ctx context.Context, c *conn.Conn, m *nats.Msg) (bool, error) {
-	_, err := c.Publish(ctx, m)
+// publish stores a message on a condition, and returns its sequence; 0: the condition was not met.
+func publish(ctx context.Context, c *conn.Conn, m *nats.Msg) (uint64, error) {
+	ack, err := c.Publish(ctx, m)
 	if refused, _ := conn.WrongSequence(err); refused {
-		return false, nil
+		return 0, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("move a command on: %w", err)
+		return 0, fmt.Errorf("move a command on: %w", err)
 	}
-	return true, nil
+	return ack.Sequence, nil
 }
-
-// first sets the condition that a message is the first on its subject.
-func first(m *nats.Msg) { m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0") }

@@ -93,12 +93,12 @@ func (t *Turns) lane(line subjects.Line) *lane {
 }
 
 // Place returns the subject on which a command is to be stored: where workers take it, or where it waits for its turn. The caller
-// calls stored when it is stored, or could not be.
-func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(), err error) {
+// calls stored with its sequence when it is stored, or with 0.
+func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(seq uint64), err error) {
 	ready, err := t.groups.Command(c)
 	on, bound := t.settings()
 	if err != nil || !on || !Takes(c.Attempt.Step) || bound == 0 && c.Replica != "" { // the last goes on with what it has begun
-		return ready, func() {}, err
+		return ready, func(uint64) {}, err
 	}
 	l := t.lane(t.groups.LineOf(c))
 	if bound == 0 {
@@ -109,10 +109,10 @@ func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, st
 	// One that is at the workers already is no new one.
 	_, err = t.conn.Last(ctx, streams.Commands, ready)
 	if !errors.Is(err, conn.ErrNotFound) {
-		return ready, func() {}, err
+		return ready, func(uint64) {}, err
 	}
 	subject, err = t.groups.Hold(c)
-	return subject, func() {
+	return subject, func(uint64) {
 		l.add(c.To.Project)
 		t.poke()
 	}, err
