@@ -70,7 +70,11 @@ func (ef *Effects) Dispatch(ctx context.Context, key forge.Key, eff forge.Effect
 // has taken are not ended by that, but by the Control that Dispatch sends.
 func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 	var done struct{}
-	for _, filter := range subjects.CommandsOf(key) {
+	filters := subjects.CommandsOf(key)
+	if ef.turns.Bounded() {
+		filters = nil // an agent counts until it has ended, and a worker that takes a command asks whether it is wanted
+	}
+	for _, filter := range filters {
 		if err := ef.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done); err != nil {
 			return err
 		}

@@ -158,5 +158,5 @@ func (l *lane) end() {
 func (l *lane) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.ring) > 0
+	return len(l.ring) > 0 || l.serving
 }

@@ -49,6 +49,12 @@ func (t *Turns) Begin(bound int) {
 	t.on, t.bound = true, bound
 }
 
+// Bounded reports whether the calls of projects are counted: then what is at the workers stays there until they are done with it.
+func (t *Turns) Bounded() bool {
+	_, bound := t.settings()
+	return bound > 0
+}
+
 // settings returns whether projects take turns, and the bound on the calls of each.
 func (t *Turns) settings() (on bool, bound int) {
 	t.mu.Lock()
