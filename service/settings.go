@@ -103,6 +103,10 @@ func settings() []setting {
 			initial: fixed(strconv.Itoa(quota.DefaultSystem)), set: setCount(func(c *Config) *int { return &c.Runner.Quotas.System }),
 		},
 		{
+			flag: "quota-calls", env: "FORGE_QUOTA_CALLS", value: "N", usage: "calls of a project at the workers, above which the runner holds more back",
+			set: setCount(func(c *Config) *int { return &c.Runner.Quotas.Calls }),
+		},
+		{
 			flag: "rules", env: "FORGE_RULES", value: "N", usage: "version of the rules that the runner does not go beyond",
 			set: setCount(func(c *Config) *int { return &c.Runner.Rules }),
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
@@ -72,6 +73,8 @@ type ServeConfig struct {
 	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Settings returns by which settings a project is worked on. Error: *RequestError.
 	Settings func(context.Context, forge.ProjectID, setup.Request) (setup.InForce, error)
+	// Turns returns how many calls of a project wait for their turn; nil: none.
+	Turns func(context.Context, forge.ProjectID) (*turns.State, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
 	Authors *signed.Keys
 }

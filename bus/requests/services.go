@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 )
 
 const (
@@ -43,6 +44,8 @@ type Services struct {
 	Known bool `json:"known"`
 	// Unproven says that the runner asks for no signatures: only permissions of NATS say who sends what.
 	Unproven bool `json:"unproven,omitempty"`
+	// Turns says how many calls of the project wait for their turn at the workers; nil: none.
+	Turns *turns.State `json:"turns,omitempty"`
 	// Services are those that run, sorted; none if only known was asked for.
 	Services []Service `json:"services,omitempty"`
 }
@@ -152,6 +155,11 @@ func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.
 	}
 	if !brief {
 		answer.Services = grouped(list, answer.Project)
+	}
+	if answer.Known && e.cfg.Turns != nil {
+		if answer.Turns, err = e.cfg.Turns(ctx, answer.Project); err != nil {
+			return nil, err
+		}
 	}
 	answer.bound(int(e.conn.NC.MaxPayload()))
 	return answer, nil

@@ -40,8 +40,8 @@ type trigger struct {
 const unscaled = "gateway"
 
 // scalersCountSteps compares the consumers whose commands are counted with the steps of
-// each service: that the runner makes a consumer of the step's name in FORGE_COMMANDS is
-// TestEnsureMakesConsumers of the bus.
+// each service, for those at the workers and for those that wait for their turn: that the runner makes these consumers in
+// FORGE_COMMANDS is TestEnsureMakesConsumers of the bus, and TestCounters.
 func scalersCountSteps(m *manifests) []string {
 	objects := of[*scaledObject](m)
 	if len(objects) == 0 {
@@ -51,6 +51,9 @@ func scalersCountSteps(m *manifests) []string {
 	for _, step := range forge.Steps() {
 		if step.Service() != unscaled {
 			want[step.Service()] = append(want[step.Service()], string(step))
+			if !step.OfProject() {
+				want[step.Service()] = append(want[step.Service()], string(step)+"-held")
+			}
 		}
 	}
 	var found []string

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -27,6 +28,9 @@ type Document struct {
 
 	// Accounts are those of agents that refuse calls, so that none is made.
 	Accounts []document.Account `json:"accounts,omitempty" yaml:"accounts,omitempty"`
+
+	// Turns says how many calls wait for their turn at the workers of an organisation.
+	Turns *turns.State `json:"turns,omitempty" yaml:"turns,omitempty"`
 
 	Intents []document.Item `json:"intents" yaml:"intents"`
 	Counts  render.Counts   `json:"counts"  yaml:"counts"`
@@ -115,7 +119,7 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	some := len(all) > 0
 	all = slices.DeleteFunc(all, func(s forge.Summary) bool { return !f.Selects(&s) })
 	all, depths := openFirst(render.Tree(all))
-	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), NoRunner: t.NoRunner, Dead: len(dead)}
+	doc := Document{Project: t.Project, Intents: document.Items(all), Counts: render.CountIntents(all), NoRunner: t.NoRunner, Dead: len(dead), Turns: t.Turns}
 	if err := shared(ctx, t, &doc); err != nil {
 		return err
 	}
@@ -141,6 +145,19 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 		}
 		return printText(a, t, f, &doc, all, depths)
 	})
+}
+
+// waitsForTurn says why calls wait that could be made.
+func waitsForTurn(s *turns.State) string {
+	text := render.Count(s.Held, "call") + " waits for its turn"
+	if s.Held != 1 {
+		text = render.Count(s.Held, "call") + " wait for their turn"
+	}
+	text += fmt.Sprintf(": %d of the project's calls are under way", s.Calls)
+	if s.Bound > 0 {
+		return text + fmt.Sprintf(" (bound %d)", s.Bound)
+	}
+	return text + ", and other work has its turn"
 }
 
 // ofRepository adds the drafts, losses and problems of a person's repository.
@@ -181,6 +198,9 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	}
 	if doc.Paused {
 		a.Say("%s", a.Style(a.Err).Attention("the project is paused; next: pfl-forge resume --all"))
+	}
+	if doc.Turns != nil {
+		a.Say("%s", waitsForTurn(doc.Turns))
 	}
 	for i := range doc.Accounts {
 		a.Say("%s", a.Style(a.Err).Attention(doc.Accounts[i].Line()))

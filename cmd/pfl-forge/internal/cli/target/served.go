@@ -34,6 +34,7 @@ func (t *Target) CheckProject(ctx context.Context, known bool) error {
 	}
 	t.looked = true
 	answer, err := t.brief(ctx, known)
+	t.Turns = answer.Turns
 	t.NoRunner = errors.Is(err, requests.ErrRunnerDown)
 	switch {
 	case known:

@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/turns"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
@@ -55,6 +56,8 @@ type Target struct {
 	NoRunner bool
 	// Doubt is why CheckProject could not find out who serves the project; nil if it could.
 	Doubt error
+	// Turns says how many calls of the project wait for their turn, as of CheckProject; nil if none does, or no one says.
+	Turns *turns.State
 
 	looked bool // for a runner
 	// close ends the connection; nil once it is closed.
