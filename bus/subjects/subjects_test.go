@@ -135,7 +135,28 @@ func FuzzParseSubjects(f *testing.F) {
 	f.Add("forge.command.review.on.r.p.i.i-001.1.1")
 	f.Add("forge.command.review.in.g.p.i.i-001.1.1")
 	f.Add("forge.project.p")
+	f.Add("forge.command.review.held.any.p.i.i-001.1.1")
+	f.Add("forge.command.review.held.in-g.p.i.i-001.1.1.r")
 	f.Fuzz(func(t *testing.T, s string) {
+		if l, c, err := ParseHeld(s); err == nil {
+			groups := Groups{c.To.Project: l.Group}
+			if again, err := groups.Hold(&c); err != nil || again != s || groups.LineOf(&c) != l {
+				t.Errorf("%q became %q in %+v, %v", s, again, l, err)
+			}
+			if _, err := ParseCommand(s); err == nil {
+				t.Errorf("%q is held and at the workers", s)
+			}
+			for filter, want := range map[string]bool{
+				l.Held(): true, l.HeldOf(c.To.Project): true, EveryHeld: true, HeldOfIntent(c.To): true,
+				HeldAttempt(c.To, c.Attempt)[0]: c.Replica == "", HeldAttempt(c.To, c.Attempt)[1]: c.Replica != "",
+				CommandsOf(c.To)[0]: false, CommandsOf(c.To)[1]: false, CommandsOf(c.To)[2]: false,
+				EveryAtWorkers()[0]: false, EveryAtWorkers()[1]: false, EveryAtWorkers()[2]: false,
+			} {
+				if server.SubjectsCollide(filter, s) != want {
+					t.Errorf("%q matches %q: %v", filter, s, !want)
+				}
+			}
+		}
 		if c, err := ParseCommand(s); err == nil {
 			var groups Groups
 			if t := strings.Split(s, "."); t[3] == "in" {

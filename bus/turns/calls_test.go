@@ -1,0 +1,53 @@
+package turns_test
+
+import (
+	"fmt"
+	"testing"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestOneHasTheTurn: of two processes that both counted what is there, the one that took the turn first stores nothing any more, so that both
+// together do not exceed the bound. Whoever takes the turn counts what the others have stored.
+func TestOneHasTheTurn(t *testing.T) {
+	const project forge.ProjectID = "shop"
+	ctx := wait.Context(t)
+	s := bustest.StartServer(t)
+	list := []*bus.Bus{s.Connect(t), s.Connect(t)}
+	n := 0
+	take := func(i int) func() bool {
+		t.Helper()
+		store, err := list[i].Turns.Take(ctx, project)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() bool {
+			n++
+			stored, err := store(fmt.Sprintf("forge.command.analyze.any.shop.i-%d.-.1.1", n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stored
+		}
+	}
+	for _, b := range list {
+		b.Turns.Begin(3)
+	}
+	first := take(0)
+	if !first() {
+		t.Error("who has the turn cannot store")
+	}
+	second := take(1)
+	if first() {
+		t.Error("who had the turn before can store")
+	}
+	if !second() || !second() {
+		t.Error("who has the turn cannot store as many as there is room for")
+	}
+	if second() || take(0)() {
+		t.Error("more are stored than may be")
+	}
+}

@@ -1,0 +1,27 @@
+package turns
+
+import (
+	"context"
+
+	forge "github.com/pfl-forge/pfl-forge"
+)
+
+// Take takes the turn of a project, and returns a function that stores a message for the workers as who has it, and reports whether
+// it was stored.
+func (t *Turns) Take(ctx context.Context, project forge.ProjectID) (store func(subject string) (bool, error), err error) {
+	c, err := t.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.take(ctx, project); err != nil {
+		return nil, err
+	}
+	return func(subject string) (bool, error) {
+		m, err := t.conn.Message(subject, []byte("x"))
+		if err != nil {
+			return false, err
+		}
+		did, _, err := c.store(ctx, project, m)
+		return did == moves, err
+	}, nil
+}
