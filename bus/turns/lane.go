@@ -37,6 +37,9 @@ type lane struct {
 	serving bool
 	// room is how many commands may be stored for the workers before they are looked at again.
 	room int
+	// away is how many commands are at the workers, as far as this process knows: others store commands and hear of results as well. Each
+	// look puts it right.
+	away int
 	// entering is how many others may not be stored yet, so that a look does not show them.
 	entering int
 	// fresh are the commands that this process stored for the workers lately.
@@ -51,17 +54,28 @@ func (l *lane) enter(ctx context.Context) (bool, error) {
 	if len(l.ring) > 0 || l.serving {
 		return false, nil
 	}
-	if l.room == 0 {
-		if err := l.look(ctx); err != nil {
-			return false, err
+	// With less than that at the workers nothing need be looked at: so it is where there is little to do.
+	if l.away >= least {
+		if l.room == 0 {
+			if err := l.look(ctx); err != nil {
+				return false, err
+			}
+		}
+		if l.room == 0 {
+			return false, nil
 		}
 	}
-	if l.room == 0 {
-		return false, nil
-	}
-	l.room--
+	l.room = max(l.room-1, 0)
+	l.away++
 	l.entering++
 	return true, nil
+}
+
+// answered notes that a command at the workers has its result.
+func (l *lane) answered() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = max(l.away-1, 0)
 }
 
 // entered says that a command which entered is stored with a sequence, or could not be: 0.
@@ -84,6 +98,7 @@ func (l *lane) uncounted(now time.Time, taken uint64) int {
 func (l *lane) look(ctx context.Context) error {
 	var info struct {
 		Pending   int `json:"num_pending"`
+		Taken     int `json:"num_ack_pending"`
 		Delivered struct {
 			Consumer uint64 `json:"consumer_seq"`
 			Stream   uint64 `json:"stream_seq"`
@@ -100,6 +115,7 @@ func (l *lane) look(ctx context.Context) error {
 	}
 	now := time.Now()
 	waiting := max(info.Pending, l.uncounted(now, info.Delivered.Stream)) + l.entering
+	l.away = waiting + info.Taken
 	l.room = max(l.pace.look(now, info.Delivered.Consumer)-waiting, 0)
 	return nil
 }
@@ -144,6 +160,7 @@ func (l *lane) moved(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.room = max(l.room-1, 0)
+	l.away++
 	l.fresh = append(l.fresh, stored{seq, time.Now()})
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -25,6 +26,9 @@ type Turns struct {
 	groups  subjects.Groups
 	// wake tells Run that something is held; it has room for one.
 	wake chan struct{}
+
+	// again counts who dispatches anew what may be there already.
+	again atomic.Int32
 
 	mu sync.Mutex
 	on bool
@@ -60,6 +64,20 @@ func (t *Turns) settings() (on bool, bound int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.on, t.bound
+}
+
+// Again says, until done is called, that commands are dispatched which may be at the workers already. Without that, such a command would be held as
+// well, and counted, until its turn shows that it is there.
+func (t *Turns) Again() (done func()) {
+	t.again.Add(1)
+	return func() { t.again.Add(-1) }
+}
+
+// Answered says that the result of an attempt of an intent was decided on.
+func (t *Turns) Answered(r *forge.Result) {
+	if on, bound := t.settings(); on && bound == 0 && Takes(r.Attempt.Step) && !r.IsStart() {
+		t.lane(t.groups.LineOf(&forge.Command{To: r.To, Attempt: r.Attempt})).answered()
+	}
 }
 
 // Restore makes the consumers that count what is held, and finds what others have left there.
@@ -103,6 +121,7 @@ func (t *Turns) lane(line subjects.Line) *lane {
 func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(seq uint64), err error) {
 	ready, err := t.groups.Command(c)
 	on, bound := t.settings()
+	again := t.again.Load() > 0
 	if err != nil || !on || !Takes(c.Attempt.Step) || bound == 0 && c.Replica != "" { // the last goes on with what it has begun
 		return ready, func(uint64) {}, err
 	}
@@ -112,10 +131,11 @@ func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, st
 			return ready, l.entered, err
 		}
 	}
-	// One that is at the workers already is no new one.
-	_, err = t.conn.Last(ctx, streams.Commands, ready)
-	if !errors.Is(err, conn.ErrNotFound) {
-		return ready, func(uint64) {}, err
+	if again { // one that is at the workers already is no new one
+		_, err = t.conn.Last(ctx, streams.Commands, ready)
+		if !errors.Is(err, conn.ErrNotFound) {
+			return ready, func(uint64) {}, err
+		}
 	}
 	subject, err = t.groups.Hold(c)
 	return subject, func(uint64) {

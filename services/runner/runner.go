@@ -57,6 +57,8 @@ type Config struct {
 	Authors *signed.Keys
 	// Quotas bound the open intents, and the calls of projects; the zero value has the defaults.
 	Quotas quota.Limits
+	// OneProject says that the server has no other project with which one would take turns at the workers.
+	OneProject bool
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
 	Ready func()
@@ -79,7 +81,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
-	cfg.Bus.Turns.Begin(cfg.Quotas.Calls)
+	if !cfg.OneProject || cfg.Quotas.Calls > 0 {
+		cfg.Bus.Turns.Begin(cfg.Quotas.Calls)
+	}
 	kept := newSnapshots(&cfg)
 	r := &runner{
 		bus:     cfg.Bus,
@@ -159,6 +163,9 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 		}
 		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)
 	}
+	if result := forge.As[*forge.Result](d.Event.Message); result != nil {
+		r.bus.Turns.Answered(result)
+	}
 	r.metrics.Decided(&d.Event, ruling.Decision)
 	level := slog.LevelDebug
 	if ruling.Decision == forge.Refused {
@@ -202,6 +209,7 @@ func (r *runner) recover(ctx context.Context) error {
 	if err := r.bus.Turns.Restore(ctx); err != nil {
 		return err
 	}
+	defer r.bus.Turns.Again()()
 	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
 	failures := []error{err}
 	open := map[forge.Key]bool{}

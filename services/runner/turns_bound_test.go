@@ -81,7 +81,13 @@ func (l *tally) crew(t *testing.T, s *bustest.Server, name forge.ReplicaID) (sto
 				}
 				r := succeed(j.Command)
 				r.Replica = name
-				return b.Results.Publish(ctx, r)
+				err := b.Results.Publish(ctx, r)
+				if err != nil {
+					l.mu.Lock()
+					l.orphans++
+					l.mu.Unlock()
+				}
+				return err
 			})
 		})
 	}

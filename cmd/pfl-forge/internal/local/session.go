@@ -254,7 +254,7 @@ func (s *Session) startRunner(ctx context.Context, cfg runner.Config) <-chan str
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.stop = cancel
 	s.runner.Go(func() {
-		cfg.Rules.Alone = true // this process has the lock of the store
+		cfg.Rules.Alone, cfg.OneProject = true, true // this process has the lock of the store
 		cfg.Bus, cfg.Log, cfg.Ready = s.Bus, s.log, func() { close(ready) }
 		if err := runner.Run(ctx, cfg); err != nil && ctx.Err() == nil {
 			s.log.ErrorContext(ctx, "the runner ended", "error", err)
