@@ -205,6 +205,26 @@ func TestIssuedAt(t *testing.T) {
 	}
 }
 
+// TestBegunGoesAhead: where calls are bounded, a command for the replica that has begun its task is moved on before those that any may take.
+func TestBegunGoesAhead(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	takeTurns(t, b, 1)
+	begun, end := atOnce(t, s.Connect(t), 5)
+	list := several(4)
+	list[3].Replica = "a"
+	issue(t, b, list...)
+	for i, want := range []int{4, 1, 2, 3} {
+		if i > 0 {
+			end <- struct{}{}
+		}
+		if got := wait.For(t, begun); got != want {
+			t.Errorf("begun is %d, want %d", got, want)
+		}
+	}
+	close(end)
+}
+
 // TestHeldIsNoCommand: no worker's subject matches what waits for its turn.
 func TestHeldIsNoCommand(t *testing.T) {
 	c := command(1)

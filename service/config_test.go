@@ -118,9 +118,9 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 		"clones at first use": {[]string{"--clone=first-use"}, home, with(plain, func(c *Config) { c.CloneAtFirstUse = true })},
 		"a cluster":           {[]string{"--stream-replicas=3"}, home, with(plain, func(c *Config) { c.Replicas = 3 })},
 		"quotas": {
-			[]string{"--quota-project=7", "--quota-system=3"},
+			[]string{"--quota-project=7", "--quota-system=3", "--quota-calls=12"},
 			home,
-			with(plain, func(c *Config) { c.Runner.Quotas = quota.Limits{Project: 7, System: 3} }),
+			with(plain, func(c *Config) { c.Runner.Quotas = quota.Limits{Project: 7, System: 3, Calls: 12} }),
 		},
 		"bounds of commands": {
 			[]string{"--command-disk=20GiB"},

@@ -39,6 +39,11 @@ func (l Line) HeldOf(project forge.ProjectID) string {
 	return "forge.command." + string(l.Step) + ".held." + l.token() + "." + string(project) + ".>"
 }
 
+// HeldOn matches those of one project that are for one replica.
+func (l Line) HeldOn(project forge.ProjectID) string {
+	return strings.TrimSuffix(l.HeldOf(project), ">") + "*.*.*.*.*"
+}
+
 // Consumer is the name of the consumer that the workers of the line share.
 func (l Line) Consumer() string {
 	if l.Group == "" {

@@ -169,7 +169,7 @@ func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, call
 		if calls.full(project) {
 			return isFull, 0, nil
 		}
-		m, err := t.conn.First(ctx, streams.Commands, l.line.HeldOf(project))
+		m, err := t.head(ctx, l.line, project, calls.bound > 0)
 		if errors.Is(err, conn.ErrNotFound) {
 			return isEmpty, 0, nil
 		}
@@ -184,6 +184,18 @@ func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, call
 			return did, seq, err
 		}
 	}
+}
+
+// head returns the command of a project that is moved on next: what goes on where it has begun, which waits only where calls are bounded,
+// and then the first.
+func (t *Turns) head(ctx context.Context, line subjects.Line, project forge.ProjectID, bounded bool) (conn.Stored, error) {
+	if bounded {
+		m, err := t.conn.First(ctx, streams.Commands, line.HeldOn(project))
+		if !errors.Is(err, conn.ErrNotFound) {
+			return m, err
+		}
+	}
+	return t.conn.First(ctx, streams.Commands, line.HeldOf(project))
 }
 
 // release stores a command that was held for the workers. It is none, isEmpty, if nobody wants it or it is there already.

@@ -94,7 +94,7 @@ var (
 		"forge.step.queue.depth", Gauge, "{command}", byRunner, Max,
 		[]*Attribute{attrStep},
 		nil,
-		"commands that no worker has taken yet",
+		"commands that no worker has taken yet, those included that wait for their turn",
 	}
 	queueActive = &Instrument{
 		"forge.step.active", Gauge, "{command}", byRunner, Max,

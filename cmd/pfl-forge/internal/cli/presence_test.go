@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/quota"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -33,11 +34,17 @@ func newOrganisation(t *testing.T) *organisation {
 // runner runs a runner until it is stopped, or the test ends.
 func (o *organisation) runner() (stop func()) {
 	o.t.Helper()
+	return o.runnerWith(quota.Limits{})
+}
+
+// runnerWith is runner with quotas.
+func (o *organisation) runnerWith(limits quota.Limits) (stop func()) {
+	o.t.Helper()
 	b := o.server.Connect(o.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true}); err != nil {
+		if err := runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Quotas: limits}); err != nil {
 			o.t.Error(err)
 		}
 	})

@@ -153,11 +153,10 @@ func waitsForTurn(s *turns.State) string {
 	if s.Held != 1 {
 		text = render.Count(s.Held, "call") + " wait for their turn"
 	}
-	text += fmt.Sprintf(": %d of the project's calls are under way", s.Calls)
-	if s.Bound > 0 {
-		return text + fmt.Sprintf(" (bound %d)", s.Bound)
+	if s.Bound > 0 && s.Calls >= s.Bound {
+		return text + fmt.Sprintf(": %d of the project's calls are under way (bound %d)", s.Calls, s.Bound)
 	}
-	return text + ", and other work has its turn"
+	return text + fmt.Sprintf(": the workers have as many as they take, %d of them of the project", s.Calls)
 }
 
 // ofRepository adds the drafts, losses and problems of a person's repository.
