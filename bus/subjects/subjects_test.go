@@ -148,7 +148,7 @@ func FuzzParseSubjects(f *testing.F) {
 			}
 			for filter, want := range map[string]bool{
 				l.Held(): true, l.HeldOf(c.To.Project): true, EveryHeld: true, HeldOfIntent(c.To): true,
-				l.HeldOn(c.To.Project): c.Replica != "",
+				l.HeldOn(c.To.Project):          c.Replica != "",
 				HeldAttempt(c.To, c.Attempt)[0]: c.Replica == "", HeldAttempt(c.To, c.Attempt)[1]: c.Replica != "",
 				CommandsOf(c.To)[0]: false, CommandsOf(c.To)[1]: false, CommandsOf(c.To)[2]: false,
 				EveryAtWorkers()[0]: false, EveryAtWorkers()[1]: false, EveryAtWorkers()[2]: false,

@@ -15,10 +15,12 @@ import (
 // calls counts the calls of projects for one round, where they are bounded.
 type calls struct {
 	turns *Turns
+	// bound is that of each project; 0: nothing is counted.
 	bound int
 	// seen has how many there were of each project at the beginning of the round. It may be too many by now, and where others
 	// move commands too few: who has the turn counts again.
 	seen map[forge.ProjectID]int
+	// mine are the turns that this process took in the round.
 	mine map[forge.ProjectID]*turn
 }
 
@@ -89,6 +91,7 @@ func (c *calls) store(ctx context.Context, project forge.ProjectID, m *nats.Msg)
 	if seq > 0 {
 		t.there[m.Subject] = true
 	}
+	// Also after an error: the command may be stored, so nothing is sure any more before the next count.
 	t.lost = seq == 0
 	return outcomeOf(seq, isFull), seq, err
 }
@@ -119,6 +122,7 @@ func (c *calls) take(ctx context.Context, project forge.ProjectID) (*turn, error
 	if err != nil {
 		return nil, err
 	}
+	// Marks are messages that no one takes, so older ones are removed.
 	var done struct{}
 	older := map[string]any{"filter": subjects.Turn(project), "keep": 1}
 	if err := c.turns.conn.API(ctx, "STREAM.PURGE."+streams.Commands, older, &done); err != nil {

@@ -12,5 +12,5 @@
 // that, and publishes on condition that the mark is still its own.
 //
 // A command is stored for the workers before it is removed where it was held. A process that dies between the two leaves a command that is in
-// both places, or was even carried out; the next one finds it there, or that nobody wants it any more.
+// both places, or was even carried out; the next one finds it there, or that its result is not waited for any more.
 package turns

@@ -21,12 +21,16 @@ const counted = time.Second
 
 // stored is a command that was stored for the workers.
 type stored struct {
+	// seq is the command's sequence in the stream. Workers take commands in the order of these.
 	seq uint64
-	at  time.Time
+	// at is when this process heard of it.
+	at time.Time
 }
 
-// lane is what this process knows of a line.
+// lane has this process's knowledge of a line: which projects have commands in it, and how many more may go to the workers. All of it can be
+// wrong, because others store and move commands as well: a look at the server puts it right, and find adds projects.
 type lane struct {
+	// line names the subjects and consumers.
 	line subjects.Line
 	conn *conn.Conn
 

@@ -25,7 +25,9 @@ const (
 	findEvery = 5 * time.Second
 )
 
-// Run moves commands on until ctx ends.
+// Run moves commands on until ctx ends. Nothing tells it that workers have taken some: while anything is held, it looks, at once after a round
+// in which something was moved, and later and later after one in which nothing was. A held command calls for minutes of an agent; a look
+// costs a request for each line.
 func (t *Turns) Run(ctx context.Context) {
 	if on, _ := t.settings(); !on {
 		return
@@ -53,6 +55,7 @@ func (t *Turns) Run(ctx context.Context) {
 			pause = pauseLeast
 			continue
 		}
+		// With nothing held, only a command that another process holds, and leaves, is missed until the next find.
 		wait := findEvery
 		if len(t.busy()) > 0 || err != nil {
 			wait, pause = pause, min(2*pause, pauseMost)
@@ -98,12 +101,14 @@ func (t *Turns) list(ctx context.Context, filter string) ([]string, error) {
 	return slices.Sorted(maps.Keys(info.State.Subjects)), err
 }
 
-// round moves commands on as far as there is room, and returns how many.
+// round moves commands on as far as there is room, and returns how many. The lines of steps near the end of the flow are served first: where
+// calls are bounded, what is begun is finished before more is begun.
 func (t *Turns) round(ctx context.Context) (int, error) {
 	lanes := t.busy()
 	if len(lanes) == 0 {
 		return 0, nil
 	}
+	// One count serves all lanes: a project's calls are bounded over all its steps.
 	calls, err := t.count(ctx)
 	if err != nil {
 		return 0, err
@@ -119,7 +124,8 @@ func (t *Turns) round(ctx context.Context) (int, error) {
 	return all, nil
 }
 
-// serve moves commands of a line on, one of each project in its turn.
+// serve moves commands of a line on, one of each project in its turn. A project whose turn it was goes to the end of the ring while it has
+// more; one whose calls are at their bound keeps its place there and holds up no other.
 func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, err error) {
 	room, projects, err := l.begin(ctx)
 	if err != nil {
@@ -150,7 +156,7 @@ func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, er
 	return moved, nil
 }
 
-// outcome is what became of a project's turn.
+// outcome says how a project's turn ended.
 type outcome int
 
 const (
@@ -163,7 +169,7 @@ const (
 )
 
 // move moves the first command of a project on, and returns the sequence with which it is stored for the workers. Those before it
-// that nobody wants any more are removed.
+// whose results are not waited for any more are removed.
 func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, calls *calls) (outcome, uint64, error) {
 	for {
 		if calls.full(project) {
@@ -176,6 +182,7 @@ func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, call
 		if err != nil {
 			return isEmpty, 0, err
 		}
+		// First stored, then removed: a crash between the two leaves the command in both places, and it is known by its subject.
 		did, seq, err := t.release(ctx, m, calls)
 		if err == nil && did != isFull {
 			err = t.remove(ctx, m.Subject)
@@ -198,7 +205,8 @@ func (t *Turns) head(ctx context.Context, line subjects.Line, project forge.Proj
 	return t.conn.First(ctx, streams.Commands, line.HeldOf(project))
 }
 
-// release stores a command that was held for the workers. It is none, isEmpty, if nobody wants it or it is there already.
+// release stores a command that was held for the workers. The outcome is isEmpty for one that is there already, or whose
+// result is not waited for any more, and then it is removed like one that was moved.
 func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outcome, uint64, error) {
 	_, c, err := subjects.ParseHeld(m.Subject)
 	if err != nil || m.Relayed {
@@ -212,6 +220,7 @@ func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outco
 	if err != nil || !wanted {
 		return isEmpty, 0, err
 	}
+	// The group is that of the project now, not that of the line: a project may have moved since.
 	ready, err := t.groups.Command(&c)
 	if err != nil {
 		return isEmpty, 0, err

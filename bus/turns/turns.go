@@ -21,9 +21,11 @@ import (
 // Turns says where a command is stored, and moves those on that are held. Until Begin is called, nothing is held. It is
 // safe for concurrent use.
 type Turns struct {
-	conn    *conn.Conn
+	conn *conn.Conn
+	// journal says whether the result of a command is still waited for when its turn comes.
 	journal *journal.Journal
-	groups  subjects.Groups
+	// groups has the group of each project, and so its lines.
+	groups subjects.Groups
 	// wake tells Run that something is held; it has room for one.
 	wake chan struct{}
 
@@ -31,9 +33,11 @@ type Turns struct {
 	again atomic.Int32
 
 	mu sync.Mutex
+	// on says that projects take turns.
 	on bool
 	// bound is how many calls of a project may be at the workers; 0: any number.
 	bound int
+	// lanes has those lines in which something was ever placed or found. None is removed: there are as many as steps and groups.
 	lanes map[subjects.Line]*lane
 }
 
@@ -104,7 +108,7 @@ func (t *Turns) Restore(ctx context.Context) error {
 	return t.find(ctx)
 }
 
-// lane returns what is known of a line.
+// lane returns the lane of a line, which is made when it is asked for first.
 func (t *Turns) lane(line subjects.Line) *lane {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +120,10 @@ func (t *Turns) lane(line subjects.Line) *lane {
 	return l
 }
 
-// Place returns the subject on which a command is to be stored: where workers take it, or where it waits for its turn. The caller
+// Place decides at the moment at which a command is dispatched, which may be again: a held command has one subject, as one at the workers has, and
+// is stored there once.
+//
+// It returns the subject on which the command is to be stored: where workers take it, or where it waits for its turn. The caller
 // calls stored with its sequence when it is stored, or with 0.
 func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(seq uint64), err error) {
 	ready, err := t.groups.Command(c)

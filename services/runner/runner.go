@@ -81,6 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Bus.AwaitStreams(ctx); err != nil {
 		return err
 	}
+	// Before the first decision, so that no command is stored which a bound would have held.
 	if !cfg.OneProject || cfg.Quotas.Calls > 0 {
 		cfg.Bus.Turns.Begin(cfg.Quotas.Calls)
 	}
