@@ -72,8 +72,8 @@ func atOnce(t *testing.T, b *bus.Bus, parallel int) (begun chan int, end chan st
 	return begun, end
 }
 
-// TestCounters: a runner's account may do all that turns need, and nothing else has to. For each step whose commands may wait there is a consumer that counts those, in
-// each group.
+// TestCounters: a runner's account may do all that turns need, and no other has to. For each step whose commands may wait there is a consumer that
+// counts those.
 func TestCounters(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)
@@ -128,7 +128,8 @@ func TestHeldGarbage(t *testing.T) {
 	b, nc := s.Connect(t), raw(t, s)
 	for i, subject := range []string{
 		"forge.command.analyze.held.any.shop.fix-login", "forge.command.analyze.held.x.shop.fix-login.-.1.1", "forge.command.nothing.held.any.shop.fix-login.-.1.1",
-		"forge.command.analyze.held.any.shop.fix-login.-.01.1", "forge.command.analyze.held.any.shop.fix-login.-.9.1", "forge.command.analyze.held.any.shop.FIX.-.9.1.r",
+		"forge.command.analyze.held.any.shop.fix-login.-.01.1", "forge.command.analyze.held.any.shop.fix-login.-.9.1",
+		"forge.command.analyze.held.any.shop.FIX.-.9.1.r",
 	} {
 		put(t, nc, subject, fmt.Append(nil, "garbage", i))
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// run runs a runner on a connection of its own, until stop or kill is called.
-func run(t *testing.T, s *bustest.Server, limits quota.Limits) (b *bus.Bus, stop, kill func()) {
+// run runs a runner on a connection of its own, until the test ends, or kill is called.
+func run(t *testing.T, s *bustest.Server, limits quota.Limits) (b *bus.Bus, kill func()) {
 	t.Helper()
 	b = s.Connect(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,14 +31,14 @@ func run(t *testing.T, s *bustest.Server, limits quota.Limits) (b *bus.Bus, stop
 		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Quotas: limits, Ready: func() { close(ready) }})
 	})
 	wait.For(t, ready)
-	stop = sync.OnceFunc(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := group.Wait(); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(stop)
-	return b, stop, func() {
+	return b, func() {
 		b.Close() // whatever it is about to say is not heard any more
 		stop()
 	}
@@ -130,7 +130,7 @@ func awaitQueued(t *testing.T, b *bus.Bus, step forge.Step, n int) {
 func TestOneBehindMany(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		s := bustest.StartServer(t)
-		b, _, _ := run(t, s, quota.Limits{})
+		b, _ := run(t, s, quota.Limits{})
 		f := newFloor()
 		f.work(t, s.Connect(t), slots, forge.StepAnalyze)
 		submitTo(t, b, "web", 200)
@@ -155,7 +155,7 @@ func TestOneBehindMany(t *testing.T) {
 func TestEqualShares(t *testing.T) {
 	const slots, starts = 4, 90
 	s := bustest.StartServer(t)
-	b, _, _ := run(t, s, quota.Limits{})
+	b, _ := run(t, s, quota.Limits{})
 	f := newFloor()
 	f.work(t, s.Connect(t), slots, forge.StepAnalyze)
 	projects := []forge.ProjectID{"web", "shop", "site"}
