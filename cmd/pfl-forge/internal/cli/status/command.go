@@ -147,16 +147,20 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
-// waitsForTurn says why calls wait that could be made.
-func waitsForTurn(s *turns.State) string {
+// sayTurns says why calls wait that could be made, if some do.
+func sayTurns(a *kit.App, s *turns.State) {
+	if s == nil {
+		return
+	}
 	text := render.Count(s.Held, "call") + " waits for its turn"
 	if s.Held != 1 {
 		text = render.Count(s.Held, "call") + " wait for their turn"
 	}
 	if s.Bound > 0 && s.Calls >= s.Bound {
-		return text + fmt.Sprintf(": %d of the project's calls are under way (bound %d)", s.Calls, s.Bound)
+		a.Say("%s: %d of the project's calls are under way (bound %d)", text, s.Calls, s.Bound)
+		return
 	}
-	return text + fmt.Sprintf(": the workers have as many as they take, %d of them of the project", s.Calls)
+	a.Say("%s: the workers have as many as they take, %d of them of the project", text, s.Calls)
 }
 
 // ofRepository adds the drafts, losses and problems of a person's repository.
@@ -198,9 +202,7 @@ func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forg
 	if doc.Paused {
 		a.Say("%s", a.Style(a.Err).Attention("the project is paused; next: pfl-forge resume --all"))
 	}
-	if doc.Turns != nil {
-		a.Say("%s", waitsForTurn(doc.Turns))
-	}
+	sayTurns(a, doc.Turns)
 	for i := range doc.Accounts {
 		a.Say("%s", a.Style(a.Err).Attention(doc.Accounts[i].Line()))
 	}
