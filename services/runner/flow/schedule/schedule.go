@@ -7,7 +7,7 @@
 // # The life of a schedule
 //
 //	set         Decide takes all schedules of a project at once, checks them, and sets when each is due
-//	due         its timer fires. Of those that are due together each is looked at; the timer of the next one is set
+//	due         its timer fires. All that have come by then are looked at; the timer of the next one is set
 //	submitted   its intent is sent to the intent's own machine, again and again, until Entered
 //	open        the intent was admitted and has not ended; the scheduler of the project knows
 //	left out    it was due while its intent was open, while the project was paused, or unnoticed (Skip)
