@@ -133,7 +133,8 @@ func TestApprovalsWithoutNotes(t *testing.T) {
 		"/api/v4/projects/shop/web": `{"id": 3, "path_with_namespace": "shop/web"}`,
 		mr + "7/approvals":          `{"approved_by": [` + bob + `}, {"user": {"id": 7, "username": "ada"}, "approved_at": "2026-05-04T10:00:00.5Z"}]}`,
 		mr + "7/reviewers":          `[` + bob + asks + `, {"user": null` + asks + `]`,
-		mr + "7/discussions":        `[]`,
+		mr + "7/discussions": `[{"notes": [{"id": 1, "system": true, "body": "approved this merge request", "author": {"id": 8, "username": "bob"}, ` +
+			`"created_at": "2026-05-04T09:30:00Z"}]}]`,
 		mr + "7/versions": `[{"head_commit_sha": "` + b + `", "created_at": "2026-05-04T10:00:01Z"}, ` +
 			`{"head_commit_sha": "` + a + `", "created_at": "2026-05-04T09:00:00Z"}]`,
 		"/api/v4/projects/3/members/all/7": `{"access_level": 30}`,
@@ -152,9 +153,13 @@ func TestApprovalsWithoutNotes(t *testing.T) {
 	t.Cleanup(srv.Close)
 	c, ctx := clientOf(t, srv.URL), wait.Context(t)
 	list, err := c.Reviews(ctx, "shop/web", 7)
-	if err != nil || len(list) != 2 || list[0].Author.ID != 8 || list[0].Verdict != forges.ChangesRequested || !list[0].Official ||
-		list[0].Commit != "" || !list[0].Stale {
+	// That bob asks for changes is behind what he decided before it: readers take the last one of each account.
+	if err != nil || len(list) != 3 || list[2].Author.ID != 8 || list[2].Verdict != forges.ChangesRequested || !list[2].Official ||
+		list[2].Commit != "" || !list[2].Stale || list[2].Dismissed {
 		t.Fatalf("they are %+v, %v", list, err)
+	}
+	if list[0].Author.ID != 8 || list[0].Verdict != forges.Approved || !list[0].Dismissed {
+		t.Errorf("they are %+v, %v", list, err)
 	}
 	if list[1].Author.ID != 7 || list[1].Verdict != forges.Approved || string(list[1].Commit) != a || !list[1].Stale {
 		t.Errorf("they are %+v, %v", list, err)

@@ -193,8 +193,12 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 			p.Branch = ""
 		}
 	}
-	// What it has of its base is that of its last push.
-	if p.BaseHead, err = c.BranchHead(ctx, repository, p.Base); err != nil && (p.State == forges.Open || !errors.Is(err, forges.ErrNotFound)) {
+	// What it has of its base is that of its last push. A base can be deleted, and the merge request is there all the same: one that
+	// ended is as it was, and one that is open cannot go on.
+	switch p.BaseHead, err = c.BranchHead(ctx, repository, p.Base); {
+	case errors.Is(err, forges.ErrNotFound) && j.open():
+		return forges.Pull{}, fmt.Errorf("merge request %d: its base branch %.100q is not there", number, p.Base)
+	case err != nil && !errors.Is(err, forges.ErrNotFound):
 		return wrong("base", err)
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
@@ -113,6 +114,36 @@ func TestMergedOtherwise(t *testing.T) {
 		}
 		if p, err := w.Pull(ctx, repo, n); err != nil || p.State != forges.Merged || p.Merge == head || p.Merge != p.BaseHead {
 			t.Errorf("%s: it is %+v, %v", method, p, err)
+		}
+	}
+}
+
+// TestBaseIsDeleted: one that was merged, or closed, is so still when its base is deleted; one that is open waits for a person, and is not gone.
+func TestBaseIsDeleted(t *testing.T) {
+	for _, ended := range []forges.PullState{forges.Merged, forges.Closed, forges.Open} {
+		w := newWorld(t)
+		ctx := wait.Context(t)
+		w.as("root1", "POST", "/repos/"+repo+"/contents/r.txt", `{"content": "YQo=", "message": "m", "branch": "main", "new_branch": "release"}`)
+		in := `{"content": "YQo=", "message": "m", "branch": "release", "new_branch": "forge/a"}`
+		head := git.OID(w.as("bot", "POST", "/repos/"+repo+"/contents/a.txt", in)["commit"].(map[string]any)["sha"].(string))
+		p, err := w.OpenPull(ctx, repo, "forge/a", "release", forges.PullText{Title: "T"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ended {
+		case forges.Merged:
+			err = w.Merge(ctx, repo, p.Number, head, forges.FastForward)
+		case forges.Closed:
+			err = w.ClosePull(ctx, repo, p.Number)
+		case forges.Open:
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.as("root1", "DELETE", "/repos/"+repo+"/branches/release", "")
+		p, err = w.Pull(ctx, repo, p.Number)
+		if ended == forges.Open && (err == nil || isNotFound(err)) || ended != forges.Open && (err != nil || p.State != ended || p.Base != "release") {
+			t.Errorf("%s: it is %+v, %v", ended, p, err)
 		}
 	}
 }

@@ -211,8 +211,16 @@ func (r *reviewed) complete(context.Context) error {
 		_, decided := last[v.Author.ID]
 		return v.Verdict == "" || v.Verdict == forges.Remark && decided && len(v.Threads) == 0
 	})
-	slices.SortStableFunc(r.list, func(a, b forges.Review) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(r.list, func(a, b forges.Review) int { return cmp.Or(timeless(&a)-timeless(&b), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return nil
+}
+
+// timeless sorts reviews without a time behind the others: a list has them, so they hold now, whatever their authors decided before.
+func timeless(v *forges.Review) int {
+	if v.At.IsZero() {
+		return 1
+	}
+	return 0
 }
 
 // holds reports whether a decision is that of its author now: whoever asks for changes does not
