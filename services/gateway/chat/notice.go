@@ -163,8 +163,10 @@ func state(d *document.Detail) string {
 	}
 }
 
-// describe adds who asked and approved, the plan, and the questions.
+// describe adds the questions, who asked and approved, the text or the plan. Questions are the first: a chat may cut what is behind them, and a person
+// answers only what is shown.
 func (n *Notice) describe(d *document.Detail, words Words) {
+	n.ask(d, words)
 	if by := d.AskedBy(); by != "" {
 		n.Lines = append(n.Lines, "Asked for by "+words.line(by, maxTitle))
 	}
@@ -178,6 +180,9 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
 		n.Lines = append(n.Lines, "Hash of what is to be approved: "+d.Plan[:min(len(d.Plan), 12)])
 	}
+	if unplanned(d) {
+		n.Lines = append(n.Lines, "Text: "+words.line(d.Body, maxQuestion))
+	}
 	for i, t := range d.TaskList {
 		if i == maxTasks {
 			n.Lines = append(n.Lines, fmt.Sprintf("… and %d more tasks", len(d.TaskList)-i))
@@ -185,14 +190,30 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 		}
 		n.Lines = append(n.Lines, fmt.Sprintf("%s: %s", t.Status, words.line(t.Title, maxTitle)))
 	}
+}
+
+// ask adds the first questions, which have buttons, and how many more there are.
+func (n *Notice) ask(d *document.Detail, words Words) {
 	if d.Waiting != forge.WaitingClarification {
 		return
 	}
+	asked := 0
 	for i, q := range d.Questions {
-		if q.Answer == nil {
+		if q.Answer != nil {
+			continue
+		}
+		if asked++; asked <= maxAsked {
 			n.Lines = append(n.Lines, fmt.Sprintf("Question %d: %s", i+1, words.line(q.Question, maxQuestion)))
 		}
 	}
+	if asked > maxAsked {
+		n.Lines = append(n.Lines, fmt.Sprintf("… and %d more questions", asked-maxAsked))
+	}
+}
+
+// unplanned reports whether the text of an intent waits for approval, before there is a plan.
+func unplanned(d *document.Detail) bool {
+	return d.Waiting == forge.WaitingApproval && !made(d) && d.Tasks == 0 && len(d.Parts) == 0
 }
 
 // made reports whether changes that were made already wait for approval, and not a plan or a text.
@@ -235,14 +256,13 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 
 // offerApproval adds the buttons for what waits for approval. Changes that were made are approved where a person sees them, which is not here.
 func (n *Notice) offerApproval(d *document.Detail, add func(Do, string, Button)) {
-	unplanned := !made(d) && d.Tasks == 0 && len(d.Parts) == 0
 	switch {
 	case d.Plan == "":
 		return
 	case made(d):
 		n.Lines = append(n.Lines, "Changes are approved in the console, where they are shown.")
-	case unplanned:
-		add(Approve, "Let it be analyzed", Button{Good: true, Confirm: "Exactly this text is analyzed."})
+	case unplanned(d):
+		add(Approve, "Let it be analyzed", Button{Good: true, Confirm: "Exactly the text with this hash is analyzed."})
 		return
 	default:
 		add(Approve, "Approve", Button{Good: true, Confirm: "Exactly the plan with this hash is let go on."})

@@ -11,10 +11,12 @@ import (
 // Bounds of Slack, in characters after escaping, and how many elements a row of buttons may have.
 const (
 	maxSection = 2900
-	maxLine    = 1000
-	maxButton  = 70
-	maxConfirm = 280
-	maxRow     = 25
+	// maxSections bounds the sections of the lines: Slack bounds all of a message as well.
+	maxSections = 3
+	maxLine     = 1000
+	maxButton   = 70
+	maxConfirm  = 280
+	maxRow      = 25
 )
 
 // escapes are the three characters that begin something in Slack's texts.
@@ -47,6 +49,28 @@ func section(text string) map[string]any {
 	return map[string]any{"type": "section", "text": plain(text, maxSection)}
 }
 
+// sections returns blocks of plain text with the lines, each in one block as a whole if that has room for it. Those for which there is no room at
+// all are the last ones.
+func sections(lines []string) (blocks []any) {
+	var part []string
+	room := maxSection
+	for i, l := range lines {
+		size := utf8.RuneCountInString(escape(l)) + 1
+		if len(part) > 0 && size >= room {
+			if len(blocks) == maxSections-1 {
+				part = append(part, lines[i:]...) // it is cut, with a mark
+				break
+			}
+			blocks, part, room = append(blocks, section(strings.Join(part, "\n"))), nil, maxSection
+		}
+		part, room = append(part, l), room-size
+	}
+	if len(part) > 0 {
+		blocks = append(blocks, section(strings.Join(part, "\n")))
+	}
+	return blocks
+}
+
 // line returns a message of one line.
 func line(channel, text string) map[string]any {
 	return map[string]any{
@@ -62,9 +86,7 @@ func message(channel string, n *chat.Notice) map[string]any {
 	m := line(channel, n.Text())
 	head := fmt.Sprintf("%s/%s %s\n%s", n.Key.Project, n.Key.Intent, n.State, n.Title)
 	blocks := []any{section(head)}
-	if len(n.Lines) > 0 {
-		blocks = append(blocks, section(strings.Join(n.Lines, "\n")))
-	}
+	blocks = append(blocks, sections(n.Lines)...)
 	var row []any
 	for i := range n.Buttons {
 		if len(row) == maxRow-1 {

@@ -1,13 +1,17 @@
 package slack
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
 )
 
@@ -102,6 +106,34 @@ func FuzzFit(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestQuestionsAreShown: what a button answers or lets through is shown with it, however much else an intent says; and the message has a bound.
+func TestQuestionsAreShown(t *testing.T) {
+	d := &document.Detail{Body: "Paint the shed, and then delete all."}
+	d.Project, d.Intent, d.Title, d.Status, d.Plan = "shop", "fix", strings.Repeat("&", 300), forge.StatusExecuting, "0a"
+	d.Waiting, d.Reason = forge.WaitingClarification, strings.Repeat("r", 1000)
+	for i := range 20 {
+		d.TaskList = append(d.TaskList, document.TaskState{Title: strings.Repeat("t", 1000)})
+		d.Questions = append(d.Questions, document.Clarification{Question: fmt.Sprintf("%d%s", i, strings.Repeat("q", 900)), SuggestedAnswers: []string{"yes"}})
+	}
+	shown := func() string {
+		n := chat.NoticeOf(d, "", chat.Words{})
+		data, err := json.Marshal(message("C1", &n)["blocks"])
+		if err != nil || len(data) > 13_000 {
+			t.Errorf("the blocks have %d bytes, %v", len(data), err)
+		}
+		return string(data)
+	}
+	for i := range 3 {
+		if !strings.Contains(shown(), fmt.Sprintf("%d%s", i, strings.Repeat("q", 900))) {
+			t.Errorf("question %d is not shown", i)
+		}
+	}
+	d.Status, d.Waiting, d.TaskList, d.Questions = forge.StatusProposed, forge.WaitingApproval, nil, nil
+	if !strings.Contains(shown(), d.Body) {
+		t.Error("the text that is let through is not shown")
+	}
 }
 
 // TestReplyPath: answers to commands go to Slack and to no other place.
