@@ -44,6 +44,7 @@ var shapes = pattern.New(strings.Join([]string{
 	`A(?:KIA|SIA)[A-Z0-9]{8,}`,                            // AWS
 	`AIza[A-Za-z0-9_-]{8,}`,                               // Google
 	`xox[a-z]-[A-Za-z0-9-]{8,}`,                           // Slack
+	`xapp-[A-Za-z0-9-]{8,}`,                               // its apps
 	`\beyJ[A-Za-z0-9_-]{16,}(?:\.[A-Za-z0-9_-]*)*`,        // JSON in base64, as JWTs are
 	`\bS[ACNOUX][A-Z2-7]{20,}`,                            // seeds of NATS keys
 	`://([^/\s@:]*:[^/\s@]+)@`,                            // URLs with a password
@@ -197,7 +198,7 @@ func random(match, secret string) bool {
 // hints lists the beginnings of all shapes: in a text without any of them, none
 // can match. A shape that is added to shapes is added here, too.
 var hints = []string{
-	"sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "AKIA", "ASIA", "AIza", "xox", "eyJ",
+	"sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "AKIA", "ASIA", "AIza", "xox", "xapp-", "eyJ",
 	"PRIVATE KEY", "://", "SA", "SC", "SN", "SO", "SU", "SX", "earer", "EARER", "asic", "ASIC",
 }
 

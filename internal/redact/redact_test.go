@@ -21,6 +21,7 @@ var shaped = map[string]string{
 	"aws":        "AKIA" + "I2SFODNN7EXAMPLE",
 	"google":     "AIza" + "SyA-1bcdefghijklmnopqrstuvwxyz0123456",
 	"slack":      "xox" + "b-123456789012-abcdefghijkl",
+	"slack app":  "xapp" + "-1-A0123ABCD-1234567890123-0123456789abcdef",
 	"jwt":        "eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
 	"nats":       "SU" + "AIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4",
 	"pem":        "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc/def+ghi=\n-----END RSA PRIVATE KEY-----",

@@ -3,10 +3,12 @@ package chat
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
 // stored is a stream of deliveries in memory, with the time of a test.
@@ -124,5 +126,19 @@ func TestLedgerOfStrangers(t *testing.T) {
 	s.now = s.now.Add(9 * 24 * time.Hour)
 	if l.forget(); len(l.things) != 0 {
 		t.Errorf("remembered are %+v", l.things)
+	}
+}
+
+// TestParkedBesideHeld: a chat that wants to be left alone is, although another channel of the same intent only waits for its turn.
+func TestParkedBesideHeld(t *testing.T) {
+	now := time.Unix(1000, 0)
+	one := newTeller(&Config{Log: slog.New(slog.DiscardHandler)}, nil, nil)
+	held, parked := &heldError{now.Add(time.Second)}, &forges.ParkedError{Until: now.Add(time.Minute)}
+	one.failed(t.Context(), held, "", "")
+	if !one.parked.IsZero() {
+		t.Errorf("a claim parks until %s", one.parked)
+	}
+	if one.failed(t.Context(), errors.Join(held, parked), "", ""); !one.parked.Equal(parked.Until) {
+		t.Errorf("it is parked until %s", one.parked)
 	}
 }

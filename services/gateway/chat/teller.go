@@ -247,11 +247,13 @@ func (t *teller) lookAround(ctx context.Context) {
 
 // failed parks the teller if the chat says so, and tells the log of what is no matter of course.
 func (t *teller) failed(ctx context.Context, err error, what, where string) {
-	if _, held := errors.AsType[*heldError](err); held {
-		return
-	}
-	if parked, ok := errors.AsType[*forges.ParkedError](err); ok {
+	// Of several channels one may be held, and another one say that the chat wants to be left alone.
+	parked, ok := errors.AsType[*forges.ParkedError](err)
+	if ok {
 		t.parked = parked.Until
+	}
+	if _, held := errors.AsType[*heldError](err); held && !ok {
+		return
 	}
 	t.cfg.Log.WarnContext(ctx, "a look for a chat failed; there is another one later", "chat", t.cfg.Name, "what", what, "where", where, "error", err)
 }
