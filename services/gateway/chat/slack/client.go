@@ -87,7 +87,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	with := func(base *url.URL, file string) *rest.Client {
 		return rest.New(rest.Config{
-			Name: "Slack", Called: "Slack", Base: base, MaxAnswer: maxAnswer, Now: cfg.Now,
+			Name: "Slack", Called: "Slack", Base: base, MaxAnswer: maxAnswer, Now: cfg.Now, Hide: file == "", // addresses for answers are secrets
 			Authorize: func(context.Context) (string, error) {
 				if file == "" {
 					return "", nil

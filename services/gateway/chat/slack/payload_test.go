@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -149,6 +153,23 @@ func TestReplyPath(t *testing.T) {
 		if path, err := c.replyPath(address); err == nil {
 			t.Errorf("%s is answered at %s", address, path)
 		}
+	}
+}
+
+// TestTheAddressOfAnAnswerStays: whoever knows it can write to the channel, so that an answer which is refused does not have it in its error.
+func TestTheAddressOfAnAnswerStays(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	file := filepath.Join(t.TempDir(), "bot")
+	if err := os.WriteFile(file, []byte("xoxb-1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{URL: srv.URL + "/api", Team: "T1", TokenFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Tell(t.Context(), &chat.Act{Reply: srv.URL + "/commands/T1/hunter2"}, "x"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("it is %v", err)
 	}
 }
 

@@ -65,7 +65,7 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 	}
 	// A client of its own for each message: the address may be another one by then, and messages are few.
 	client := rest.New(rest.Config{
-		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Now: c.now,
+		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Hide: true, Now: c.now,
 		Authorize: func(context.Context) (string, error) { return "", nil },
 	})
 	defer client.Close()

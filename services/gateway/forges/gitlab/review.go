@@ -211,7 +211,9 @@ func (r *reviewed) complete(context.Context) error {
 		_, decided := last[v.Author.ID]
 		return v.Verdict == "" || v.Verdict == forges.Remark && decided && len(v.Threads) == 0
 	})
-	slices.SortStableFunc(r.list, func(a, b forges.Review) int { return cmp.Or(timeless(&a)-timeless(&b), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortStableFunc(r.list, func(a, b forges.Review) int {
+		return cmp.Or(timeless(&a)-timeless(&b), a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
 	return nil
 }
 

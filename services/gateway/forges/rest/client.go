@@ -48,6 +48,8 @@ type Config struct {
 	Denied func(code int, message string) string
 	// MaxAnswer bounds an answer, in bytes; 0 is 8 MiB.
 	MaxAnswer int
+	// Hide has no error name the path that was asked: whoever knows it needs no token.
+	Hide bool
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -154,7 +156,12 @@ func (c *Client) ask(ctx context.Context, method, path string, in, out any) (*an
 	if err != nil {
 		return nil, err
 	}
-	wrap := func(err error) (*answer, error) { return got, fmt.Errorf("%s %s: %w", method, path, err) }
+	wrap := func(err error) (*answer, error) {
+		if c.cfg.Hide {
+			return got, err
+		}
+		return got, fmt.Errorf("%s %s: %w", method, path, err)
+	}
 	if err := c.refusal(got); err != nil {
 		return wrap(err)
 	}
