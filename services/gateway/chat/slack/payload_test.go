@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -182,6 +183,15 @@ func TestCheckSocket(t *testing.T) {
 	} {
 		if err := c.checkSocket(address); (err == nil) != good {
 			t.Errorf("%s: %v", address, err)
+		}
+	}
+	// That of a server of one's own is as safe as its other requests.
+	for scheme, want := range map[string]string{"https": "wss", "http": "ws, wss"} {
+		c := &Client{cfg: Config{URL: "x"}, replies: &url.URL{Scheme: scheme, Host: "127.0.0.1"}}
+		for _, s := range []string{"ws", "wss"} {
+			if err := c.checkSocket(s + "://127.0.0.1/link"); (err == nil) != slices.Contains(strings.Split(want, ", "), s) {
+				t.Errorf("%s beside %s: %v", s, scheme, err)
+			}
 		}
 	}
 }
