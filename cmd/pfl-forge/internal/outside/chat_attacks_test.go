@@ -279,6 +279,9 @@ func TestChatOfABadSlack(t *testing.T) {
 	if n := w.slack.Calls("chat.update"); n < 2 {
 		t.Errorf("it was edited %d times", n)
 	}
+	if early := w.slack.Early(); len(early) > 0 {
+		t.Errorf("called before their time were %q", early)
+	}
 }
 
 // TestChatIsFoundAgain: a watcher that begins finds the messages of the ones before, page by page, and believes nothing that another account wrote.

@@ -113,6 +113,9 @@ type Fake struct {
 	// script has the faults that are still to come, and calls counts the requests of each method.
 	script []Fault
 	calls  map[string]int
+	// limited has the time before which a method is not to be called, by the header of a fault, and early the calls that came all the same.
+	limited map[string]time.Time
+	early   []string
 	// conns are the connections that are open, and acks has the envelopes that are not acknowledged.
 	conns []*websocket.Conn
 	acks  map[string]chan struct{}
@@ -121,7 +124,10 @@ type Fake struct {
 
 // New returns a Fake.
 func New() *Fake {
-	f := &Fake{triggers: map[string]bool{}, tickets: map[string]bool{}, calls: map[string]int{}, acks: map[string]chan struct{}{}, now: time.Now}
+	f := &Fake{
+		triggers: map[string]bool{}, tickets: map[string]bool{}, calls: map[string]int{}, acks: map[string]chan struct{}{}, now: time.Now,
+		limited: map[string]time.Time{},
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/{method}", f.serve)
 	mux.HandleFunc("GET /link", f.link)
@@ -151,6 +157,13 @@ func (f *Fake) Calls(method string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.calls[method]
+}
+
+// Early returns the methods that were called before a fault let them be.
+func (f *Fake) Early() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.early)
 }
 
 // Messages returns those at the top of the channel, the oldest first.
@@ -239,6 +252,9 @@ func (f *Fake) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.mu.Lock()
 	f.calls[method]++
+	if f.now().Before(f.limited[method]) {
+		f.early = append(f.early, method)
+	}
 	fault := f.fault(method)
 	f.mu.Unlock()
 	if fault != nil && !fault.After {
@@ -262,6 +278,9 @@ func (f *Fake) fault(method string) *Fault {
 	}
 	x := f.script[i]
 	f.script = slices.Delete(f.script, i, i+1)
+	if seconds, err := strconv.Atoi(x.Header.Get("Retry-After")); err == nil {
+		f.limited[method] = f.now().Add(time.Duration(seconds) * time.Second)
+	}
 	return &x
 }
 
