@@ -38,6 +38,32 @@ func TestConfidential(t *testing.T) {
 	}
 }
 
+// TestIssuesOfMembers: where fewer people see issues than merge requests, which tell of them, no issue is there, and the log says why.
+func TestIssuesOfMembers(t *testing.T) {
+	project := ""
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := `{"iid": 1, "project_id": 3, "title": "T", "state": "opened"}`
+		if r.URL.Path == "/api/v4/projects/shop/web" {
+			answer = `{"id": 3, "path_with_namespace": "shop/web", ` + project + `}`
+		}
+		_, _ = w.Write([]byte(answer))
+	}))
+	t.Cleanup(srv.Close)
+	for settings, there := range map[string]bool{
+		`"visibility": "public", "issues_access_level": "enabled", "merge_requests_access_level": "enabled"`:   true,
+		`"visibility": "public", "issues_access_level": "private", "merge_requests_access_level": "enabled"`:   false,
+		`"visibility": "internal", "issues_access_level": "private", "merge_requests_access_level": "enabled"`: false,
+		`"visibility": "public", "issues_access_level": "private", "merge_requests_access_level": "private"`:   true,
+		`"visibility": "private", "issues_access_level": "private", "merge_requests_access_level": "enabled"`:  true,
+	} {
+		project = settings
+		i, err := clientOf(t, srv.URL).Issue(wait.Context(t), "shop/web", 1)
+		if there != (err == nil) || there != (i.Title == "T") || !there && (!isNotFound(err) || !strings.Contains(err.Error(), "for its members alone")) {
+			t.Errorf("%s: %+v, %v", settings, i, err)
+		}
+	}
+}
+
 // TestSystemNotes: a note that GitLab wrote itself is no comment, whatever it says: a title that an issue is given is in one.
 func TestSystemNotes(t *testing.T) {
 	w := newWorld(t)

@@ -95,12 +95,20 @@ type projectJSON struct {
 	Name string `json:"path_with_namespace"`
 	// Visibility is public, internal (for all accounts of the instance) or private.
 	Visibility string `json:"visibility"`
+	// Issues and Requests say who sees its issues and its merge requests: private is for members alone, whatever the project is.
+	Issues   string `json:"issues_access_level"`
+	Requests string `json:"merge_requests_access_level"`
 	// Method is merge, rebase_merge or ff, and Squash never, always, default_on or default_off.
 	Method string `json:"merge_method"`
 	Squash string `json:"squash_option"`
 	// Pipelines and Resolved are demands on each merge request, whatever its base is.
 	Pipelines bool `json:"only_allow_merge_if_pipeline_succeeds"`
 	Resolved  bool `json:"only_allow_merge_if_all_discussions_are_resolved"`
+}
+
+// discloses reports whether more people see the merge requests of a project than its issues, of which they tell.
+func (j *projectJSON) discloses() bool {
+	return j.Issues == "private" && j.Requests != "private" && j.Visibility != "private"
 }
 
 // project asks for a project by its name, which is one part of the path: its slashes are escaped. It

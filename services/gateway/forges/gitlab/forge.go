@@ -80,17 +80,22 @@ type (
 func (j *noteJSON) hidden() bool { return j.Internal || j.Confidential }
 
 // Issue returns an issue, with who put its labels on. A confidential one is not found: what becomes
-// of an issue, in its merge request and in the journal, is shown to all who see the project. Nor is
-// one found that was moved to another project, whose people are others.
+// of an issue, in its merge request and in the journal, is shown to all who see the project. The same
+// holds where all issues are for members alone. Nor is one found that was moved to another project,
+// whose people are others.
 func (c *Client) Issue(ctx context.Context, repository string, number int64) (forges.Issue, error) {
 	path, err := c.path(ctx, repository, "issues", number)
 	if err != nil {
 		return forges.Issue{}, err
 	}
-	repo, err := c.Repository(ctx, repository)
+	project, err := c.project(ctx, repository)
 	if err != nil {
 		return forges.Issue{}, err
 	}
+	if project.discloses() {
+		return forges.Issue{}, fmt.Errorf("%s: the issues of the project are for its members alone, and its merge requests are not: %w", path, forges.ErrNotFound)
+	}
+	repo := forges.Repository{ID: project.ID, Name: project.Name}
 	var i issueJSON
 	if err := c.Call(ctx, http.MethodGet, path, nil, &i); err != nil {
 		return forges.Issue{}, err
