@@ -88,38 +88,48 @@ func location(name string) (*time.Location, error) {
 // Next returns the first time after another one, in UTC; zero if there is none within years. It looks for it on a clock without leaps,
 // and then for when the clock of the zone shows that; what that one shows before the given time is passed over, so that times grow
 // strictly whatever the zone does.
-func (t *Times) Next(after time.Time) time.Time {
-	local := after.In(t.zone)
+//
+// What the clock leaps over comes after the leap, among the times that it shows then. So the look begins before a leap that was lately, and goes
+// on until nothing earlier can follow.
+func (t *Times) Next(after time.Time) (first time.Time) {
 	// A clock without leaps: gronx would leave out what a real one leaps over.
-	wall := time.Date(local.Year(), local.Month(), local.Day(), local.Hour(), local.Minute(), local.Second(), 0, time.UTC)
+	wall := after.UTC().Truncate(time.Second).Add(min(offset(after, t.zone), offset(after.Add(-nearby), t.zone)))
 	for range longestLeap {
 		next, err := gronx.NextTickAfter(t.expression, wall, false)
 		if err != nil {
-			return time.Time{}
+			break
 		}
-		if at := shown(next, t.zone); at.After(after) {
-			return at
+		if !first.IsZero() && !next.Before(first.Add(offset(first, t.zone))) {
+			break
+		}
+		if at := shown(next, t.zone); at.After(after) && (first.IsZero() || at.Before(first)) {
+			first = at
 		}
 		wall = next
 	}
-	return time.Time{}
+	return first
 }
 
 // longestLeap is the greatest leap of any clock, in minutes: on the Pacific a day was left out.
 const longestLeap = 48 * 60
 
+// nearby is how far from a time a leap changes what the clock shows at it: more than any clock differs from UTC, and than any leap.
+const nearby = 36 * time.Hour
+
+// offset returns how far the clock of a zone is ahead of UTC.
+func offset(at time.Time, zone *time.Location) time.Duration {
+	_, seconds := at.In(zone).Zone()
+	return time.Duration(seconds) * time.Second
+}
+
 // shown returns when the clock of a zone first shows a time, in UTC. One that it leaps over comes as long after the leap as it is after the
 // leap's beginning.
 func shown(wall time.Time, zone *time.Location) time.Time {
-	offset := func(at time.Time) time.Duration {
-		_, seconds := at.In(zone).Zone()
-		return time.Duration(seconds) * time.Second
-	}
-	before, after := wall.Add(-offset(wall.Add(-36*time.Hour))), wall.Add(-offset(wall.Add(36*time.Hour)))
-	if at := before; at.Add(offset(at)).Equal(wall) {
+	before, after := wall.Add(-offset(wall.Add(-nearby), zone)), wall.Add(-offset(wall.Add(nearby), zone))
+	if at := before; at.Add(offset(at, zone)).Equal(wall) {
 		return at
 	}
-	if at := after; at.Add(offset(at)).Equal(wall) {
+	if at := after; at.Add(offset(at, zone)).Equal(wall) {
 		return at
 	}
 	return before

@@ -18,6 +18,11 @@ func TestNext(t *testing.T) {
 		// The clock is put forward from 2:00 to 3:00: a nightly schedule comes on that day, too, and one of each half hour not twice.
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:30:00Z 2026-03-30T00:30:00Z"},
 		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:29:00Z", "2026-03-29T00:30:00Z 2026-03-29T01:00:00Z 2026-03-29T01:30:00Z 2026-03-29T02:00:00Z"},
+		// What is leapt over comes later even if it is asked about only after the leap.
+		{"*/20 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z 2026-03-29T01:20:00Z 2026-03-29T01:40:00Z 2026-03-30T00:00:00Z"},
+		{"30 2 * * *", "Europe/Berlin", "2026-03-29T01:10:00Z", "2026-03-29T01:30:00Z 2026-03-30T00:30:00Z"},
+		{"20,35 2 * * *", "Australia/Lord_Howe", "2026-10-03T12:00:00Z", "2026-10-03T15:35:00Z 2026-10-03T15:50:00Z 2026-10-04T15:20:00Z"},
+		{"0 6,18 * * *", "Pacific/Apia", "2011-12-30T08:00:00Z", "2011-12-30T16:00:00Z 2011-12-31T04:00:00Z 2011-12-31T16:00:00Z"},
 		// It is put back from 3:00 to 2:00: a nightly schedule comes once.
 		{"30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z 2026-10-26T01:30:00Z"},
 		{"30 2 * * *", "America/New_York", "2026-03-07T12:00:00Z", "2026-03-08T07:30:00Z 2026-03-09T06:30:00Z"},

@@ -230,7 +230,11 @@ func (p *Project) await(t, set *forge.Timer) {
 // calendar lets schedules look at the project.
 func (p *Project) calendar() *schedule.Project {
 	s := &p.state.Scheduler
-	return &schedule.Project{ID: p.key.Project, Paused: s.Paused, Now: p.now, Open: func(id forge.IntentID) bool { return slices.Contains(s.Active, id) }}
+	return &schedule.Project{
+		ID: p.key.Project, Paused: s.Paused, Now: p.now,
+		Open:  func(id forge.IntentID) bool { return slices.Contains(s.Active, id) },
+		Known: func(id forge.IntentID) bool { return s.Intents[id] != nil },
+	}
 }
 
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.

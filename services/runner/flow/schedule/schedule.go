@@ -16,7 +16,8 @@
 // # Who may fool it
 //
 //	a timer that comes twice or late   changes nothing where no schedule is due any more
-//	a clock that is behind             the time of the timer counts, if it is later than that of the event
+//	a clock that is behind             the time of the timer counts, if it is later than that of the event, and no time comes again
+//	who takes the id of an intent      the time is left out
 //	two databases of time zones        the next time is kept as it was computed, and only the one after it follows the other database
 package schedule
 
@@ -73,6 +74,8 @@ type Project struct {
 	Now    time.Time
 	// Open reports whether an intent has been admitted, and has not ended.
 	Open func(forge.IntentID) bool
+	// Known reports whether an intent has ever been admitted.
+	Known func(forge.IntentID) bool
 }
 
 // Decide takes the wish of a person about schedules.
@@ -153,10 +156,13 @@ func (s *State) find(name string) int {
 }
 
 // due sets when the schedule is due next, unless that is known. It was checked when it was set, and so it can be read; one that cannot,
-// after a change of what is allowed, is not due any more.
+// after a change of what is allowed, is not due any more. A time that has come does not come again for a clock that is behind.
 func (e *Entry) due(now time.Time) {
 	if e.Paused || !e.Next.IsZero() {
 		return
+	}
+	if e.Last.After(now) {
+		now = e.Last
 	}
 	if times, err := schedules.Parse(e.Cron, e.Zone); err == nil {
 		e.Next = times.Next(now)
@@ -213,8 +219,12 @@ func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 	case now.Sub(e.Next) > late && e.Missed == schedules.Skip:
 		e.Skipped = "nothing was running at that time"
 	default:
-		e.Unheard = schedules.Intent(&e.Schedule, p.ID, e.Next, e.By)
-		e.Submitted = e.Unheard.ID
+		in := schedules.Intent(&e.Schedule, p.ID, e.Next, e.By)
+		if p.Known(in.ID) { // it will not ask to be admitted again, and so nothing would ever follow
+			e.Skipped = fmt.Sprintf("another intent has its id, %s", in.ID)
+			break
+		}
+		e.Unheard, e.Submitted = in, in.ID
 		e.send(out)
 	}
 	e.Next = time.Time{}

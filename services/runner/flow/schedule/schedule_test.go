@@ -11,6 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/internal/schedules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
 
@@ -24,13 +25,15 @@ type world struct {
 	state State
 	now   time.Time
 	open  []forge.IntentID
+	known []forge.IntentID
 	sent  []forge.IntentID
 	// paused says whether the project is.
 	paused bool
 }
 
 func (w *world) project() *Project {
-	return &Project{ID: "web", Paused: w.paused, Now: w.now, Open: func(id forge.IntentID) bool { return slices.Contains(w.open, id) }}
+	return &Project{ID: "web", Paused: w.paused, Now: w.now, Open: func(id forge.IntentID) bool { return slices.Contains(w.open, id) },
+		Known: func(id forge.IntentID) bool { return slices.Contains(w.known, id) }}
 }
 
 func (w *world) set(list ...forge.Schedule) (forge.Decision, error) {
@@ -100,6 +103,53 @@ func TestClockBehind(t *testing.T) {
 	}
 	if d, _ := w.state.Fire(&out, &forge.TimerFired{Key: timer.Key, At: timer.At}, p); d != forge.Ignored || len(out) != 1 {
 		t.Errorf("a second delivery of the timer is %v", d)
+	}
+}
+
+// TestClockBehindAfterwards has a time that has come not come again for a clock that is behind: its intent could never begin.
+func TestClockBehindAfterwards(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"changed": func(w *world) { _, _ = w.set(every("a", "0 * * * 0-6", "")) },
+		"resumed": func(w *world) {
+			for _, paused := range []bool{true, false} {
+				m := &forge.PauseSchedule{Name: "a", Paused: paused}
+				_, _ = w.state.Decide(rules.Newest, &forge.Event{Actor: "bob", Message: m}, w.project())
+			}
+		},
+	} {
+		w := world{now: start}
+		_, _ = w.set(every("a", "@hourly", ""))
+		w.fire(0)
+		w.state.Entered(w.sent[0])
+		w.now = w.now.Add(-3 * time.Second)
+		change(&w)
+		if next := w.state.Timer(web); !next.At.Equal(start.Add(2 * time.Hour)) {
+			t.Errorf("%s: it is due at %s next", name, next.At)
+		}
+	}
+}
+
+// TestTakenID has a schedule go on whose intent's id was taken beforehand, by an intent that has entered and does not enter again.
+func TestTakenID(t *testing.T) {
+	for _, open := range []bool{true, false} {
+		w := world{now: start}
+		_, _ = w.set(every("a", "@hourly", ""))
+		n := every("a", "@hourly", "")
+		taken := schedules.Intent(&n, "web", start.Add(time.Hour), forge.Identity{}).ID
+		w.known = []forge.IntentID{taken}
+		if open {
+			w.open = w.known
+		}
+		if got := w.fire(0); len(got) != 0 {
+			t.Errorf("%v were submitted", got)
+		}
+		if sum := w.state.Summaries()[0]; sum.LastIntent != "" || !strings.Contains(sum.Skipped, string(taken)) {
+			t.Errorf("%+v", sum)
+		}
+		w.open = nil
+		if got := w.fire(0); len(got) != 1 {
+			t.Errorf("%v were submitted the next time", got)
+		}
 	}
 }
 

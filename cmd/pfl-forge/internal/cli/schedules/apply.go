@@ -70,6 +70,7 @@ type change struct {
 // not have the texts of intents. differs says that applying the file does anything at all: another order does, as lists have that of the
 // file.
 func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []change, differs bool) {
+	list = []change{} // programs get a list, also an empty one
 	before := map[string]string{}
 	for i := range inForce {
 		before[inForce[i].Name] = inForce[i].Digest
