@@ -2,11 +2,13 @@ package turns_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -51,5 +53,31 @@ func TestOneHasTheTurn(t *testing.T) {
 	}
 	if second() || take(0)() {
 		t.Error("more are stored than may be")
+	}
+}
+
+// TestRoomIsNotRemembered: how much room there was when workers were quick says nothing about later. A project that comes then does not have all of it.
+func TestRoomIsNotRemembered(t *testing.T) {
+	ctx := wait.Context(t)
+	b := bustest.StartServer(t).Connect(t)
+	b.Turns.Begin(0)
+	b.Turns.Believe(subjects.Line{Step: forge.StepAnalyze}, 500)
+	atOnce := 0
+	for n := range 20 {
+		c := forge.Command{
+			To:      forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprintf("i-%d", n))},
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1},
+		}
+		subject, stored, err := b.Turns.Place(ctx, &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(subject, ".held.") {
+			atOnce++
+		}
+		defer stored(0)
+	}
+	if atOnce > 3 {
+		t.Errorf("%d of 20 commands go to the workers at once", atOnce)
 	}
 }

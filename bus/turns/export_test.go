@@ -4,7 +4,16 @@ import (
 	"context"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
+
+// Believe has the process believe, since a look that was long ago, that so many commands may be stored for the workers of a line.
+func (t *Turns) Believe(line subjects.Line, room int) {
+	l := t.lane(line)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room, l.away = room, least
+}
 
 // Take takes the turn of a project, and returns a function that stores a message for the workers as who has it, and reports whether
 // it was stored.

@@ -39,8 +39,10 @@ type lane struct {
 	ring []forge.ProjectID
 	// serving says that commands are being moved: one may be on its way that is of a project which is not in the ring.
 	serving bool
-	// room is how many commands may be stored for the workers before they are looked at again.
-	room int
+	// room is how many commands may be stored for the workers before they are looked at again, as it was when they were looked at. It follows
+	// from how quick they were, and so it is not believed for longer than span.
+	room   int
+	looked time.Time
 	// away is how many commands are at the workers, as far as this process knows: others store commands and hear of results as well. Each
 	// look puts it right.
 	away int
@@ -60,7 +62,7 @@ func (l *lane) enter(ctx context.Context) (bool, error) {
 	}
 	// With less than that at the workers nothing need be looked at: so it is where there is little to do.
 	if l.away >= least {
-		if l.room == 0 {
+		if l.room == 0 || time.Since(l.looked) > span {
 			if err := l.look(ctx); err != nil {
 				return false, err
 			}
@@ -111,7 +113,7 @@ func (l *lane) look(ctx context.Context) error {
 	err := l.conn.API(ctx, "CONSUMER.INFO."+streams.Commands+"."+l.line.Consumer(), struct{}{}, &info)
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeConsumerNotFound {
-		l.room = max(least-l.entering, 0) // no worker was there yet; it makes the consumer
+		l.room, l.looked = max(least-l.entering, 0), time.Now() // no worker was there yet; it makes the consumer
 		return nil
 	}
 	if err != nil {
@@ -120,7 +122,7 @@ func (l *lane) look(ctx context.Context) error {
 	now := time.Now()
 	waiting := max(info.Pending, l.uncounted(now, info.Delivered.Stream)) + l.entering
 	l.away = waiting + info.Taken
-	l.room = max(l.pace.look(now, info.Delivered.Consumer)-waiting, 0)
+	l.room, l.looked = max(l.pace.look(now, info.Delivered.Consumer)-waiting, 0), now
 	return nil
 }
 
