@@ -230,11 +230,7 @@ func (p *Project) await(t, set *forge.Timer) {
 // calendar lets schedules look at the project.
 func (p *Project) calendar() *schedule.Project {
 	s := &p.state.Scheduler
-	return &schedule.Project{
-		ID: p.key.Project, Paused: s.Paused, Now: p.now,
-		Open:  func(id forge.IntentID) bool { return slices.Contains(s.Active, id) },
-		Known: func(id forge.IntentID) bool { return s.Intents[id] != nil },
-	}
+	return &schedule.Project{ID: p.key.Project, Paused: s.Paused, Now: p.now, Open: s.IsOpen, Known: s.IsKnown}
 }
 
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.

@@ -66,6 +66,12 @@ func (s *State) active(id forge.IntentID) *Intent {
 	return nil
 }
 
+// IsOpen reports whether an intent has been admitted, and has not ended.
+func (s *State) IsOpen(id forge.IntentID) bool { return s.active(id) != nil }
+
+// IsKnown reports whether an intent has ever been admitted.
+func (s *State) IsKnown(id forge.IntentID) bool { return s.Intents[id] != nil }
+
 // keep replaces the entry of an intent.
 func (s *State) keep(id forge.IntentID, in *Intent) {
 	if s.Intents == nil {
