@@ -148,6 +148,45 @@ func TestHeldGarbage(t *testing.T) {
 	})
 }
 
+// TestCallTakenOver: a call for a replica that is gone is carried out by another one, which cannot take its command away. It is no call any more when
+// its result is decided on, and the next one begins.
+func TestCallTakenOver(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	takeTurns(t, b, 1)
+	list := several(2)
+	list[0].Replica = "gone"
+	issue(t, b, list...)
+	other := s.Connect(t)
+	begun, end := atOnce(t, other, 5)
+	var jobs []*work.Job
+	wait.Until(t, "the call is found", func() (found bool) {
+		var err error
+		if jobs, err = other.Commands.Unattended(wait.Context(t), forge.StepAnalyze, "r"); err != nil {
+			t.Fatal(err)
+		}
+		return len(jobs) > 0
+	})
+	r := forge.Result{To: list[0].To, Attempt: list[0].Attempt, Replica: "r", Output: &forge.Analysis{}}
+	for _, task := range []forge.TaskID{"*", "a.b", ">"} { // of a worker that lies
+		lie := r
+		lie.Attempt.Task = task
+		if err := b.Turns.Answered(wait.Context(t), &lie); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again, err := other.Commands.Unattended(wait.Context(t), forge.StepAnalyze, "r"); err != nil || len(again) != 1 {
+		t.Fatalf("there are %d calls, %v", len(again), err)
+	}
+	if err := b.Turns.Answered(wait.Context(t), &r); err != nil {
+		t.Fatal(err)
+	}
+	if got := wait.For(t, begun); got != 2 {
+		t.Errorf("begun is %d, want 2", got)
+	}
+	close(end)
+}
+
 // TestHeldMoves: a project that moves to another group takes along what waits for its turn.
 func TestHeldMoves(t *testing.T) {
 	s := bustest.StartServer(t)

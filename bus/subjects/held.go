@@ -76,6 +76,14 @@ func HeldAttempt(k forge.Key, a forge.Attempt) [2]string {
 	return [2]string{all, all + ".*"}
 }
 
+// Addressed matches the command of an attempt of an intent that is for one replica, whichever that is. Errors: those of Command, so that
+// an attempt that a worker names matches no other.
+func Addressed(k forge.Key, a forge.Attempt) (string, error) {
+	s, err := Groups{}.Command(&forge.Command{To: k, Attempt: a})
+	step := "forge.command." + string(a.Step)
+	return step + ".on.*" + strings.TrimPrefix(s, step+".any"), err
+}
+
 // AtWorkers matches the commands of a project that workers may take or have taken.
 func AtWorkers(project forge.ProjectID) []string {
 	return []string{

@@ -77,11 +77,22 @@ func (t *Turns) Again() (done func()) {
 	return func() { t.again.Add(-1) }
 }
 
-// Answered says that the result of an attempt of an intent was decided on.
-func (t *Turns) Answered(r *forge.Result) {
-	if on, bound := t.settings(); on && bound == 0 && Takes(r.Attempt.Step) && !r.IsStart() {
-		t.lane(t.groups.LineOf(&forge.Command{To: r.To, Attempt: r.Attempt})).answered()
+// Answered says that the result of an attempt of an intent was decided on. Where calls are counted, a command that is for one replica is removed: its
+// replica may be gone, and whoever did its work cannot take it away, so that it would be counted for as long as the stream keeps it.
+func (t *Turns) Answered(ctx context.Context, r *forge.Result) error {
+	on, bound := t.settings()
+	if !on || !Takes(r.Attempt.Step) || r.IsStart() {
+		return nil
 	}
+	if bound > 0 {
+		subject, err := subjects.Addressed(r.To, r.Attempt)
+		if err != nil {
+			return nil //nolint:nilerr // there is no command of such an attempt
+		}
+		return t.remove(ctx, subject)
+	}
+	t.lane(t.groups.LineOf(&forge.Command{To: r.To, Attempt: r.Attempt})).answered()
+	return nil
 }
 
 // Restore makes the consumers that count what is held, and finds what others have left there.

@@ -164,8 +164,10 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 		}
 		return bus.Retry(min(time.Duration(d.Attempt)*100*time.Millisecond, 10*time.Second), err)
 	}
-	if result := forge.As[*forge.Result](d.Event.Message); result != nil {
-		r.bus.Turns.Answered(result)
+	if result := forge.As[*forge.Result](d.Event.Message); result != nil && ruling.Decision != forge.Refused {
+		if err := r.bus.Turns.Answered(ctx, result); err != nil {
+			return bus.Retry(time.Second, fmt.Errorf("the call of a result is over: %w", err))
+		}
 	}
 	r.metrics.Decided(&d.Event, ruling.Decision)
 	level := slog.LevelDebug
