@@ -6,7 +6,7 @@
 //
 // # The life of a schedule
 //
-//	set         Decide takes all schedules of a project at once, checks them, and sets when each is due
+//	set         Decide takes all schedules of a project at once, checks them, and sets the next time of each
 //	due         its timer fires. All that have come by then are looked at; the timer of the next one is set
 //	submitted   its intent is sent to the intent's own machine, again and again, until Entered
 //	open        the intent was admitted and has not ended; the scheduler of the project knows

@@ -32,8 +32,10 @@ type world struct {
 }
 
 func (w *world) project() *Project {
-	return &Project{ID: "web", Paused: w.paused, Now: w.now, Open: func(id forge.IntentID) bool { return slices.Contains(w.open, id) },
-		Known: func(id forge.IntentID) bool { return slices.Contains(w.known, id) }}
+	return &Project{
+		ID: "web", Paused: w.paused, Now: w.now, Open: func(id forge.IntentID) bool { return slices.Contains(w.open, id) },
+		Known: func(id forge.IntentID) bool { return slices.Contains(w.known, id) },
+	}
 }
 
 func (w *world) set(list ...forge.Schedule) (forge.Decision, error) {
