@@ -52,7 +52,7 @@ func Validate(s *forge.Schedule) *forge.FieldError {
 	if slices.ContainsFunc(s.Intent.Checks, func(c forge.Check) bool { return c.Command != "" }) {
 		return &forge.FieldError{Field: "intent.criteria", Reason: "has a command; name a check of pfl-forge.yaml: {check: tests}"}
 	}
-	if e := Intent(s, "any", time.Unix(0, 0), forge.Identity{}).Validate(); e != nil {
+	if e := Intent(s, "any", time.Unix(0, 0)).Validate(); e != nil {
 		return &forge.FieldError{Field: "intent." + e.Field, Reason: e.Reason}
 	}
 	return nil
@@ -61,13 +61,21 @@ func Validate(s *forge.Schedule) *forge.FieldError {
 // Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for it: they could have asked for the same
 // at that time by themselves, and it goes the same way. Its id, and the id of its event, follow from the project, the schedule's name and the
 // time alone.
-func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by forge.Identity) *forge.Intent {
+func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by ...forge.Identity) *forge.Intent {
 	instant := at.UTC().Format(time.RFC3339)
 	return &forge.Intent{
 		ID: forge.NewDerivedID(s.Name+"-"+at.UTC().Format(time.DateOnly), string(project), System, s.Name, instant), Project: project,
-		Settings: s.Intent.Settings, Source: forge.SourceHuman, Requesters: []forge.Identity{by}, CreatedAt: at.UTC(),
-		Origin: forge.Origin{System: System, EventID: System + "/" + s.Name + "/" + instant, Actor: by.Name},
+		Settings: s.Intent.Settings, Source: forge.SourceHuman, Requesters: by, CreatedAt: at.UTC(),
+		Origin: forge.Origin{System: System, EventID: System + "/" + s.Name + "/" + instant, Actor: actor(by)},
 	}
+}
+
+// actor returns the name of who set it last; empty in the check of a file, which was not applied yet.
+func actor(by []forge.Identity) string {
+	if len(by) == 0 {
+		return ""
+	}
+	return by[0].Name
 }
 
 // Digest returns a text that is the same for schedules that are the same in every field, and no others. By it a person's file is compared

@@ -42,6 +42,9 @@ const timer = "schedule"
 // late is how long after its time a schedule is missed.
 const late = 10 * time.Minute
 
+// most is how many people a schedule remembers whose words are in it.
+const most = 20
+
 // maxText bounds all schedules together, in bytes of JSON: they are one message, and a part of the project's state.
 const maxText = 200_000
 
@@ -55,8 +58,8 @@ type State struct {
 type Entry struct {
 	forge.Schedule
 
-	By     forge.Identity // who set it, or changed it last
-	Paused bool           // whether it is, and Reason why
+	By     []forge.Identity // who put it into words, the newest first
+	Paused bool             // whether it is, and Reason why
 	Reason string
 	Next   time.Time // when it is due; zero while it is paused
 	Last   time.Time // the newest time that it was due
@@ -117,15 +120,17 @@ func (s *State) set(by forge.Identity, m *forge.SetSchedules, p *Project) (forge
 }
 
 // next returns a schedule as it goes on: as it was, if it is the same. One that has changed keeps its last time and its intent, so that
-// no second one is opened beside it, and whether it is paused: who paused it wanted that of the name.
+// no second one is opened beside it, whether it is paused, since who paused it wanted that of the name, and whose words were in it: another
+// time of the day does not make them those of another person.
 func (s *State) next(n *forge.Schedule, by forge.Identity) Entry {
 	at := s.find(n.Name)
 	if at < 0 {
-		return Entry{Schedule: *n, By: by}
+		return Entry{Schedule: *n, By: []forge.Identity{by}}
 	}
 	e := s.List[at]
 	if !reflect.DeepEqual(e.Schedule, *n) {
-		e.Schedule, e.By, e.Next = *n, by, time.Time{}
+		words := append([]forge.Identity{by}, slices.DeleteFunc(slices.Clone(e.By), func(o forge.Identity) bool { return o == by })...)
+		e.Schedule, e.By, e.Next = *n, words[:min(len(words), most)], time.Time{}
 	}
 	return e
 }
@@ -219,7 +224,7 @@ func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 	case now.Sub(e.Next) > late && e.Missed == schedules.Skip:
 		e.Skipped = "nothing was running at that time"
 	default:
-		in := schedules.Intent(&e.Schedule, p.ID, e.Next, e.By)
+		in := schedules.Intent(&e.Schedule, p.ID, e.Next, e.By...)
 		if p.Known(in.ID) { // it will not ask to be admitted again, and so nothing would ever follow
 			e.Skipped = fmt.Sprintf("another intent has its id, %s", in.ID)
 			break
@@ -260,7 +265,7 @@ func (s *State) Summaries() (list []forge.ScheduleSummary) {
 		e := &s.List[i]
 		sum := forge.ScheduleSummary{
 			Name: e.Name, Cron: e.Cron, Zone: cmp.Or(e.Zone, "UTC"), Missed: cmp.Or(e.Missed, schedules.Once), Title: e.Intent.Title,
-			SetBy: e.By.Name, Digest: schedules.Digest(&e.Schedule), Paused: e.Paused, Reason: e.Reason, NextAt: e.Next, LastAt: e.Last, Skipped: e.Skipped,
+			SetBy: e.By[0].Name, Digest: schedules.Digest(&e.Schedule), Paused: e.Paused, Reason: e.Reason, NextAt: e.Next, LastAt: e.Last, Skipped: e.Skipped,
 		}
 		if e.Skipped == "" {
 			sum.LastIntent = e.Submitted

@@ -250,6 +250,26 @@ func TestNoTimeTwice(t *testing.T) {
 	})
 }
 
+// TestWordsStay has whoever put a schedule into words stay among the requesters of its intents, whoever changes it after that.
+func TestWordsStay(t *testing.T) {
+	w := world{now: start}
+	_, _ = w.set(every("a", "@hourly", "")) // ada's words
+	for _, cron := range []string{"@daily", "@hourly"} {
+		ev := forge.Event{Actor: "bob", Message: &forge.SetSchedules{Schedules: []forge.Schedule{every("a", cron, "")}}}
+		if d, err := w.state.Decide(rules.Newest, &ev, w.project()); d != forge.Applied {
+			t.Fatal(d, err)
+		}
+	}
+	w.fire(0)
+	want := []forge.Identity{{Name: "bob", Proven: true}, {Name: "ada", Proven: true}}
+	if in := w.state.List[0].Unheard; !slices.Equal(in.Requesters, want) || in.Origin.Actor != "bob" {
+		t.Errorf("%v ask for it, named by %s; want %v", in.Requesters, in.Origin.Actor, want)
+	}
+	if by := w.state.Summaries()[0].SetBy; by != "bob" {
+		t.Errorf("it was set by %s", by)
+	}
+}
+
 // TestStatesShareNothing has a copy of a state, as a snapshot keeps it, stay as it is.
 func TestStatesShareNothing(t *testing.T) {
 	w := world{now: start}
