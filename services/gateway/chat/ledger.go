@@ -64,7 +64,7 @@ func (l *ledger) take(d *deliveries.Delivery) bool {
 		return true
 	}
 	if n, err := strconv.Atoi(number); err == nil && n > t.claims {
-		t.claims, t.until, t.mine = n, d.At.Add(l.lease), false
+		t.claims, t.until, t.mine = n, d.At.Add(l.holds(n)), false
 	}
 	return true
 }
@@ -78,6 +78,11 @@ func (l *ledger) of(what string) *thing {
 	}
 	return t
 }
+
+// holds returns for how long the n-th claim holds: a lease for the first ones, so that the work of a gateway that was killed goes on soon,
+// and then twice as long each time, up to 32 leases. Claims take room from the deliveries beside them, and what has failed so often fails
+// for longer.
+func (l *ledger) holds(n int) time.Duration { return l.lease << min(max(n-3, 0), 5) }
 
 // forget drops the things whose entries the stream does not have any more, so that the memory of a gateway does not grow for ever.
 func (l *ledger) forget() {
@@ -130,7 +135,7 @@ func (l *ledger) claim(ctx context.Context, what string, n int) error {
 	defer l.mu.Unlock()
 	t := l.of(what)
 	if n > t.claims || n == t.claims && !known {
-		t.claims, t.until, t.mine = n, l.now().Add(l.lease), !known
+		t.claims, t.until, t.mine = n, l.now().Add(l.holds(n)), !known
 	}
 	if known {
 		return &heldError{t.until}

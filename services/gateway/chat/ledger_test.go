@@ -83,6 +83,24 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestLedgerOfRefusals: what fails all day is claimed more and more seldom, since each claim takes room from the deliveries beside it.
+func TestLedgerOfRefusals(t *testing.T) {
+	s := &stored{now: time.Unix(1000, 0)}
+	a, b := s.gateway(), s.gateway()
+	for range 24 * 60 {
+		for _, l := range []*ledger{a, b} {
+			if err := l.once(t.Context(), "x", func() error { return errors.New("refused") }); err == nil {
+				t.Fatal("it was done")
+			}
+			l.readAll(s)
+		}
+		s.now = s.now.Add(time.Minute)
+	}
+	if n := len(s.list); n < 24 || n > 100 {
+		t.Errorf("%d claims were stored in a day", n)
+	}
+}
+
 // TestLedgerOfLostAnswers: a claim whose answer was lost holds its own gateway up for a lease; a mark whose answer was lost does not have
 // the thing done again by a gateway that has read the stream.
 func TestLedgerOfLostAnswers(t *testing.T) {
