@@ -44,7 +44,8 @@ func TestConsoleSettings(t *testing.T) {
 	p := vic.get("/console/settings")
 	p.wants(t, "after one", http.StatusOK, `at commit <code title="`+strings.Repeat("1", 40)+`">111111111111</code>`,
 		`href="/console/projects/shop/intents/`+path[strings.LastIndexByte(path, '/')+1:], "DB_PASSWORD=…", "<b><bdi>pfl-forge.yaml</bdi></b>",
-		"<code><bdi>policy.sandbox</bdi></code>", "require", told, "<code><bdi>nightly</bdi></code>", "Update it", "30 2 * * *", "Europe/Berlin", "set by <bdi>ada</bdi>", "chat", "webhook", "over budget", "desk", "command")
+		"<code><bdi>policy.sandbox</bdi></code>", "require", told, "chat", "webhook", "over budget", "desk", "command")
+	p.wants(t, "with schedules", http.StatusOK, "<code><bdi>nightly</bdi></code>", "Update it", "30 2 * * *", "Europe/Berlin", "set by <bdi>ada</bdi>")
 	w.hides("the page", p.text)
 	if !strings.Contains(vic.get("/console/board").text, `href="/console/settings"`) {
 		t.Error("nothing leads to the settings")
