@@ -9,8 +9,8 @@ const (
 	// most bounds the same where workers are so quick that the count is worth nothing.
 	most = 1024
 	// span is the time in which workers are to take what waits for them: longer queues keep other projects waiting, shorter
-	// ones would leave quick workers idle.
-	span = 100 * time.Millisecond
+	// ones would leave quick workers idle, and have commands held that would be taken at once: to hold one costs more than to issue it.
+	span = time.Second
 )
 
 // pace finds out how many commands may wait at the workers of a line, by how many they have taken lately. Where a command takes longer
