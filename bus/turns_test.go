@@ -56,11 +56,11 @@ func several(n int) (list []forge.Command) {
 	return list
 }
 
-// atOnce takes commands, says of each that it has begun, and lets it end when the test says so.
-func atOnce(t *testing.T, b *bus.Bus, parallel int) (begun chan int, end chan struct{}) {
+// atOnce takes five commands at a time, says of each that it has begun, and lets it end when the test says so.
+func atOnce(t *testing.T, b *bus.Bus) (begun chan int, end chan struct{}) {
 	t.Helper()
 	begun, end = make(chan int, 100), make(chan struct{})
-	consume(t, b, work.Config{Parallel: parallel}, func(ctx context.Context, j *work.Job) error {
+	consume(t, b, work.Config{Parallel: 5}, func(ctx context.Context, j *work.Job) error {
 		begun <- j.Command.Attempt.Number
 		select {
 		case <-end:
@@ -93,7 +93,7 @@ func TestCounters(t *testing.T) {
 			t.Errorf("step %s has a counter: %v", step, there)
 		}
 	}
-	begun, end := atOnce(t, connectAs(ctx, t, s, "analyzer", "ANALYZER"), 5)
+	begun, end := atOnce(t, connectAs(ctx, t, s, "analyzer", "ANALYZER"))
 	issue(t, b, several(7)...)
 	wait.For(t, begun)
 	wait.For(t, begun)
@@ -134,7 +134,7 @@ func TestHeldGarbage(t *testing.T) {
 		put(t, nc, subject, fmt.Append(nil, "garbage", i))
 	}
 	takeTurns(t, b, 1)
-	begun, end := atOnce(t, s.Connect(t), 5)
+	begun, end := atOnce(t, s.Connect(t))
 	issue(t, b, several(3)...)
 	for want := 1; want <= 3; want++ {
 		if got := wait.For(t, begun); got != want {
@@ -158,7 +158,7 @@ func TestCallTakenOver(t *testing.T) {
 	list[0].Replica = "gone"
 	issue(t, b, list...)
 	other := s.Connect(t)
-	begun, end := atOnce(t, other, 5)
+	begun, end := atOnce(t, other)
 	var jobs []*work.Job
 	wait.Until(t, "the call is found", func() (found bool) {
 		var err error
@@ -250,7 +250,7 @@ func TestBegunGoesAhead(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	takeTurns(t, b, 1)
-	begun, end := atOnce(t, s.Connect(t), 5)
+	begun, end := atOnce(t, s.Connect(t))
 	list := several(4)
 	list[3].Replica = "a"
 	issue(t, b, list...)
