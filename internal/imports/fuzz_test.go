@@ -161,6 +161,15 @@ func TestDecodersAreFuzzed(t *testing.T) {
 			t.Errorf("%s is in no row: what does it reach?", name)
 		}
 	}
+	always, err := fs.ReadFile(root, ".ci/fuzz-always")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(always)) {
+		if dir, name, _ := strings.Cut(strings.TrimSpace(line), ":"); !targets[dir+" "+name] {
+			t.Errorf(".ci/fuzz-always: %s is no fuzz target", line)
+		}
+	}
 	if len(targets) < 50 || len(decodes) < 100 || !slices.Contains(decodes, "jobs/sessions/archive.go") {
 		t.Errorf("the search finds %d targets and %v only", len(targets), decodes)
 	}
