@@ -120,7 +120,7 @@ type MergeInput struct {
 	Change *QueueMerge  // the request of the intent's state machine: the commit to merge
 	Trial  bool         // whether nothing is to be merged: Change is only to be verified on top of Ahead
 	Ahead  []QueueMerge // of a trial: what is to be merged before, in order
-	Tried  *Rebase      // what a trial of Change found; it counts where both trees are the same as on the tip
+	Tried  *Rebase      // what trials of Change found, a pass or two failures; it counts where both trees are the same as on the tip
 	In     Executor     // the one that the commands of Tried ran in
 	Landed *Landing     // a merge by the forge that is only to be proved; nil otherwise
 	Batch  int          // of a trial: how many of the last of Ahead are verified together with Change, by one run

@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -21,6 +22,9 @@ const (
 // that fails now and then costs it no attempt, though it was not seen to fail without the change. One that makes a check fail every second time
 // gets there once in eight times.
 const Enough = 3
+
+// maxTrialOutput bounds the output of a run that TrialOf returns, in bytes; the end is kept.
+const maxTrialOutput = 1 << 10
 
 // Fault says whose fault it is that verify commands failed.
 type Fault string
@@ -106,6 +110,43 @@ func Recall(tried []forge.CheckRun, r *forge.VerifyReport, tree string) *forge.V
 	return &out
 }
 
+// TrialOf returns the run of a change whose verify commands failed, as one of those that tell whose fault a failure is; nil if they
+// did not fail. The report of a run that was made once has none of its own.
+func TrialOf(c *forge.Rebase) *forge.CheckRun {
+	if c.Verify == nil || c.Verify.Passed {
+		return nil
+	}
+	run := &forge.CheckRun{ID: "t1", Name: TrialChange, Command: c.Verify.Command, Tree: c.Tree, Output: c.Verify.Output}
+	if most := len(run.Output) - maxTrialOutput; most > 0 {
+		run.Output = strings.ToValidUTF8(run.Output[most:], "")
+	}
+	for _, r := range c.Verify.Runs {
+		run.Duration += r.Duration
+	}
+	return run
+}
+
+// Twice returns a change whose verify commands failed for the second time on the same tree, with both runs in its report; nil if they
+// did not fail, or failed on another tree the first time.
+func Twice(first *forge.CheckRun, c *forge.Rebase) *forge.Rebase {
+	second := TrialOf(c)
+	if first == nil || second == nil || first.Tree != second.Tree {
+		return nil
+	}
+	second.ID = "t2"
+	out, report := *c, *c.Verify
+	report.Trials = []forge.CheckRun{*first, *second}
+	out.Verify = &report
+	return &out
+}
+
+// FailedTwice reports whether trials are those of Twice, of this tree.
+func FailedTwice(trials []forge.CheckRun, tree string) bool {
+	return len(trials) == 2 && !slices.ContainsFunc(trials, func(t forge.CheckRun) bool {
+		return t.Name != TrialChange || t.Passed || t.Tree != tree || t.Command == ""
+	})
+}
+
 // Fails returns the command that trials show a change to be to blame for: it failed each time, twice at least, where the base branch
 // without the change passed each time. It is empty if they do not show that of it, or if the change passes where it was made.
 func Fails(trials []forge.CheckRun) string {
@@ -115,6 +156,17 @@ func Fails(trials []forge.CheckRun) string {
 		return command
 	}
 	return ""
+}
+
+// FailsAgain reports whether a patch that was to blame before, as tried shows, is so still: a command fails each time with it, and the base
+// branch passes. Of the command that failed before, one run says so.
+func FailsAgain(tried, trials []forge.CheckRun) bool {
+	command := Fails(tried)
+	if command != "" && Fails(trials) != "" {
+		return true
+	}
+	change, base, alone := tally(trials, TrialChange, command), tally(trials, TrialBase, command), tally(trials, TrialAlone, command)
+	return command != "" && change.failed > 0 && change.failed == change.runs && base.runs > 0 && base.passed == base.runs && alone.passed == 0
 }
 
 // UnsteadyText tells whoever repairs a change that it makes a command fail now and then, with the output of a failure.

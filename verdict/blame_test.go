@@ -3,6 +3,7 @@ package verdict_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -79,6 +80,60 @@ func TestFails(t *testing.T) {
 		if got := verdict.Fails(report(false, trials).Trials); got != want {
 			t.Errorf("%q: it fails %q, want %q", trials, got, want)
 		}
+	}
+}
+
+// A patch that was to blame is so again by one failure of the same command, or by two of another one, where the base branch passes.
+func TestFailsAgain(t *testing.T) {
+	for trials, want := range map[string]bool{
+		"":                                false,
+		"change- base+":                   true,
+		"change- base+ alone-":            true,
+		"change- base+ alone+":            false,
+		"change- base-":                   false,
+		"change- change+ base+":           false,
+		"change-other base+":              false,
+		"change-other change-other base+": true,
+		"change- change- base- base-":     false,
+		"base+":                           false,
+		"change+":                         false,
+	} {
+		again := report(false, trials).Trials
+		if got := verdict.FailsAgain(report(false, "change- change- base+").Trials, again); got != want {
+			t.Errorf("%q: %v", trials, got)
+		}
+		if verdict.FailsAgain(report(false, "change- change- base-").Trials, again) || verdict.FailsAgain(nil, again) {
+			t.Errorf("%q: a patch fails again that was not to blame", trials)
+		}
+	}
+}
+
+// Two failures on one tree are handed on as what is known of it, with the end of their outputs.
+func TestTwice(t *testing.T) {
+	run := func(tree string, passed bool) *forge.Rebase {
+		return &forge.Rebase{Tree: tree, Verify: &forge.VerifyReport{
+			Passed: passed, Command: "make test", Output: strings.Repeat("é", 600) + "x", Runs: []forge.CheckRun{{Duration: 2}, {Duration: 3}},
+		}}
+	}
+	failed := run("tree", false)
+	first := verdict.TrialOf(failed)
+	if first == nil || first.Duration != 5 || len(first.Output) > 1024 || !strings.HasSuffix(first.Output, "éx") || !utf8.ValidString(first.Output) {
+		t.Fatalf("first %+v", first)
+	}
+	for _, c := range []struct {
+		first  *forge.CheckRun
+		second *forge.Rebase
+	}{{nil, failed}, {first, run("tree", true)}, {first, run("another", false)}, {first, &forge.Rebase{Tree: "tree"}}} {
+		if got := verdict.Twice(c.first, c.second); got != nil {
+			t.Errorf("%+v and %+v: %+v", c.first, c.second, got)
+		}
+	}
+	got := verdict.Twice(first, failed)
+	if got == nil || len(failed.Verify.Trials) > 0 || !verdict.FailedTwice(got.Verify.Trials, "tree") || verdict.FailedTwice(got.Verify.Trials, "another") {
+		t.Errorf("got %+v", got)
+	}
+	if verdict.FailedTwice(got.Verify.Trials[:1], "tree") || verdict.FailedTwice(nil, "tree") {
+		t.Error("one failure is taken for two")
 	}
 }
 

@@ -108,6 +108,11 @@ var (
 		Name: "SettledCheck", Since: 5,
 		Why: "a check that failed once on a change, and not on the base branch, cost a good change its attempts",
 	}
+	// FailedTrials is asked for in package mergequeue.
+	FailedTrials = Change{
+		Name: "FailedTrials", Since: 5,
+		Why: "a change that failed twice in its trials failed twice more on the same tree in its merge, before it was found out whose fault that is",
+	}
 	// Schedules is asked for where schedules are set: the messages came with this version, and no runner of one before reads them.
 	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
 	// SettledMerge is SettledCheck where a change is to be merged.
@@ -123,7 +128,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, Schedules,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules,
 	}
 }
 

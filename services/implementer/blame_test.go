@@ -189,6 +189,36 @@ func TestLookAtARedBase(t *testing.T) {
 	}
 }
 
+// A recipe that makes the same change again, which was to blame, has it run once, and its parent. An agent's is run as ever, since the
+// agent may have had nothing to mend.
+func TestTheSameChangeFailsAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		recipe, line, trials string
+		again                bool
+	}{
+		"by a recipe":     {"write", "! grep -q bad new.txt", "change- base+", true},
+		"by an agent":     {"", "! grep -q bad new.txt", "change- change- base+", true},
+		"the base is red": {"write", "! grep -q bad new.txt && test $n -lt 4", "change- base- base-", false},
+		"it passes now":   {"write", "test $n != 1 -a $n != 2", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := counted(t, c.line, nil)
+			im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "bad"))
+			rb := w.rebased(im)
+			if verdict.Fails(rb.Verify.Trials) == "" {
+				t.Fatalf("at first %s", trialsOf(rb.Verify))
+			}
+			cmd := command(forge.StepRebase, 2)
+			cmd.Intent.Recipe, cmd.Task.Base, cmd.Task.Head = c.recipe, im.Base, im.Head
+			cmd.Input = &forge.RebaseInput{Tried: rb.Verify.Trials, Settle: true}
+			again := forge.As[*forge.Rebase](w.imp.rebase(t.Context(), cmd, silent).Output)
+			if got := trialsOf(again.Verify); got != c.trials || verdict.FailsAgain(rb.Verify.Trials, again.Verify.Trials) != c.again {
+				t.Errorf("then %s", got)
+			}
+		})
+	}
+}
+
 // A change that was unsteady is looked at more closely where it passes: whether it passes often enough in a row, or the check fails without it.
 func TestUnsteadyIsRemembered(t *testing.T) {
 	const first, base = "! -e new.txt -o $n != 1 -a $n != 3", "change- change+ change- base+ base+ base+"

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // readyAs makes a change for the one task of an intent, and takes it to where it can be merged.
@@ -77,6 +78,45 @@ func TestMergeTakesWhatATrialFound(t *testing.T) {
 	}
 	if w.repo.Show("main", "one.txt") != "1" || w.repo.Show("main", "two.txt") != "2" || w.repo.Head("main") != git.OID(got.Commit) {
 		t.Error("a change got lost")
+	}
+}
+
+// What failed twice in trials on exactly what would land is not run a third time by the merge, which looks whose fault that is. Otherwise the merge
+// finds that out by itself.
+func TestMergeKnowsWhatFailedTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		between func(w *world, f *forge.Rebase)
+		runs    int
+	}{
+		"the same tree":       {func(*world, *forge.Rebase) {}, 2},
+		"a person pushed":     {func(w *world, _ *forge.Rebase) { w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"}) }, 4},
+		"it failed once":      {func(_ *world, f *forge.Rebase) { f.Verify.Trials = f.Verify.Trials[:1] }, 4},
+		"one of it passed":    {func(_ *world, f *forge.Rebase) { f.Verify.Trials[1].Passed = true }, 4},
+		"one of another":      {func(_ *world, f *forge.Rebase) { f.Verify.Trials[0].Tree = f.BaseTree }, 4},
+		"another patch":       {func(_ *world, f *forge.Rebase) { f.PatchID = "another" }, 4},
+		"another tree":        {func(_ *world, f *forge.Rebase) { f.Tree = f.BaseTree }, 4},
+		"it says it passed":   {func(_ *world, f *forge.Rebase) { f.Verify.Passed = true; f.Verify.Trials = nil; f.Tree = f.BaseTree }, 4},
+		"nothing known of it": {func(_ *world, f *forge.Rebase) { f.Verify = nil; f.Tree = f.BaseTree }, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, runs := counted(t, "! test -e one.txt || ! test -e two.txt", nil)
+			a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
+			first, second := w.tries(b, a).Candidate, w.tries(b, a).Candidate
+			known := verdict.Twice(verdict.TrialOf(first), second)
+			if known == nil {
+				t.Fatalf("%+v, %+v", first, second)
+			}
+			w.merges(a)
+			c.between(w, known)
+			before := runs()
+			got := w.merges(found(b, &forge.MergeResult{Candidate: known}))
+			if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || runs() != before+c.runs {
+				t.Errorf("got %+v after %d runs", got, runs()-before)
+			}
+			if fault := verdict.Blame(got.Verify, got.Candidate.Tree); fault != verdict.FaultOfBoth {
+				t.Errorf("blamed is %q", fault)
+			}
+		})
 	}
 }
 

@@ -71,6 +71,7 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 		jobs.Say(j, "not verified again: this tree passed on its parent")
 		return nil
 	}
+	c.Failed = failed(j, k, r.PatchID)
 	if r.Verify, r.Guarded, err = onTip(ctx, j, c); errors.Is(err, errLeft) {
 		// Nothing is kept of it, and nothing stated: a pass that another task, a trial or a statement could take for one
 		// is made by commands that ran.
@@ -113,10 +114,21 @@ func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 	return known, ok
 }
 
+// failed returns the report of a trial in which the verify commands failed twice on exactly this change; nil if there is none.
+func failed(j *jobs.Job, k key, patch string) *forge.VerifyReport {
+	in := j.Command.Merge()
+	f := in.Tried
+	if f == nil || in.Change == nil || f.Verify == nil || f.Verify.Passed || f.BaseTree != k.base || f.Tree != k.tree || f.PatchID != patch ||
+		!verdict.FailedTwice(f.Verify.Trials, k.tree) {
+		return nil
+	}
+	return clone(f.Verify)
+}
+
 // clone returns a report that can be added to without altering what is kept.
 func clone(r *forge.VerifyReport) *forge.VerifyReport {
 	c := *r
-	c.Runs, c.Checks = slices.Clone(r.Runs), slices.Clone(r.Checks)
+	c.Runs, c.Checks, c.Trials = slices.Clone(r.Runs), slices.Clone(r.Checks), slices.Clone(r.Trials)
 	return &c
 }
 

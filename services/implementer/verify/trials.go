@@ -67,6 +67,15 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	if report, err := stillRed(ctx, j, c, known); report != nil || err != nil {
 		return report, err
 	}
+	if report := c.Failed; report != nil {
+		jobs.Say(j, fmt.Sprintf("not verified again: it failed twice in trials on this tree: %s", term.Line(report.Command)))
+		t := &trials{Job: j, checks: checks, known: known, command: report.Command, list: report.Trials, began: time.Now()}
+		again, err := t.accuse(ctx, c, report)
+		if err != nil {
+			return nil, err
+		}
+		return t.report(report, again), nil
+	}
 	report, err := jobs.VerifyGoal(ctx, j, c.Head, checks)
 	if err != nil || report == nil || report.Passed && !verdict.Unsteady(known) {
 		return report, err
@@ -81,9 +90,12 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 		report.Trials = t.list
 		return report, err
 	}
-	again, err := t.run(ctx, verdict.TrialChange, c.Head)
-	if err != nil {
-		return nil, err
+	again := report
+	if !t.isTheSame() {
+		again, err = t.run(ctx, verdict.TrialChange, c.Head)
+		if err != nil {
+			return nil, err
+		}
 	}
 	if again.Passed {
 		err = t.settle(ctx, c)
@@ -165,10 +177,16 @@ func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport
 		}
 		return t.run(ctx, verdict.TrialChange, c.Head) // the check fails now and then: it has one more chance
 	}
-	if base.Passed && c.Alone != "" && t.inTime() {
+	if base.Passed && c.Alone != "" && !t.isTheSame() && t.inTime() {
 		_, err = t.run(ctx, verdict.TrialAlone, c.Alone)
 	}
 	return again, err
+}
+
+// isTheSame reports whether a recipe has made the same change again that was to blame, and the same command fails on it: that it fails is known,
+// and whether the parent passes is left to see.
+func (t *trials) isTheSame() bool {
+	return t.Command.Intent.Recipe != "" && verdict.Fails(t.known) == t.command
 }
 
 // inTime reports whether there is time for another trial. What is not known when there is none left is the

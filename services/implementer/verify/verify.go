@@ -32,6 +32,8 @@ type Change struct {
 	Alone git.OID
 	// Once says that a failure is reported as it is, and nothing is run again to find out whose fault it is.
 	Once bool
+	// Failed is the report of a trial whose verify commands failed twice on exactly this change; nil if there is none.
+	Failed *forge.VerifyReport
 	// Leave says that the verify commands may be left to the merge. They are not where something else than the merge depends on
 	// them: criteria, the proof of a fix, or a person who has to know how the change does with the files that they run as they were.
 	Leave bool

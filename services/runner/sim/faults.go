@@ -39,12 +39,13 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 			return report, true
 		}
 	}
-	if !w.chance(7) {
+	failed := verdict.FailedTwice(tried, tree)
+	if !failed && !w.chance(7) {
 		return report, true
 	}
 	why := []string{broken, unsteady, flaky, flaky, dishonest, red, red, apart}[w.rng.IntN(8)]
-	if why == apart && len(meanwhile) == 0 {
-		why = broken
+	if why == apart && len(meanwhile) == 0 || failed && why != apart && why != red {
+		why = broken // or, where it is the check, it is seen when the change is made again
 	}
 	switch why {
 	case broken:

@@ -130,8 +130,8 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 // takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.
 func (w worker) takes(in forge.MergeInput, head *commit) bool {
 	tree, found := w.repo.content(w.repo.tip()), in.Tried
-	if found == nil || verdict.Failing(found.Verify) != "" || found.PatchID != head.patch || !w.workers.passed(found.Head, in.Change.Checks) ||
-		found.BaseTree != tree || found.Tree != head.on(tree) {
+	if !facts.IsAbout(found, head.patch, tree, head.on(tree)) ||
+		verdict.Failing(found.Verify) != "" || !w.workers.passed(found.Head, in.Change.Checks) {
 		return false
 	}
 	*head = w.repo.rebase(*head, false)

@@ -375,7 +375,12 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeConflict, Files: conflicts}}
 	}
 	if (head.parent != w.repo.tip() || merge.Unverified) && !w.takes(c.Merge(), &head) {
-		rb := w.candidate(w.repo.rebase(head, w.chance(5)), head, merge.Checks, nil)
+		tree, known := w.repo.content(w.repo.tip()), []forge.CheckRun(nil)
+		n := w.repo.rebase(head, w.chance(5))
+		if found := c.Merge().Tried; facts.IsAbout(found, head.patch, tree, head.on(tree)) && verdict.FailedTwice(found.Verify.Trials, found.Tree) {
+			known = trials("tree-"+n.id, "change-", "change-")
+		}
+		rb := w.candidate(n, head, merge.Checks, known)
 		rb.Verify = verdict.Strict(rb.Verify)
 		switch {
 		case !rb.Verify.Passed, verdict.Blame(rb.Verify, rb.Tree) == verdict.FaultOfChange, !w.workers.passed(rb.Head, merge.Checks):

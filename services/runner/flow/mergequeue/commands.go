@@ -22,6 +22,9 @@ func (c Commands) Merge(m *Merge) forge.Command {
 		return c.command(&m.Request, m.Attempt(), Pulls{c.State}.of(&m.Request).input())
 	}
 	found, in := m.Finding()
+	if found == nil {
+		found, in = m.Car.failure()
+	}
 	return c.command(&m.Request, m.Attempt(), &forge.MergeInput{
 		Change: m.Change, Tried: found, In: in, Landed: m.Landing, Settle: c.By.Has(rules.SettledMerge),
 	})

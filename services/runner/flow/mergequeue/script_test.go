@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // TestScripts plays testdata: requests and results in, answers and merges out. Before
@@ -142,11 +143,15 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 	}
 	if next != nil {
 		fmt.Fprintf(&b, "merge %s", next.Task)
-		if found, _ := next.Finding(); found != nil {
+		in := (mergequeue.Commands{State: &q.state, By: rules.Newest}).Merge(next)
+		switch found := in.Merge().Tried; {
+		case found == nil:
+		case !found.Verify.Passed:
+			fmt.Fprintf(&b, ", which failed %s on %s", rule.Count(len(found.Verify.Trials), "time"), found.BaseTree)
+		case found.Together != "":
+			fmt.Fprintf(&b, " as found on %s, together with %s", found.BaseTree, found.Together)
+		default:
 			fmt.Fprintf(&b, " as found on %s", found.BaseTree)
-			if found.Together != "" {
-				fmt.Fprintf(&b, ", together with %s", found.Together)
-			}
 		}
 		b.WriteString("\n")
 	}

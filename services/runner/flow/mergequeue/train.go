@@ -52,15 +52,16 @@ type Car struct {
 	State CarState
 	// Claims counts how often the request was issued to a worker, each time for a trial.
 	Claims int
-	// Doubted says that verify has failed once on top of these ahead.
+	// Doubted says that verify has failed once on top of these ahead, Failed has that run.
 	Doubted bool
+	Failed  *forge.CheckRun
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
 	Riders []Ref
 	// Within is how many changes it may be verified together with, itself counted, after a batch of more did not pass; 0 if none failed.
 	Within int
-	// Found has the change as the trial verified it, if it passed.
+	// Found has the change as the trial verified it, if it passed, or if verify failed twice on one tree: then its report has both runs.
 	Found *forge.Rebase
 	// Executor is where that ran.
 	Executor forge.Executor
@@ -96,6 +97,15 @@ func (c *Car) within() int {
 	return c.Within
 }
 
+// anew returns the car of a change that is to be tried on top of these ahead. In a doubted car it is tried once more.
+func (c *Car) anew(ahead []Ref) *Car {
+	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
+	if c.isDoubted() {
+		next.Doubted, next.Failed = true, c.Failed
+	}
+	return next
+}
+
 // is reports whether the car is in a state.
 func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
 
@@ -112,6 +122,15 @@ func (c *Car) finding() *forge.Rebase {
 		return c.Found
 	}
 	return nil
+}
+
+// failure returns the change as verify failed on it twice in its trials, and where that ran; nil if it did not. The merge looks whose fault
+// that is, and runs nothing on the change again if its tree is the same.
+func (c *Car) failure() (*forge.Rebase, forge.Executor) {
+	if c.is(Stopped) && c.Found != nil {
+		return c.Found, c.Executor
+	}
+	return nil, ""
 }
 
 // Finding returns the change as its trial verified it, and where that ran; nil if the merge has to verify by itself.
@@ -145,9 +164,12 @@ func (r *Request) take(by rules.Version, result *forge.Result) {
 	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
 		c.State = Stopped
 	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
-		c.State, c.Doubted = "", true
+		c.State, c.Doubted, c.Failed = "", true, verdict.TrialOf(in.Candidate)
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
+		if twice := verdict.Twice(c.Failed, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
+			c.Found, c.Executor = twice, result.Executor
+		}
 	default:
 		c.State, c.Found, c.Executor = Passed, in.Candidate, result.Executor
 	}
@@ -168,7 +190,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 			s.uncouple(q)
 		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && !c.Doubted && c.State != Stopped:
 			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
-		case len(c.Ahead) == 1 && c.Found != nil && result.Tree != "" && c.Found.BaseTree != result.Tree:
+		case len(c.Ahead) == 1 && c.is(Passed) && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
 			moved = true
 		default:
@@ -197,7 +219,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	for _, q := range list {
 		untried := q.Car == nil || q.Car.State == ""
 		if untried {
-			q.Car = &Car{Claims: q.Car.claims(), Doubted: q.Car.isDoubted(), Within: q.Car.within(), Ahead: slices.Clone(ahead)}
+			q.Car = q.Car.anew(ahead)
 			groups.add(q)
 		} else if groups.close(); q.Car.State == Trying {
 			free--

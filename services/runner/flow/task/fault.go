@@ -35,12 +35,14 @@ func Broken(c *forge.Rebase) bool {
 // remember returns a rebased change with what earlier trials of the same patch have shown: one that
 // made a check fail now and then has not stopped to do so because it passed once more.
 //
-// It reports as well whether the same patch was to blame before.
+// It reports as well whether the same patch was to blame before, and is once more.
 func (t Fault) remember(rb *forge.Rebase) (_ *forge.Rebase, again bool) {
 	if t.TriedPatch != rb.PatchID {
 		t.Tried = nil
 	}
-	again = verdict.Fails(t.Tried) != ""
+	if v := rb.Verify; v != nil {
+		again = verdict.FailsAgain(t.Tried, v.Trials)
+	}
 	out := *rb
 	out.Verify = verdict.Recall(t.Tried, rb.Verify, rb.Tree)
 	if c := t.Candidate; out.Unverified && c != nil && c.Unverified && c.MadeOn != "" {
@@ -77,10 +79,10 @@ func (t Fault) flaky(x *Turn, r *forge.VerifyReport, tree string) {
 }
 
 // failed goes on with a change that did not pass. Only where it is to blame itself that spends anything.
-// A table that has no way for a fault of others takes it as the change's. again says that the same patch was to blame before.
+// A table that has no way for a fault of others takes it as the change's. again says that the same patch was to blame before, and is once more.
 func (t Fault) failed(x *Turn, rb *forge.Rebase, again bool) {
 	feedback := VerifyFeedback(rb.Verify)
-	in := Input{On: VerifyFailed, Feedback: feedback, Again: again && verdict.Fails(rb.Verify.Trials) != ""}
+	in := Input{On: VerifyFailed, Feedback: feedback, Again: again}
 	fault := verdict.Blame(rb.Verify, rb.Tree)
 	table := x.Strategy.Table()
 	if _, ok := table.Find(t.Stage, BaseRed); ok && fault == verdict.FaultOfBase && t.waits(x) {

@@ -160,3 +160,8 @@ func batchOf(name string, n *trial) string { return fmt.Sprint(name, n.batch, n.
 
 // request names a request to merge.
 func request(task forge.TaskID, number int) string { return fmt.Sprint(task, "/", number) }
+
+// IsAbout reports whether a trial found something of exactly this patch on this tree, which becomes that one by it.
+func IsAbout(found *forge.Rebase, patch, base, tree string) bool {
+	return found != nil && found.Verify != nil && found.PatchID == patch && found.BaseTree == base && found.Tree == tree
+}
