@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -28,14 +29,14 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 		case 0:
 			return report, false
 		case 1:
-			report.Trials = trials(tree, change+"+", base+"+", base+"+", base+"+")
+			report.Trials = facts.Runs(tree, change+"+", base+"+", base+"+", base+"+")
 			report.Trials[0].Output = dishonest
 			return report, false
 		case 2:
-			report.Trials = trials(tree, change+"+", change+"+", change+"+")
+			report.Trials = facts.Runs(tree, change+"+", change+"+", change+"+")
 			return report, true
 		default:
-			report.Trials = trials(tree, change+"+", base+"+", base+"-")
+			report.Trials = facts.Runs(tree, change+"+", base+"+", base+"-")
 			return report, true
 		}
 	}
@@ -43,43 +44,35 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	if !failed && !w.chance(7) {
 		return report, true
 	}
-	why := []string{broken, unsteady, flaky, flaky, dishonest, red, red, apart}[w.rng.IntN(8)]
-	if why == apart && len(meanwhile) == 0 || failed && why != apart && why != red {
-		why = broken // or, where it is the check, it is seen when the change is made again
+	faults := []string{broken, unsteady, flaky, flaky, dishonest, red, red, apart}
+	if failed {
+		faults = []string{broken, red, apart}
+	}
+	why := faults[w.rng.IntN(len(faults))]
+	if why == apart && len(meanwhile) == 0 {
+		why = broken
 	}
 	switch why {
 	case broken:
-		report.Trials = trials(tree, change+"-", change+"-", base+"+")
+		report.Trials = facts.Runs(tree, change+"-", change+"-", base+"+")
 	case red:
-		report.Trials = trials(tree, change+"-", change+"-", base+"-", base+"-")
+		report.Trials = facts.Runs(tree, change+"-", change+"-", base+"-", base+"-")
 	case apart:
-		report.Trials = trials(tree, change+"-", change+"-", base+"+", alone+"+")
+		report.Trials = facts.Runs(tree, change+"-", change+"-", base+"+", alone+"+")
 	case flaky:
-		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"-")
+		report.Trials = facts.Runs(tree, change+"-", change+"+", base+"+", base+"-")
 		switch w.rng.IntN(3) {
 		case 0:
-			report.Trials = trials(tree, change+"-", change+"-", base+"-", base+"+", change+"+")
+			report.Trials = facts.Runs(tree, change+"-", change+"-", base+"-", base+"+", change+"+")
 		case 1:
-			report.Trials = trials(tree, change+"-", change+"+", change+"+", change+"+")
+			report.Trials = facts.Runs(tree, change+"-", change+"+", change+"+", change+"+")
 		}
 	default:
-		report.Trials = trials(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
+		report.Trials = facts.Runs(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
 	}
 	report.Trials[0].Output = why
 	report.Passed = why == flaky || why == dishonest
 	return report, why == flaky
-}
-
-// trials returns runs, of each what was verified and how it ended: + or -.
-func trials(tree string, list ...string) (runs []forge.CheckRun) {
-	for _, s := range list {
-		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: s[len(s)-1] == '+'}
-		if !run.Passed {
-			run.Command = "make test"
-		}
-		runs = append(runs, run)
-	}
-	return runs
 }
 
 // checkBlame returns an error if a decision names the wrong culprit: a task that is made again because a check

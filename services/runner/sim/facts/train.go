@@ -165,3 +165,15 @@ func request(task forge.TaskID, number int) string { return fmt.Sprint(task, "/"
 func IsAbout(found *forge.Rebase, patch, base, tree string) bool {
 	return found != nil && found.Verify != nil && found.PatchID == patch && found.BaseTree == base && found.Tree == tree
 }
+
+// Runs returns runs of verify commands, of each what was verified and how it ended: + or -.
+func Runs(tree string, list ...string) (runs []forge.CheckRun) {
+	for _, s := range list {
+		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: s[len(s)-1] == '+'}
+		if !run.Passed {
+			run.Command = "make test"
+		}
+		runs = append(runs, run)
+	}
+	return runs
+}
