@@ -339,6 +339,17 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// There is no setting by which a change lands unverified beside other files: a configuration that asks for one is refused by its line.
+func TestMergeQueueSettings(t *testing.T) {
+	for _, name := range []string{"on_push: restack", "on_push: reverify-overlap", "independent: paths"} {
+		key, _, _ := strings.Cut(name, ":")
+		_, err := config.Parse([]byte("verify: [make]\nmerge_queue:\n  " + name + "\n"))
+		if err == nil || !strings.Contains(err.Error(), "pfl-forge.yaml:3: merge_queue."+key+": unknown key; ") || !strings.Contains(err.Error(), "batch") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Verifying is left to what lands only where the project says so, and has something to verify by.
 func TestVerifyBeforeReview(t *testing.T) {
 	for in, want := range map[string]bool{
