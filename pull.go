@@ -34,14 +34,22 @@ type PullRequirement struct {
 
 // PullInput is the input of open_pull and merge_pull.
 type PullInput struct {
-	Branch, Base string     // the names of the head branch, which is on the origin, and of the branch to merge into
-	Head         string     // the commit that Branch has to be at; with another one there, nothing is changed
-	Parent       string     // the commit on which Head was verified
-	PatchID      string     // identifies the change, whatever it is based on
-	Title        string     // that of the pull request
-	Number       int        // the pull request's; 0 if it is not known yet
-	Policy       PullPolicy // says how it is merged
-	Facts        PullFacts  // what its text says
+	Branch, Base string       // the names of the head branch, which is on the origin, and of the branch to merge into
+	Head         string       // the commit that Branch has to be at; with another one there, nothing is changed
+	Parent       string       // the commit on which Head was verified
+	PatchID      string       // identifies the change, whatever it is based on
+	Title        string       // that of the pull request
+	Number       int          // the pull request's; 0 if it is not known yet
+	Policy       PullPolicy   // says how it is merged
+	Facts        PullFacts    // what its text says
+	Answers      []PullAnswer // the remarks that the change was made again for, and that have no answer yet
+}
+
+// PullAnswer is a remark in a thread, which is to be answered there.
+type PullAnswer struct {
+	Thread  int64  // the number that the forge has for the remark
+	Digest  string // of its words when they were handed on
+	Changed bool   // whether the change is another one since
 }
 
 // PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output of open_pull and merge_pull, and
@@ -91,12 +99,19 @@ const (
 
 // PullReview is the newest verdict of one account on a pull request.
 type PullReview struct {
-	Person  string      // who that is; empty where that is not known
-	Account string      // as the forge names it
-	May     bool        // whether the forge lets it decide, and Person may
-	Verdict PullVerdict // what it says
-	Commit  string      // of which commit
-	Text    string      // in its own words
+	Person  string       // who that is; empty where that is not known
+	Account string       // as the forge names it
+	May     bool         // whether the forge lets it decide, and Person may
+	Verdict PullVerdict  // what it says
+	Commit  string       // of which commit
+	Text    string       // in its own words
+	Remarks []PullRemark // the parts of Text, so that each is known again; empty from gateways that name none
+}
+
+// PullRemark names a part of the words of a review. Two that are equal are the same remark, wherever its line is by now.
+type PullRemark struct {
+	Thread int64  // the number that the forge has for a remark in a thread; 0 for what the review says of the whole
+	Digest string // of the words, and where Thread is 0 of what the forge calls the review
 }
 
 // PullVerdict is the verdict of a review of a pull request.

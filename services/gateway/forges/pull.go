@@ -37,6 +37,9 @@ type Requests interface {
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
 	// Reviews returns its reviews, the oldest first, with their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
+	// Answer writes a remark in the discussion of a thread, by its topic. It resolves nothing. ErrNotFound
+	// says that the discussion is gone. Each call is one more remark: compare with Thread.Replies first.
+	Answer(ctx context.Context, repository string, number int64, topic, body string) error
 	// Merges returns nil if the forge merges by a method in a repository, and else an ErrMethod
 	// that says which ones it has. On GitLab a setting of the project decides.
 	Merges(ctx context.Context, repository string, m Method) error
@@ -162,6 +165,11 @@ type Thread struct {
 	Body string
 	// Resolved says that a person took it as done.
 	Resolved bool
+	// Topic names its discussion to Requests.Answer; empty where the forge lets nobody answer in it by
+	// its API, as Gitea.
+	Topic string
+	// Replies are what was said in the discussion after its first remark, by whomever.
+	Replies []Comment
 }
 
 // Outcome sums a status up.

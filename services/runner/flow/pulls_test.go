@@ -67,6 +67,13 @@ func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, a
 		}
 		p.Checks = append(p.Checks, check)
 	}
+	defer func() { // 7:words of the review that comes first
+		for _, m := range list("remarks") {
+			thread, words, _ := strings.Cut(m, ":")
+			n, _ := strconv.ParseInt(thread, 10, 64)
+			p.Reviews[0].Remarks = append(p.Reviews[0].Remarks, forge.PullRemark{Thread: n, Digest: words})
+		}
+	}()
 	p.Reviews = append(reviewsOf(list("wishes"), forge.PullChangesRequested, p.Head), reviewsOf(list("approved"), forge.PullApproved, p.Head)...)
 	return p
 }
@@ -102,6 +109,9 @@ func describePull(c *forge.Command) string {
 	text := fmt.Sprintf(" %s at %s into %s, verified on %s", in.Branch, in.Head, in.Base, in.Parent)
 	if in.Number > 0 {
 		text += fmt.Sprintf(", number %d", in.Number)
+	}
+	for _, a := range in.Answers {
+		text += fmt.Sprintf(", answering %d (%s, %s)", a.Thread, a.Digest, map[bool]string{true: "changed", false: "the same"}[a.Changed])
 	}
 	return text
 }

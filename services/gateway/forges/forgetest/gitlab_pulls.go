@@ -2,11 +2,13 @@ package forgetest
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
 // labPulls answers in GitLab's dialect what is about commits, merge requests, reviews and statuses.
@@ -50,10 +52,6 @@ func (f labPulls) status(r *repo, i *issue, draft bool) string {
 	p, set, rule := i.pull, f.settings(r), r.rules[i.pull.base]
 	list := r.latest(p.head)
 	failed := slices.ContainsFunc(list, func(s *status) bool { return s.state != "success" && !s.allow })
-	open := false
-	for _, v := range p.reviews {
-		open = open || slices.ContainsFunc(v.remarks, func(c object) bool { return c["resolver"] == nil })
-	}
 	switch {
 	case i.state != "open":
 		return "not_open"
@@ -61,7 +59,7 @@ func (f labPulls) status(r *repo, i *issue, draft bool) string {
 		return "draft_status"
 	case set.Pipelines && (failed || len(list) == 0):
 		return "ci_must_pass"
-	case set.Resolved && open:
+	case set.Resolved && p.reviews.Open():
 		return "discussions_not_resolved"
 	case rule != nil && !set.Free && len(p.approvers(r)) < rule.Approvals:
 		return "not_approved"
@@ -71,21 +69,10 @@ func (f labPulls) status(r *repo, i *issue, draft bool) string {
 	return "mergeable"
 }
 
-// last returns the last decision of each user.
-func (p *pull) last() map[string]*review {
-	out := map[string]*review{}
-	for _, v := range p.reviews {
-		if v.state != "COMMENT" {
-			out[v.by] = v
-		}
-	}
-	return out
-}
-
 // approvers returns those who approve and may write.
 func (p *pull) approvers(r *repo) (out []string) {
-	for by, v := range p.last() {
-		if v.state == "APPROVED" && !v.dismissed && r.may(by, "write", "admin") {
+	for by, v := range p.reviews.Last() {
+		if v.State == reviews.Approved && !v.Dismissed && r.may(by, "write", "admin") {
 			out = append(out, by)
 		}
 	}
@@ -155,20 +142,18 @@ func (f labPulls) part(q *request, in *labIn) (int, any) {
 		return f.notes(q, in)
 	case "approvals", "reviewers":
 		approve := []object{}
-		for by, v := range p.last() {
-			state := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "requested_changes"}[v.state]
-			out = append(out, object{"user": f.labUser(by, false), "state": state, "created_at": v.at})
-			if v.state == "APPROVED" && !v.dismissed {
-				approve = append(approve, object{"user": f.labUser(by, false), "approved_at": v.at})
+		for by, v := range p.reviews.Last() {
+			state := map[string]string{reviews.Approved: "approved", reviews.Rejected: "requested_changes"}[v.State]
+			out = append(out, object{"user": f.labUser(by, false), "state": state, "created_at": v.At})
+			if v.State == reviews.Approved && !v.Dismissed {
+				approve = append(approve, object{"user": f.labUser(by, false), "approved_at": v.At})
 			}
 		}
 		if q.PathValue("what") == "approvals" {
 			return http.StatusOK, object{"approved": len(approve) > 0, "approved_by": approve}
 		}
 	case "discussions":
-		for _, n := range f.allNotes(q.issue) {
-			out = append(out, object{"id": fmt.Sprint("d", n["id"]), "individual_note": n["resolvable"] == false, "notes": []object{n}})
-		}
+		out = f.discussions(q.issue)
 	case "versions":
 		for n, v := range slices.Backward(p.versions) {
 			out = append(out, object{"id": n + 1, "head_commit_sha": v.head, "created_at": v.at, "patch_id_sha": q.repo.Patch(p.base, v.head)})
@@ -179,27 +164,16 @@ func (f labPulls) part(q *request, in *labIn) (int, any) {
 	return http.StatusOK, hubPage(q, out)
 }
 
-// notesOf returns the notes that a review leaves: its words, its remarks, and what GitLab writes
-// itself.
-func (f *Lab) notesOf(v *review) (out []object) {
-	add := func(id int64, body string, more object) {
-		o := f.note(&event{id: id, by: v.by, body: body, created: v.at, edited: v.at})
-		maps.Copy(o, more)
-		out = append(out, o)
+// answer adds an answer to a discussion.
+func (f labPulls) answer(q *request, in *labIn) (int, any) {
+	q.in.Body = in.Body
+	first, _ := strconv.ParseInt(strings.TrimPrefix(q.PathValue("discussion"), "d"), 10, 64)
+	_, m := pulls{f.Fake}.answer(q, first)
+	if m == nil {
+		return says(http.StatusNotFound, "404 Discussion Not Found")
 	}
-	if v.body != "" {
-		add(v.id, v.body, nil)
-	}
-	for _, c := range v.remarks {
-		add(c["id"].(int64), c["body"].(string), object{
-			"type": "DiffNote", "resolvable": true, "resolved": c["resolver"] != nil,
-			"position": object{"new_path": c["path"], "new_line": c["position"], "old_path": c["path"], "old_line": nil, "head_sha": v.commit},
-		})
-	}
-	if said := map[string]string{"APPROVED": "approved this merge request", "REQUEST_CHANGES": "requested changes"}[v.state]; said != "" {
-		add(v.id+1_000_000, said, object{"system": true})
-	}
-	return out
+	notes := f.allNotes(q.issue)
+	return http.StatusCreated, notes[slices.IndexFunc(notes, func(o object) bool { return o["id"] == m.ID })]
 }
 
 // branch returns a branch.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
 // status is one that was written for a commit.
@@ -132,14 +134,14 @@ func (r *repo) blocked(p *pull) string {
 	}
 	approvals := 0
 	for _, v := range p.reviews {
-		if v.official && !v.dismissed && v.state == "APPROVED" {
+		if v.Official && !v.Dismissed && v.State == reviews.Approved {
 			approvals++
 		}
 	}
 	if approvals < rule.Approvals {
 		return "Does not have enough approvals"
 	}
-	if rule.Rejected && slices.ContainsFunc(p.reviews, func(v *review) bool { return v.official && !v.dismissed && v.state == "REQUEST_CHANGES" }) {
+	if rule.Rejected && slices.ContainsFunc(p.reviews, func(v *reviews.Review) bool { return v.Official && !v.Dismissed && v.State == reviews.Rejected }) {
 		return "There are requested changes"
 	}
 	if rule.UpToDate && !r.Contains(p.head, r.Head(p.base)) {

@@ -46,27 +46,28 @@ var operations = map[string]operation{
 	"GET /issues/*/resource_label_events": {"ListLabelEventsOptions", "", "[]LabelEvent"},
 	"GET /issues/*/notes":                 {"ListIssueNotesOptions", "", "[]Note"},
 	"POST /issues/*/notes":                {"", "CreateIssueNoteOptions", "Note"},
-	"PUT /issues/*/notes/*":               {"", "UpdateIssueNoteOptions", "Note"},
-	"POST /issues/*/notes/*/award_emoji":  {"", "CreateAwardEmojiOptions", "AwardEmoji"},
-	"GET /issues/*/notes/*/award_emoji":   {"ListAwardEmojiOptions", "", "[]AwardEmoji"},
-	"GET /merge_requests":                 {"ListProjectMergeRequestsOptions", "", "[]BasicMergeRequest"},
-	"POST /merge_requests":                {"", "CreateMergeRequestOptions", "MergeRequest"},
-	"GET /merge_requests/*":               {"", "", "MergeRequest"},
-	"PUT /merge_requests/*":               {"", "UpdateMergeRequestOptions", "MergeRequest"},
-	"PUT /merge_requests/*/merge":         {"", "AcceptMergeRequestOptions", "MergeRequest"},
-	"GET /merge_requests/*/approvals":     {"", "", "MergeRequestApprovals"},
-	"GET /merge_requests/*/reviewers":     {"", "", "[]MergeRequestReviewer"},
-	"GET /merge_requests/*/discussions":   {"ListMergeRequestDiscussionsOptions", "", "[]Discussion"},
-	"GET /merge_requests/*/versions":      {"GetMergeRequestDiffVersionsOptions", "", "[]MergeRequestDiffVersion"},
-	"GET /merge_requests/*/notes":         {"ListMergeRequestNotesOptions", "", "[]Note"},
-	"POST /merge_requests/*/notes":        {"", "CreateMergeRequestNoteOptions", "Note"},
-	"PUT /merge_requests/*/notes/*":       {"", "UpdateMergeRequestNoteOptions", "Note"},
-	"GET /repository/branches/*":          {"", "", "Branch"},
-	"GET /repository/merge_base":          {"MergeBaseOptions", "", "Commit"},
-	"GET /repository/commits/*/statuses":  {"GetCommitStatusesOptions", "", "[]CommitStatus"},
-	"POST /statuses/*":                    {"", "SetCommitStatusOptions", "CommitStatus"},
-	"GET /approvals":                      {"", "", "ProjectApprovals"},
-	"GET /approval_rules":                 {"GetProjectApprovalRulesListsOptions", "", "[]ProjectApprovalRule"},
+	"POST /merge_requests/*/discussions/*/notes": {"", "AddMergeRequestDiscussionNoteOptions", "Note"},
+	"PUT /issues/*/notes/*":                      {"", "UpdateIssueNoteOptions", "Note"},
+	"POST /issues/*/notes/*/award_emoji":         {"", "CreateAwardEmojiOptions", "AwardEmoji"},
+	"GET /issues/*/notes/*/award_emoji":          {"ListAwardEmojiOptions", "", "[]AwardEmoji"},
+	"GET /merge_requests":                        {"ListProjectMergeRequestsOptions", "", "[]BasicMergeRequest"},
+	"POST /merge_requests":                       {"", "CreateMergeRequestOptions", "MergeRequest"},
+	"GET /merge_requests/*":                      {"", "", "MergeRequest"},
+	"PUT /merge_requests/*":                      {"", "UpdateMergeRequestOptions", "MergeRequest"},
+	"PUT /merge_requests/*/merge":                {"", "AcceptMergeRequestOptions", "MergeRequest"},
+	"GET /merge_requests/*/approvals":            {"", "", "MergeRequestApprovals"},
+	"GET /merge_requests/*/reviewers":            {"", "", "[]MergeRequestReviewer"},
+	"GET /merge_requests/*/discussions":          {"ListMergeRequestDiscussionsOptions", "", "[]Discussion"},
+	"GET /merge_requests/*/versions":             {"GetMergeRequestDiffVersionsOptions", "", "[]MergeRequestDiffVersion"},
+	"GET /merge_requests/*/notes":                {"ListMergeRequestNotesOptions", "", "[]Note"},
+	"POST /merge_requests/*/notes":               {"", "CreateMergeRequestNoteOptions", "Note"},
+	"PUT /merge_requests/*/notes/*":              {"", "UpdateMergeRequestNoteOptions", "Note"},
+	"GET /repository/branches/*":                 {"", "", "Branch"},
+	"GET /repository/merge_base":                 {"MergeBaseOptions", "", "Commit"},
+	"GET /repository/commits/*/statuses":         {"GetCommitStatusesOptions", "", "[]CommitStatus"},
+	"POST /statuses/*":                           {"", "SetCommitStatusOptions", "CommitStatus"},
+	"GET /approvals":                             {"", "", "ProjectApprovals"},
+	"GET /approval_rules":                        {"GetProjectApprovalRulesListsOptions", "", "[]ProjectApprovalRule"},
 }
 
 // documented are fields that GitLab's documentation or source has and its client has not, by the operation whose answer they are in.
@@ -132,7 +133,12 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	}
 	w.as("ada", "POST", "/repos/"+repo+"/pulls/2/reviews",
 		`{"event": "APPROVED", "body": "b", "comments": [{"path": "a.txt", "body": "why?", "new_position": 1}]}`)
-	_, e6 := w.Reviews(ctx, repo, 2)
+	reviews, e6 := w.Reviews(ctx, repo, 2)
+	for _, r := range reviews {
+		for _, t := range r.Threads {
+			errs = append(errs, w.Answer(ctx, repo, 2, t.Topic, "Reworked."))
+		}
+	}
 	_, e7 := w.Protection(ctx, repo, "main")
 	_, e8 := w.Statuses(ctx, repo, head)
 	_, e9 := w.Behind(ctx, repo, head, p.BaseHead)

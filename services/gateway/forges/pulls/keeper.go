@@ -268,6 +268,9 @@ func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges
 	if err := k.tell(ctx, r, in); err != nil {
 		return err
 	}
+	if err := (answers{k}).write(ctx, r, p.Number, in); err != nil {
+		return err
+	}
 	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })
 	// A person has made it ready, or a draft of it, which they alone take back.
 	text.Draft = p.Draft

@@ -211,6 +211,9 @@ func (s Pulls) Looked(out *outbox.Messages, by rules.Version, r *forge.Result, n
 	switch {
 	case opened:
 		p.Opening, p.Errors, p.Denied = false, 0, ""
+		if seen.Head == p.Head { // otherwise the forge may not have shown the commit that the answers name
+			p.Unanswered = nil
+		}
 	case pressed:
 		p.Denied = ""
 		s.pressed(out, p, now)

@@ -36,7 +36,8 @@
 // how many it wants is not known here: so as long as it shows one, that one is
 // waited for to be given again, or dismissed. A wish is heard once. Only who wished can take it back, so
 // one that the change was made again for is waited for, and does not have it
-// made again. A check counts by its name, and one that is named and not there
+// made again. Its words are known by their parts, since the whole changes as
+// soon as one of its remarks is resolved, or its line moves. A check counts by its name, and one that is named and not there
 // has not ended. Where none are named, one at least has to be there: a forge
 // shows none until its CI has begun.
 package pull
@@ -99,11 +100,27 @@ type Ours struct {
 	Former []Head
 	// Heard are the wishes that the change was made again for.
 	Heard []Wish
+	// Remarks are the parts of Heard that gateways name.
+	Remarks []Remark
+	// Unanswered are those in threads that have no answer at the forge yet.
+	Unanswered []Remark
 }
 
-// maxKept bounds the former heads and the wishes that are kept: older ones are
-// shown by no look that matters.
-const maxKept = 32
+// maxKept bounds the former heads and the wishes that are kept, and maxRemarks
+// the remarks: older ones are shown by no look that matters.
+const (
+	maxKept    = 32
+	maxRemarks = 512
+)
+
+// Remark is a remark that the change was made again for.
+type Remark struct {
+	forge.PullRemark
+
+	Account string
+	// Patch identifies the change that it was about.
+	Patch string
+}
 
 // Head is a commit that was pushed for the change.
 type Head struct{ Commit, Patch, Parent, Tree string }
@@ -118,10 +135,24 @@ func wishOf(r *forge.PullReview) Wish {
 	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
 }
 
+// isHeard reports whether the change was made again for a review: for all of
+// its remarks, or for its words where none are named, as before gateways did.
+func (o *Ours) isHeard(r *forge.PullReview) bool {
+	if slices.Contains(o.Heard, wishOf(r)) {
+		return true
+	}
+	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasHeard(r.Account, m) })
+}
+
+// hasHeard reports whether the change was made again for a remark.
+func (o *Ours) hasHeard(account string, m forge.PullRemark) bool {
+	return slices.ContainsFunc(o.Remarks, func(r Remark) bool { return r.Account == account && r.PullRemark == m })
+}
+
 // Push notes that the head branch was pushed.
 func (o *Ours) Push(h Head) {
 	if o.Head != "" && o.Head != h.Commit {
-		o.Former = keep(append(slices.Clip(o.Former), o.present()))
+		o.Former = keep(append(slices.Clip(o.Former), o.present()), maxKept)
 	}
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
 }
@@ -145,12 +176,31 @@ func (o *Ours) Merged(seen *forge.PullRequest) Head {
 // for.
 func (o *Ours) Hear(seen *forge.PullRequest) {
 	for _, r := range o.Wishes(seen) {
-		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)))
+		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)), maxKept)
+		for _, m := range r.Remarks {
+			if o.hasHeard(r.Account, m) {
+				continue
+			}
+			made := Remark{PullRemark: m, Account: r.Account, Patch: o.Patch}
+			o.Remarks = keep(append(slices.Clip(o.Remarks), made), maxRemarks)
+			if m.Thread != 0 {
+				o.Unanswered = keep(append(slices.Clip(o.Unanswered), made), maxRemarks)
+			}
+		}
 	}
 }
 
+// Answers returns the remarks that are to be answered at the forge, now that the
+// change was made again for them.
+func (o *Ours) Answers() (list []forge.PullAnswer) {
+	for _, r := range o.Unanswered {
+		list = append(list, forge.PullAnswer{Thread: r.Thread, Digest: r.Digest, Changed: r.Patch != o.Patch})
+	}
+	return list
+}
+
 // keep returns the newest entries of a list.
-func keep[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
+func keep[T any](list []T, most int) []T { return list[max(len(list)-most, 0):] }
 
 // isFormer reports whether a commit was pushed for the change before the present
 // one.
@@ -273,7 +323,13 @@ func IsNews(known, seen *forge.PullRequest) bool {
 func same(a, b *forge.PullRequest) bool {
 	return a.Number == b.Number && a.URL == b.URL && a.Branch == b.Branch && a.Base == b.Base && a.Head == b.Head && a.State == b.State &&
 		a.MergeCommit == b.MergeCommit && a.By == b.By && a.Blocked == b.Blocked && a.Behind == b.Behind &&
-		slices.Equal(a.Checks, b.Checks) && slices.Equal(a.Reviews, b.Reviews)
+		slices.Equal(a.Checks, b.Checks) && slices.EqualFunc(a.Reviews, b.Reviews, sameReview)
+}
+
+// sameReview reports whether two reviews say the same.
+func sameReview(a, b forge.PullReview) bool {
+	return a.Person == b.Person && a.Account == b.Account && a.May == b.May && a.Verdict == b.Verdict && a.Commit == b.Commit && a.Text == b.Text &&
+		slices.Equal(a.Remarks, b.Remarks)
 }
 
 // Wishes returns the reviews by which people who may ask for changes, of
@@ -281,7 +337,7 @@ func same(a, b *forge.PullRequest) bool {
 func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
 	for i := range seen.Reviews {
 		r := &seen.Reviews[i]
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !slices.Contains(o.Heard, wishOf(r)) {
+		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isHeard(r) {
 			list = append(list, *r)
 		}
 	}

@@ -205,3 +205,46 @@ func TestNews(t *testing.T) {
 		t.Error("the first look is no news")
 	}
 }
+
+// TestRemarksAreHeardOnce: of a review whose remarks are named nothing is new when one of them is resolved, its line moves, or the forge takes
+// the review along to another commit. Another remark, or another word of one, is another wish. Each is answered once the change is another.
+func TestRemarksAreHeardOnce(t *testing.T) {
+	o, seen := ours, green()
+	whole, first, second := forge.PullRemark{Digest: "w"}, forge.PullRemark{Thread: 5, Digest: "a"}, forge.PullRemark{Thread: 6, Digest: "b"}
+	seen.Reviews = []forge.PullReview{{
+		Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "w a b",
+		Remarks: []forge.PullRemark{whole, first, second},
+	}}
+	o.Hear(seen)
+	if got := o.Answers(); len(got) != 2 || got[0] != (forge.PullAnswer{Thread: 5, Digest: "a"}) {
+		t.Errorf("before the change is another one the answers are %+v", got)
+	}
+	o.Push(pull.Head{Commit: "h2", Patch: "p2"})
+	if got := o.Answers(); len(got) != 2 || got[1] != (forge.PullAnswer{Thread: 6, Digest: "b", Changed: true}) {
+		t.Errorf("the answers are %+v", got)
+	}
+	seen.Head = "h2"
+	for name, test := range map[string]struct {
+		change func(*forge.PullReview)
+		want   pull.Standing
+	}{
+		"one is resolved":    {func(r *forge.PullReview) { r.Text, r.Remarks = "w a", []forge.PullRemark{whole, first} }, pull.Blocked},
+		"a line has moved":   {func(r *forge.PullReview) { r.Text = "w a at another line" }, pull.Blocked},
+		"it was taken along": {func(r *forge.PullReview) { r.Commit = "h2" }, pull.Blocked},
+		"one more": {func(r *forge.PullReview) {
+			r.Text, r.Remarks = "w a b c", append(slices.Clone(r.Remarks), forge.PullRemark{Thread: 7})
+		}, pull.Unwanted},
+		"another word": {func(r *forge.PullReview) {
+			r.Text, r.Remarks = "x", []forge.PullRemark{whole, {Thread: 5, Digest: "x"}}
+		}, pull.Unwanted},
+		"by another one":      {func(r *forge.PullReview) { r.Account = "grace1" }, pull.Unwanted},
+		"by an older gateway": {func(r *forge.PullReview) { r.Remarks = nil }, pull.Blocked},
+	} {
+		seen := *seen
+		seen.Reviews = slices.Clone(seen.Reviews)
+		test.change(&seen.Reviews[0])
+		if got := o.Standing(&forge.PullPolicy{}, &seen); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}

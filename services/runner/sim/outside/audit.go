@@ -26,6 +26,8 @@ type Audit struct {
 	heard map[string]string
 	// asked are the requests of each task.
 	asked map[forge.TaskID]*requests
+	// threads are the remarks of each task that wait for their answer.
+	threads map[forge.TaskID]*threads
 }
 
 // requests are those of a task to merge, or for a file lock.
@@ -83,7 +85,7 @@ func (f *Forge) Check(rec *forge.Record) error {
 	a := &f.Audit
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
-		a.heard, a.asked = map[string]string{}, map[forge.TaskID]*requests{}
+		a.heard, a.asked, a.threads = map[string]string{}, map[forge.TaskID]*requests{}, map[forge.TaskID]*threads{}
 	}
 	defer a.ask(rec) // what a record withdraws, it may have asked for before that
 	for i := range rec.Events {
@@ -98,6 +100,7 @@ func (f *Forge) Check(rec *forge.Record) error {
 			if last := a.seen[r.Attempt.Task]; last == nil || !p.Seen.Before(last.Seen) {
 				a.seen[r.Attempt.Task] = p
 			}
+			a.answered(r.Attempt, p)
 		}
 	}
 	if err := a.denied(rec); err != nil {
@@ -116,6 +119,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 			a.opens[c.Attempt.Task] = c.Pull().Branch
 			if a.isVoid(c) {
 				return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
+			}
+			if err := a.answers(c); err != nil {
+				return err
 			}
 		case forge.StepMergePull:
 			if why := a.unready(c); why != "" {
@@ -157,8 +163,15 @@ func (a *Audit) wishes(rec *forge.Record) error {
 		}
 		for _, r := range m.Result.Pull.Reviews {
 			wish := fmt.Sprintf("%s: %s of %s: %s", m.Task, r.Account, r.Commit, r.Text)
-			if before := a.heard[wish]; before != "" && before != ev.ID {
+			if len(r.Remarks) > 0 { // the words have a line in them, which moves
+				wish = fmt.Sprintf("%s: %s: %v", m.Task, r.Account, r.Remarks)
+			}
+			before := a.heard[wish]
+			if before != "" && before != ev.ID {
 				return fmt.Errorf("%s is made again twice for the same wish, %s", m.Task, wish)
+			}
+			if before == "" {
+				a.wait(m.Task, r.Remarks)
 			}
 			a.heard[wish] = ev.ID
 		}

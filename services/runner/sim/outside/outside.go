@@ -34,8 +34,9 @@ type Forge struct {
 	approvals bool
 	// reopens says that people open again at the forge what they closed.
 	reopens bool
-	// acts counts the happenings.
-	acts int
+	// acts counts the happenings, and remarks what was said in threads.
+	acts    int
+	remarks int64
 
 	branches map[string]*branch
 	pulls    []*pull
@@ -181,6 +182,11 @@ func (f *Forge) look(p *pull, tip string, now time.Time) *forge.PullRequest {
 	s := p.PullRequest
 	s.Checks = append([]forge.PullCheck(nil), p.Checks...)
 	s.Reviews = append([]forge.PullReview(nil), p.Reviews...)
+	for i := range s.Reviews {
+		if r := &s.Reviews[i]; len(r.Remarks) > 0 { // their lines are others at each head
+			r.Text = fmt.Sprintf("a.txt:%.6s: %s", s.Head, r.Text)
+		}
+	}
 	s.Seen = now
 	if s.State != forge.PullOpen {
 		s.Behind = false
@@ -296,7 +302,7 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	}
 	for i, r := range p.Reviews { // of whatever commit: they look at what is there now
 		if r.May && r.Commit != s.Head {
-			p.Reviews[i].Verdict, p.Reviews[i].Commit = forge.PullApproved, s.Head
+			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, s.Head, nil
 			return true
 		}
 	}
@@ -332,6 +338,15 @@ func (p *pull) review(who string, may bool, v forge.PullVerdict, text string) {
 	p.Reviews = append(p.Reviews, r)
 }
 
+// remark has the newest review of a person be a remark in a thread.
+func (p *pull) remark(who string, thread int64, text string) {
+	for i := range p.Reviews {
+		if r := &p.Reviews[i]; r.Person == who {
+			r.Remarks = []forge.PullRemark{{Digest: fmt.Sprint(thread)}, {Thread: thread, Digest: text}}
+		}
+	}
+}
+
 // Act lets anything happen at the forge, now and then. merge puts what a person
 // merges on the base branch, whatever that is; commit returns the name of a new
 // commit of another one.
@@ -356,7 +371,12 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 	case n < 16:
 		p.review("grace", true, forge.PullApproved, "")
 	case n == 16:
-		p.review("ada", true, forge.PullChangesRequested, fmt.Sprintf("shorter, by %d", f.rng.IntN(3)))
+		text := fmt.Sprintf("shorter, by %d", f.rng.IntN(3))
+		p.review("ada", true, forge.PullChangesRequested, text)
+		if f.acts%3 > 0 { // in a thread, as where a gateway names what people say there
+			f.remarks++
+			p.remark("ada", f.remarks, text)
+		}
 		f.Stopped++
 	case n == 17: // a stranger, whom nobody has to heed
 		p.review("", false, []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[f.rng.IntN(2)], "no")
