@@ -349,7 +349,8 @@ func (x *PullPolicy) ClearDraft() {
 type PullPolicy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// method: fast-forward, merge, squash or rebase.
+	// method: fast-forward, merge, squash, rebase, or queue: the forge's own merge
+	// queue.
 	Method *string
 	// by: who merges: forge, as soon as everything holds, or people.
 	By *string
@@ -763,7 +764,7 @@ type PullInput struct {
 	xxx_hidden_Number      int32                  `protobuf:"varint,7,opt,name=number"`
 	xxx_hidden_Policy      *PullPolicy            `protobuf:"bytes,8,opt,name=policy"`
 	xxx_hidden_Facts       *PullFacts             `protobuf:"bytes,9,opt,name=facts"`
-	xxx_hidden_Answers     *[]*PullAnswer         `protobuf:"bytes,10,rep,name=answers"`
+	xxx_hidden_Answers     *[]*PullRemark         `protobuf:"bytes,10,rep,name=answers"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -876,7 +877,7 @@ func (x *PullInput) GetFacts() *PullFacts {
 	return nil
 }
 
-func (x *PullInput) GetAnswers() []*PullAnswer {
+func (x *PullInput) GetAnswers() []*PullRemark {
 	if x != nil {
 		if x.xxx_hidden_Answers != nil {
 			return *x.xxx_hidden_Answers
@@ -928,7 +929,7 @@ func (x *PullInput) SetFacts(v *PullFacts) {
 	x.xxx_hidden_Facts = v
 }
 
-func (x *PullInput) SetAnswers(v []*PullAnswer) {
+func (x *PullInput) SetAnswers(v []*PullRemark) {
 	x.xxx_hidden_Answers = &v
 }
 
@@ -1062,7 +1063,7 @@ type PullInput_builder struct {
 	Facts *PullFacts
 	// answers: the remarks that the change was made again for, and that have no
 	// answer yet.
-	Answers []*PullAnswer
+	Answers []*PullRemark
 }
 
 func (b0 PullInput_builder) Build() *PullInput {
@@ -1103,148 +1104,6 @@ func (b0 PullInput_builder) Build() *PullInput {
 	return m0
 }
 
-// PullAnswer is a remark in a thread, which is to be answered there.
-type PullAnswer struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Thread      int64                  `protobuf:"varint,1,opt,name=thread"`
-	xxx_hidden_Digest      *string                `protobuf:"bytes,2,opt,name=digest"`
-	xxx_hidden_Changed     bool                   `protobuf:"varint,3,opt,name=changed"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *PullAnswer) Reset() {
-	*x = PullAnswer{}
-	mi := &file_forge_v1_pull_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *PullAnswer) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*PullAnswer) ProtoMessage() {}
-
-func (x *PullAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *PullAnswer) GetThread() int64 {
-	if x != nil {
-		return x.xxx_hidden_Thread
-	}
-	return 0
-}
-
-func (x *PullAnswer) GetDigest() string {
-	if x != nil {
-		if x.xxx_hidden_Digest != nil {
-			return *x.xxx_hidden_Digest
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *PullAnswer) GetChanged() bool {
-	if x != nil {
-		return x.xxx_hidden_Changed
-	}
-	return false
-}
-
-func (x *PullAnswer) SetThread(v int64) {
-	x.xxx_hidden_Thread = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
-}
-
-func (x *PullAnswer) SetDigest(v string) {
-	x.xxx_hidden_Digest = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
-}
-
-func (x *PullAnswer) SetChanged(v bool) {
-	x.xxx_hidden_Changed = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
-}
-
-func (x *PullAnswer) HasThread() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *PullAnswer) HasDigest() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *PullAnswer) HasChanged() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
-}
-
-func (x *PullAnswer) ClearThread() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Thread = 0
-}
-
-func (x *PullAnswer) ClearDigest() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Digest = nil
-}
-
-func (x *PullAnswer) ClearChanged() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Changed = false
-}
-
-type PullAnswer_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// thread: the number that the forge has for the remark.
-	Thread *int64
-	// digest: of its words when they were handed on.
-	Digest *string
-	// changed: whether the change is another one since.
-	Changed *bool
-}
-
-func (b0 PullAnswer_builder) Build() *PullAnswer {
-	m0 := &PullAnswer{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.Thread != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
-		x.xxx_hidden_Thread = *b.Thread
-	}
-	if b.Digest != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
-		x.xxx_hidden_Digest = b.Digest
-	}
-	if b.Changed != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
-		x.xxx_hidden_Changed = *b.Changed
-	}
-	return m0
-}
-
 // PullRequest is a snapshot of the pull request of a task, as the forge shows
 // it: the output of open_pull and merge_pull, and of every later look, which is
 // reported as a further result of the attempt that opened it. Each holds
@@ -1264,6 +1123,7 @@ type PullRequest struct {
 	xxx_hidden_Blocked     *string                `protobuf:"bytes,11,opt,name=blocked"`
 	xxx_hidden_Behind      bool                   `protobuf:"varint,12,opt,name=behind"`
 	xxx_hidden_Seen        *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=seen"`
+	xxx_hidden_Queue       *PullQueue             `protobuf:"bytes,14,opt,name=queue"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1272,7 +1132,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1144,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,44 +1273,51 @@ func (x *PullRequest) GetSeen() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *PullRequest) GetQueue() *PullQueue {
+	if x != nil {
+		return x.xxx_hidden_Queue
+	}
+	return nil
+}
+
 func (x *PullRequest) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *PullRequest) SetUrl(v string) {
 	x.xxx_hidden_Url = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *PullRequest) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *PullRequest) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *PullRequest) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 14)
 }
 
 func (x *PullRequest) SetState(v PullState) {
 	x.xxx_hidden_State = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
 }
 
 func (x *PullRequest) SetMergeCommit(v string) {
 	x.xxx_hidden_MergeCommit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 14)
 }
 
 func (x *PullRequest) SetBy(v string) {
 	x.xxx_hidden_By = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 14)
 }
 
 func (x *PullRequest) SetChecks(v []*PullCheck) {
@@ -1463,16 +1330,20 @@ func (x *PullRequest) SetReviews(v []*PullReview) {
 
 func (x *PullRequest) SetBlocked(v string) {
 	x.xxx_hidden_Blocked = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *PullRequest) SetBehind(v bool) {
 	x.xxx_hidden_Behind = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 14)
 }
 
 func (x *PullRequest) SetSeen(v *timestamppb.Timestamp) {
 	x.xxx_hidden_Seen = v
+}
+
+func (x *PullRequest) SetQueue(v *PullQueue) {
+	x.xxx_hidden_Queue = v
 }
 
 func (x *PullRequest) HasNumber() bool {
@@ -1552,6 +1423,13 @@ func (x *PullRequest) HasSeen() bool {
 	return x.xxx_hidden_Seen != nil
 }
 
+func (x *PullRequest) HasQueue() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Queue != nil
+}
+
 func (x *PullRequest) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -1606,6 +1484,10 @@ func (x *PullRequest) ClearSeen() {
 	x.xxx_hidden_Seen = nil
 }
 
+func (x *PullRequest) ClearQueue() {
+	x.xxx_hidden_Queue = nil
+}
+
 type PullRequest_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1636,6 +1518,9 @@ type PullRequest_builder struct {
 	Behind *bool
 	// seen: when the look began, in UTC.
 	Seen *timestamppb.Timestamp
+	// queue: where it stands in the forge's merge queue; unset where the project has
+	// none.
+	Queue *PullQueue
 }
 
 func (b0 PullRequest_builder) Build() *PullRequest {
@@ -1643,48 +1528,294 @@ func (b0 PullRequest_builder) Build() *PullRequest {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Url != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Url = b.Url
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 14)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.State != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
 		x.xxx_hidden_State = *b.State
 	}
 	if b.MergeCommit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 14)
 		x.xxx_hidden_MergeCommit = b.MergeCommit
 	}
 	if b.By != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 14)
 		x.xxx_hidden_By = b.By
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Blocked != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_Blocked = b.Blocked
 	}
 	if b.Behind != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 14)
 		x.xxx_hidden_Behind = *b.Behind
 	}
 	x.xxx_hidden_Seen = b.Seen
+	x.xxx_hidden_Queue = b.Queue
+	return m0
+}
+
+// PullQueue is where a pull request stands in the merge queue of its forge.
+type PullQueue struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_In          bool                   `protobuf:"varint,1,opt,name=in"`
+	xxx_hidden_Position    int32                  `protobuf:"varint,2,opt,name=position"`
+	xxx_hidden_Out         *string                `protobuf:"bytes,3,opt,name=out"`
+	xxx_hidden_Cause       *string                `protobuf:"bytes,4,opt,name=cause"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,5,opt,name=reason"`
+	xxx_hidden_Output      *string                `protobuf:"bytes,6,opt,name=output"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *PullQueue) Reset() {
+	*x = PullQueue{}
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullQueue) ProtoMessage() {}
+
+func (x *PullQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PullQueue) GetIn() bool {
+	if x != nil {
+		return x.xxx_hidden_In
+	}
+	return false
+}
+
+func (x *PullQueue) GetPosition() int32 {
+	if x != nil {
+		return x.xxx_hidden_Position
+	}
+	return 0
+}
+
+func (x *PullQueue) GetOut() string {
+	if x != nil {
+		if x.xxx_hidden_Out != nil {
+			return *x.xxx_hidden_Out
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetCause() string {
+	if x != nil {
+		if x.xxx_hidden_Cause != nil {
+			return *x.xxx_hidden_Cause
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetOutput() string {
+	if x != nil {
+		if x.xxx_hidden_Output != nil {
+			return *x.xxx_hidden_Output
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) SetIn(v bool) {
+	x.xxx_hidden_In = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *PullQueue) SetPosition(v int32) {
+	x.xxx_hidden_Position = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *PullQueue) SetOut(v string) {
+	x.xxx_hidden_Out = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *PullQueue) SetCause(v string) {
+	x.xxx_hidden_Cause = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *PullQueue) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *PullQueue) SetOutput(v string) {
+	x.xxx_hidden_Output = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+}
+
+func (x *PullQueue) HasIn() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *PullQueue) HasPosition() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *PullQueue) HasOut() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *PullQueue) HasCause() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *PullQueue) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *PullQueue) HasOutput() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *PullQueue) ClearIn() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_In = false
+}
+
+func (x *PullQueue) ClearPosition() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Position = 0
+}
+
+func (x *PullQueue) ClearOut() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Out = nil
+}
+
+func (x *PullQueue) ClearCause() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Cause = nil
+}
+
+func (x *PullQueue) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Reason = nil
+}
+
+func (x *PullQueue) ClearOutput() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Output = nil
+}
+
+type PullQueue_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// in: the forge merges it by itself, as soon as it may.
+	In *bool
+	// position: counts from 1, which is next; 0 where that is not known.
+	Position *int32
+	// out: identifies that it was taken out last, and not by us; empty if it was
+	// not.
+	Out *string
+	// cause: why: checks, conflict, or anything else.
+	Cause *string
+	// reason: the same, in the words of the forge, and by whom.
+	Reason *string
+	// output: the end of the logs of the checks that failed there.
+	Output *string
+}
+
+func (b0 PullQueue_builder) Build() *PullQueue {
+	m0 := &PullQueue{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.In != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_In = *b.In
+	}
+	if b.Position != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Position = *b.Position
+	}
+	if b.Out != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Out = b.Out
+	}
+	if b.Cause != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Cause = b.Cause
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	if b.Output != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Output = b.Output
+	}
 	return m0
 }
 
@@ -2105,6 +2236,7 @@ type PullRemark struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Thread      int64                  `protobuf:"varint,1,opt,name=thread"`
 	xxx_hidden_Digest      *string                `protobuf:"bytes,2,opt,name=digest"`
+	xxx_hidden_Changed     bool                   `protobuf:"varint,3,opt,name=changed"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2153,14 +2285,26 @@ func (x *PullRemark) GetDigest() string {
 	return ""
 }
 
+func (x *PullRemark) GetChanged() bool {
+	if x != nil {
+		return x.xxx_hidden_Changed
+	}
+	return false
+}
+
 func (x *PullRemark) SetThread(v int64) {
 	x.xxx_hidden_Thread = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
 }
 
 func (x *PullRemark) SetDigest(v string) {
 	x.xxx_hidden_Digest = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *PullRemark) SetChanged(v bool) {
+	x.xxx_hidden_Changed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
 }
 
 func (x *PullRemark) HasThread() bool {
@@ -2177,6 +2321,13 @@ func (x *PullRemark) HasDigest() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *PullRemark) HasChanged() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
 func (x *PullRemark) ClearThread() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Thread = 0
@@ -2185,6 +2336,11 @@ func (x *PullRemark) ClearThread() {
 func (x *PullRemark) ClearDigest() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Digest = nil
+}
+
+func (x *PullRemark) ClearChanged() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Changed = false
 }
 
 type PullRemark_builder struct {
@@ -2196,6 +2352,9 @@ type PullRemark_builder struct {
 	// digest: of the words, and where Thread is 0 of what the forge calls the
 	// review.
 	Digest *string
+	// changed: of one that is to be answered: whether the change is another one
+	// since.
+	Changed *bool
 }
 
 func (b0 PullRemark_builder) Build() *PullRemark {
@@ -2203,12 +2362,16 @@ func (b0 PullRemark_builder) Build() *PullRemark {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Thread != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
 		x.xxx_hidden_Thread = *b.Thread
 	}
 	if b.Digest != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Digest = b.Digest
+	}
+	if b.Changed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Changed = *b.Changed
 	}
 	return m0
 }
@@ -2435,12 +2598,7 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x06policy\x18\b \x01(\v2\x14.forge.v1.PullPolicyR\x06policy\x12)\n" +
 	"\x05facts\x18\t \x01(\v2\x13.forge.v1.PullFactsR\x05facts\x12.\n" +
 	"\aanswers\x18\n" +
-	" \x03(\v2\x14.forge.v1.PullAnswerR\aanswers\"V\n" +
-	"\n" +
-	"PullAnswer\x12\x16\n" +
-	"\x06thread\x18\x01 \x01(\x03R\x06thread\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
-	"\achanged\x18\x03 \x01(\bR\achanged\"\x94\x03\n" +
+	" \x03(\v2\x14.forge.v1.PullRemarkR\aanswers\"\xbf\x03\n" +
 	"\vPullRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x16\n" +
@@ -2455,7 +2613,15 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	" \x03(\v2\x14.forge.v1.PullReviewR\areviews\x12\x18\n" +
 	"\ablocked\x18\v \x01(\tR\ablocked\x12\x16\n" +
 	"\x06behind\x18\f \x01(\bR\x06behind\x12.\n" +
-	"\x04seen\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\"g\n" +
+	"\x04seen\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\x12)\n" +
+	"\x05queue\x18\x0e \x01(\v2\x13.forge.v1.PullQueueR\x05queue\"\x8f\x01\n" +
+	"\tPullQueue\x12\x0e\n" +
+	"\x02in\x18\x01 \x01(\bR\x02in\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x05R\bposition\x12\x10\n" +
+	"\x03out\x18\x03 \x01(\tR\x03out\x12\x14\n" +
+	"\x05cause\x18\x04 \x01(\tR\x05cause\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\tR\x06output\"g\n" +
 	"\tPullCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.forge.v1.PullCheckStateR\x05state\x12\x16\n" +
@@ -2468,11 +2634,12 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\averdict\x18\x04 \x01(\x0e2\x15.forge.v1.PullVerdictR\averdict\x12\x16\n" +
 	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04text\x18\x06 \x01(\tR\x04text\x12.\n" +
-	"\aremarks\x18\a \x03(\v2\x14.forge.v1.PullRemarkR\aremarks\"<\n" +
+	"\aremarks\x18\a \x03(\v2\x14.forge.v1.PullRemarkR\aremarks\"V\n" +
 	"\n" +
 	"PullRemark\x12\x16\n" +
 	"\x06thread\x18\x01 \x01(\x03R\x06thread\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\"a\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged\"a\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x16\n" +
@@ -2504,8 +2671,8 @@ var file_forge_v1_pull_proto_goTypes = []any{
 	(*PullFacts)(nil),             // 4: forge.v1.PullFacts
 	(*PullRequirement)(nil),       // 5: forge.v1.PullRequirement
 	(*PullInput)(nil),             // 6: forge.v1.PullInput
-	(*PullAnswer)(nil),            // 7: forge.v1.PullAnswer
-	(*PullRequest)(nil),           // 8: forge.v1.PullRequest
+	(*PullRequest)(nil),           // 7: forge.v1.PullRequest
+	(*PullQueue)(nil),             // 8: forge.v1.PullQueue
 	(*PullCheck)(nil),             // 9: forge.v1.PullCheck
 	(*PullReview)(nil),            // 10: forge.v1.PullReview
 	(*PullRemark)(nil),            // 11: forge.v1.PullRemark
@@ -2516,19 +2683,20 @@ var file_forge_v1_pull_proto_depIdxs = []int32{
 	5,  // 0: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
 	3,  // 1: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
 	4,  // 2: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
-	7,  // 3: forge.v1.PullInput.answers:type_name -> forge.v1.PullAnswer
+	11, // 3: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
 	0,  // 4: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
 	9,  // 5: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
 	10, // 6: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
 	13, // 7: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
-	1,  // 8: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
-	2,  // 9: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
-	11, // 10: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 8: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
+	1,  // 9: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
+	2,  // 10: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
+	11, // 11: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_pull_proto_init() }

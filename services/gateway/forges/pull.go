@@ -19,6 +19,8 @@ type Pulls interface {
 
 // Requests are the operations of pull requests.
 type Requests interface {
+	Queues
+
 	// FindPull returns the pull request of a branch of the repository itself into another, whoever
 	// opened it: the one that is open, or else the last one. A branch of a fork is none of the
 	// repository.
@@ -165,10 +167,11 @@ type Thread struct {
 	Body string
 	// Resolved says that a person took it as done.
 	Resolved bool
-	// Topic names its discussion to Requests.Answer; empty where the forge lets nobody answer in it by
-	// its API, as Gitea.
+	// Topic names its discussion to Requests.Answer; empty where the forge has no way
+	// to answer in it by its API, as Gitea.
 	Topic string
-	// Replies are what was said in the discussion after its first remark, by whomever.
+	// Replies are the remarks after the first one of the discussion, by anyone, ours included.
+	// The oldest is the first.
 	Replies []Comment
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/apps"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -54,9 +55,7 @@ const (
 type Exchange = wire.Exchange
 
 // CheckRun has the words of an App about a commit.
-type CheckRun struct {
-	Repository, Commit, Name, Status, Conclusion, Title, Summary, App string
-}
+type CheckRun = statuses.Run
 
 // newHub adds GitHub's dialect to a fake.
 func newHub(fake *Fake, mux *http.ServeMux) *Hub {

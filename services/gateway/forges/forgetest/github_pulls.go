@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -184,24 +186,7 @@ func (f hubPulls) compare(q *request) (int, any) {
 
 // statuses returns a page of all statuses of a commit, the newest first.
 func (f hubPulls) statuses(q *request) (int, any) {
-	var out []object
-	for _, s := range slices.Backward(q.repo.statuses) {
-		if s.commit == q.PathValue("sha") {
-			out = append(out, f.hubStatus(s))
-		}
-	}
-	return http.StatusOK, hubPage(q, out)
-}
-
-// hubStatus returns a status as GitHub does.
-func (f *Hub) hubStatus(s *status) object {
-	o := object{
-		"id": s.id, "state": s.state, "context": s.context, "description": s.text, "target_url": nil, "creator": f.hubUser(s.by), "created_at": s.at,
-	}
-	if s.address != "" {
-		o["target_url"] = s.address
-	}
-	return o
+	return http.StatusOK, hubPage(q, q.repo.statuses.Of(q.PathValue("sha")).Show(statuses.GitHub(f.hubUser)))
 }
 
 // setStatus writes a status, for writers.
@@ -213,7 +198,7 @@ func (f hubPulls) setStatus(q *request) (int, any) {
 	if status != http.StatusCreated {
 		return status, out
 	}
-	return status, f.hubStatus(q.repo.statuses[len(q.repo.statuses)-1])
+	return status, statuses.GitHub(f.hubUser)(q.repo.statuses[len(q.repo.statuses)-1])
 }
 
 // Check writes a check run, as an App does.
@@ -234,14 +219,7 @@ func (f hubPulls) checkRuns(q *request) (int, any) {
 		if !strings.EqualFold(c.Repository, q.repo.name) || c.Commit != q.PathValue("sha") {
 			continue
 		}
-		var conclusion any
-		if c.Conclusion != "" {
-			conclusion = c.Conclusion
-		}
-		out = append(out, object{
-			"id": i + 1, "name": c.Name, "head_sha": c.Commit, "status": c.Status, "conclusion": conclusion, "html_url": f.srv.URL,
-			"output": object{"title": c.Title, "summary": c.Summary, "text": nil}, "app": object{"id": 1, "slug": c.App},
-		})
+		out = append(out, c.GitHub(i+1, f.srv.URL))
 	}
 	return http.StatusOK, object{"total_count": len(out), "check_runs": hubPage(q, out)}
 }
@@ -255,16 +233,7 @@ func (f hubPulls) protection(q *request) (int, any) {
 	case rule == nil:
 		return says(http.StatusNotFound, "Branch not protected")
 	}
-	o := object{
-		"enforce_admins": object{"url": f.srv.URL, "enabled": rule.Admins},
-		"required_pull_request_reviews": object{
-			"dismiss_stale_reviews": rule.Stale, "require_code_owner_reviews": false, "required_approving_review_count": rule.Approvals,
-		},
-	}
-	if rule.Statuses {
-		o["required_status_checks"] = object{"strict": rule.UpToDate, "contexts": rule.Contexts, "checks": []object{}}
-	}
-	return http.StatusOK, o
+	return http.StatusOK, rule.GitHub(f.srv.URL)
 }
 
 // RuleSet adds a rule of a ruleset to a branch.
@@ -292,13 +261,23 @@ func (f hubPulls) graphQL(q *request) (int, any) {
 		if r == nil || int(number) < 1 || int(number) > len(r.issues) || r.issues[int(number)-1].pull == nil {
 			return fails("NOT_FOUND", "Could not resolve to a PullRequest")
 		}
-		return http.StatusOK, object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": r.issues[int(number)-1].pull.reviews.GitHubThreads(q.in.Variables["after"])}}}}
+		if strings.Contains(q.in.Query, "mergeQueue") {
+			return http.StatusOK, object{"data": f.queued(r, r.issues[int(number)-1])}
+		}
+		threads := r.issues[int(number)-1].pull.reviews.GitHubThreads(q.in.Variables["after"])
+		return http.StatusOK, object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": threads}}}}
 	}
 	for _, r := range f.repos {
 		for _, i := range r.issues {
 			if fmt.Sprintf("PR_%d_%d", r.id, i.number) == text("id") && i.pull != nil {
 				if !r.may(q.user, "write", "admin") {
 					return fails("FORBIDDEN", "Resource not accessible by integration")
+				}
+				if queues.IsMutation(q.in.Query) {
+					if refused := f.mutateQueue(q, r, i); refused != "" {
+						return fails("UNPROCESSABLE", refused)
+					}
+					return http.StatusOK, object{"data": object{}}
 				}
 				i.pull.draft, i.edited = strings.Contains(q.in.Query, "convertPullRequestToDraft"), f.now
 				return http.StatusOK, object{"data": object{}}

@@ -142,6 +142,9 @@ func (f *Lab) discussions(i *issue) (out []object) {
 		}
 	}
 	if i.pull != nil {
+		for _, v := range i.pull.queue.Events {
+			add(v.ID, f.note(&event{id: v.ID, kind: "system", by: v.By, body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}))
+		}
 		notes, first := i.pull.reviews.GitLab(func(id int64, by, body string, at time.Time) object {
 			return f.note(&event{id: id, by: by, body: body, created: at, edited: at})
 		})
@@ -158,7 +161,11 @@ func (f *Lab) discussions(i *issue) (out []object) {
 
 // notes returns a page of the notes.
 func (f *Lab) notes(q *request, _ *labIn) (int, any) {
-	return http.StatusOK, hubPage(q, f.allNotes(q.issue))
+	list := f.allNotes(q.issue)
+	if q.URL.Query().Get("sort") == "desc" {
+		slices.Reverse(list)
+	}
+	return http.StatusOK, hubPage(q, list)
 }
 
 // sayLab adds a note.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 )
 
 // labPulls answers in GitLab's dialect what is about commits, merge requests, reviews and statuses.
@@ -31,6 +32,7 @@ func (f labPulls) object(r *repo, i *issue) object {
 	title := strings.ToLower(i.title)
 	o["draft"] = strings.HasPrefix(title, "draft:") || strings.HasPrefix(title, "[draft]") || strings.HasPrefix(title, "(draft)")
 	o["sha"], o["web_url"], o["detailed_merge_status"] = p.head, fmt.Sprintf("%s/%s/-/merge_requests/%d", f.srv.URL, r.name, i.number), "checking"
+	o["merge_when_pipeline_succeeds"] = p.queue.In
 	o["merge_commit_sha"], o["squash_commit_sha"], o["merge_user"], o["closed_by"] = nil, nil, nil, nil
 	switch {
 	case p.merge != "":
@@ -50,8 +52,8 @@ func (f labPulls) object(r *repo, i *issue) object {
 // status returns why a merge request cannot be merged, in GitLab's words.
 func (f labPulls) status(r *repo, i *issue, draft bool) string {
 	p, set, rule := i.pull, f.settings(r), r.rules[i.pull.base]
-	list := r.latest(p.head)
-	failed := slices.ContainsFunc(list, func(s *status) bool { return s.state != "success" && !s.allow })
+	list := r.statuses.Latest(p.head)
+	failed := slices.ContainsFunc(list, func(s *statuses.Status) bool { return !s.Passed() && !s.Allow })
 	switch {
 	case i.state != "open":
 		return "not_open"
@@ -119,6 +121,10 @@ func (f labPulls) merge(q *request, in *labIn) (int, any) {
 	switch {
 	case !q.repo.may(q.user, "write", "admin"):
 		return says(http.StatusUnauthorized, "401 Unauthorized")
+	case in.AutoMerge && (in.SHA == "" || in.SHA == p.head) && f.object(q.repo, i)["detailed_merge_status"] == "ci_must_pass":
+		p.queue.Strict = true
+		p.queue.Put(f.next(), q.user, p.head, f.now)
+		return http.StatusOK, f.object(q.repo, i)
 	case f.Computing > 0 || f.object(q.repo, i)["detailed_merge_status"] != "mergeable":
 		return says(http.StatusMethodNotAllowed, "405 Method Not Allowed")
 	case in.SHA != "" && in.SHA != p.head:
@@ -196,29 +202,13 @@ func (f labPulls) mergeBase(q *request, _ *labIn) (int, any) {
 
 // statuses returns a page of the last statuses.
 func (f labPulls) statuses(q *request, _ *labIn) (int, any) {
-	var out []object
-	for _, s := range q.repo.latest(q.PathValue("sha")) {
-		out = append(out, f.statusOf(s))
-	}
-	return http.StatusOK, hubPage(q, out)
-}
-
-// statusOf returns a status as GitLab does.
-func (f labPulls) statusOf(s *status) object {
-	state := map[string]string{"failure": "failed", "error": "failed"}[s.state]
-	if state == "" {
-		state = s.state
-	}
-	return object{
-		"id": s.id, "sha": s.commit, "name": s.context, "ref": s.ref, "status": state, "description": s.text, "target_url": s.address,
-		"author": f.labUser(s.by, false), "allow_failure": s.allow,
-	}
+	return http.StatusOK, hubPage(q, q.repo.statuses.Latest(q.PathValue("sha")).Show(statuses.GitLab(f.other)))
 }
 
 // setStatus writes a status, for writers. One that waits cannot be made to wait once more.
 func (f labPulls) setStatus(q *request, in *labIn) (int, any) {
-	waits := slices.ContainsFunc(q.repo.latest(q.PathValue("sha")), func(s *status) bool {
-		return s.context == in.Name && s.by == q.user && s.state == "pending"
+	waits := slices.ContainsFunc(q.repo.statuses.Latest(q.PathValue("sha")), func(s *statuses.Status) bool {
+		return s.Context == in.Name && s.By == q.user && s.State == "pending"
 	})
 	switch {
 	case in.State == "pending" && waits:
@@ -230,7 +220,7 @@ func (f labPulls) setStatus(q *request, in *labIn) (int, any) {
 	if status, out := (pulls{f.Fake}).setStatus(q); status != http.StatusCreated {
 		return status, out
 	}
-	return http.StatusCreated, f.statusOf(q.repo.statuses[len(q.repo.statuses)-1])
+	return http.StatusCreated, statuses.GitLab(f.other)(q.repo.statuses[len(q.repo.statuses)-1])
 }
 
 // Job has a job of a pipeline say something about a commit.
@@ -238,7 +228,7 @@ func (f *Lab) Job(name, commit, job, state, ref string, allow bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.repos[strings.ToLower(name)]
-	r.statuses = append(r.statuses, &status{id: f.next(), commit: commit, by: "ada", context: job, state: state, ref: ref, allow: allow, at: f.now})
+	r.statuses = append(r.statuses, &statuses.Status{ID: f.next(), Commit: commit, By: "ada", Context: job, State: state, Ref: ref, Allow: allow, At: f.now})
 	f.tell(&request{repo: r, user: "ada"}, nil, "check_run", object{"sha": commit})
 }
 
@@ -255,10 +245,7 @@ func (f labPulls) approvalSettings(q *request, _ *labIn) (int, any) {
 func (f labPulls) rules(q *request, _ *labIn) (int, any) {
 	var out []object
 	for branch, rule := range q.repo.rules {
-		out = append(out, object{
-			"id": 1, "name": "All Members", "approvals_required": rule.Approvals, "applies_to_all_protected_branches": false,
-			"protected_branches": []object{{"id": 1, "name": branch}},
-		})
+		out = append(out, rule.GitLab(branch))
 	}
 	return http.StatusOK, hubPage(q, out)
 }

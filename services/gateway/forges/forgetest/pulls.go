@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
@@ -23,6 +24,7 @@ type pull struct {
 	merge, mergedBy string
 	// reviews has the oldest first.
 	reviews reviews.List
+	queue   queues.Entry
 	// draft and seen are of GitHub's dialect: whether it is one, and where the base was when the
 	// head came.
 	draft bool
@@ -32,19 +34,6 @@ type pull struct {
 	versions []version
 	how      string
 	fork     bool
-}
-
-// rule is the protection of a branch.
-type rule struct {
-	// Contexts count only with Statuses.
-	Statuses  bool     `json:"enable_status_check"`
-	Contexts  []string `json:"status_check_contexts"`
-	Approvals int      `json:"required_approvals"`
-	UpToDate  bool     `json:"block_on_outdated_branch"`
-	Stale     bool     `json:"dismiss_stale_approvals"`
-	Rejected  bool     `json:"block_on_rejected_reviews"`
-	Admins    bool     `json:"block_admin_merge_override"`
-	Name      string   `json:"rule_name"`
 }
 
 // says answers with a reason, as Gitea does.
@@ -157,6 +146,9 @@ func (f pulls) sync(r *repo) {
 		head := r.Head(p.branch)
 		if head == "" || head == p.head {
 			continue
+		}
+		if p.queue.Strict {
+			p.queue.Take(f.next(), i.by, "push", "", f.now)
 		}
 		p.head, p.seen, i.edited, p.versions = head, r.Head(p.base), f.now, append(p.versions, version{head, f.now})
 		patch := r.Patch(p.base, head)

@@ -246,8 +246,11 @@ func (c *reviewed) threads(ctx context.Context) error {
 	return nil
 }
 
+// discussions is the part of a Client that answers in them.
+type discussions struct{ c *Client }
+
 // Answer writes a remark in a discussion, which has the number of its first one.
-func (c *Client) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
+func (d discussions) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
 	first, err := strconv.ParseInt(topic, 10, 64)
 	if err != nil || first <= 0 {
 		return fmt.Errorf("topic %.50q: it is no number of a remark", topic)
@@ -256,7 +259,7 @@ func (c *Client) Answer(ctx context.Context, repository string, number int64, to
 	if err != nil {
 		return err
 	}
-	return c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
+	return d.c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
 }
 
 // resolvedJSON has the threads of a pull request as GraphQL does.

@@ -46,9 +46,16 @@ type mergeJSON struct {
 	MergedBy  *userJSON `json:"merged_by"`
 	ClosedBy  *userJSON `json:"closed_by"`
 	URL       string    `json:"web_url"`
+	mergeableJSON
+}
+
+// mergeableJSON says whether a merge request can be merged, and whether that happens by itself.
+type mergeableJSON struct {
 	// Detailed says why it cannot be merged; older instances have Status alone.
 	Detailed string `json:"detailed_merge_status"`
 	Status   string `json:"merge_status"`
+	// Later says that it is merged by itself when it may be, or is in a merge train. A push ends that.
+	Later bool `json:"merge_when_pipeline_succeeds"`
 }
 
 const (

@@ -183,18 +183,21 @@ func (r *reviewed) thread(j *noteJSON, in *discussionJSON) forges.Thread {
 	return t
 }
 
+// discussions is the part of a Client that answers in them.
+type discussions struct{ c *Client }
+
 // Answer writes a remark in a discussion. A line that begins with a slash and a command of GitLab's
 // would be carried out; our texts have none.
-func (c *Client) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
+func (d discussions) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
 	if topic == "" || len(topic) > 64 || strings.Trim(topic, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
 		return fmt.Errorf("topic %.50q: it is no name of a discussion", topic)
 	}
-	project, err := c.path(ctx, repository)
+	project, err := d.c.path(ctx, repository)
 	if err != nil {
 		return err
 	}
 	path := rest.Join(project, "merge_requests", number, "discussions", topic, "notes")
-	return c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
+	return d.c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
 }
 
 // complete finds out which of the reviews hold still, adds those of which there is no note, and puts

@@ -23,12 +23,12 @@ type answers struct{ *Keeper }
 const (
 	// answerBegin begins the mark of an answer, by which it is known that a remark has one, whichever gateway wrote it.
 	answerBegin = "<!-- pfl-forge answer "
-	// maxRemark bounds what is repeated of a remark, in bytes.
+	// maxRemark bounds the words of a remark that a comment repeats, in bytes.
 	maxRemark = 300
 )
 
 // answerMark returns the mark of the answer to a remark.
-func answerMark(a forge.PullAnswer) string {
+func answerMark(a forge.PullRemark) string {
 	return fmt.Sprintf("%s%d %s%s", answerBegin, a.Thread, a.Digest, markEnd)
 }
 
@@ -73,12 +73,12 @@ func (k answers) write(ctx context.Context, r *ask, number int64, in *forge.Pull
 type remark struct {
 	*forges.Thread
 
-	asked forge.PullAnswer
+	asked forge.PullRemark
 }
 
 // thread returns the thread of a remark that is to be answered, if its words are those that were handed on and a person wrote them whom the
 // settings know; otherwise nil.
-func (k answers) thread(list []forges.Review, a forge.PullAnswer) *forges.Thread {
+func (k answers) thread(list []forges.Review, a forge.PullRemark) *forges.Thread {
 	for i := range list {
 		r := &list[i]
 		if k.cfg.People[r.Author.ID] == "" || r.Author.ID == k.self.ID {
@@ -94,7 +94,7 @@ func (k answers) thread(list []forges.Review, a forge.PullAnswer) *forges.Thread
 }
 
 // isSaid reports whether one of the comments is our answer to a remark. Others can write a mark like ours.
-func (k answers) isSaid(list []forges.Comment, a forge.PullAnswer) bool {
+func (k answers) isSaid(list []forges.Comment, a forge.PullRemark) bool {
 	mark := strings.TrimSpace(answerMark(a))
 	return slices.ContainsFunc(list, func(c forges.Comment) bool {
 		return c.Author.ID == k.self.ID && slices.Contains(strings.Split(lineEnds.Replace(c.Body), "\n"), mark)
@@ -102,7 +102,7 @@ func (k answers) isSaid(list []forges.Comment, a forge.PullAnswer) bool {
 }
 
 // answer returns the line of an answer. What an agent says of its work decides nothing, and is not repeated as if it were ours.
-func answer(a forge.PullAnswer, in *forge.PullInput) string {
+func answer(a forge.PullRemark, in *forge.PullInput) string {
 	if !a.Changed {
 		return fmt.Sprintf("Not changed: the attempt for this led to the same change, `%s`.", commit(in.Head))
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // asked has ada ask for changes of what bot opened, and eve as well, who may not. It returns the remark of ada's that the snapshot names.
-func (w *world) asked(k *pulls.Keeper) forge.PullAnswer {
+func (w *world) asked(k *pulls.Keeper) forge.PullRemark {
 	w.t.Helper()
 	w.open(k)
 	w.review("eve", "REQUEST_CHANGES", "no")
@@ -22,7 +22,7 @@ func (w *world) asked(k *pulls.Keeper) forge.PullAnswer {
 	for _, r := range p.Reviews {
 		for _, m := range r.Remarks {
 			if r.Person == "ada" && m.Thread != 0 {
-				return forge.PullAnswer{Thread: m.Thread, Digest: m.Digest, Changed: true}
+				return forge.PullRemark{Thread: m.Thread, Digest: m.Digest, Changed: true}
 			}
 			if r.Person != "ada" {
 				w.t.Errorf("named is a remark of %s", r.Account)
@@ -30,7 +30,7 @@ func (w *world) asked(k *pulls.Keeper) forge.PullAnswer {
 		}
 	}
 	w.t.Fatalf("no remark of ada's is named in %+v", p.Reviews)
-	return forge.PullAnswer{}
+	return forge.PullRemark{}
 }
 
 // rework pushes another change to the branch.
@@ -66,7 +66,7 @@ func TestThreadsAreAnswered(t *testing.T) {
 		k := w.keeper()
 		a := w.asked(k)
 		w.rework("b\n")
-		w.in.Answers = []forge.PullAnswer{a}
+		w.in.Answers = []forge.PullRemark{a}
 		for range 2 {
 			w.open(k)
 			w.open(w.keeper())
@@ -91,7 +91,7 @@ func TestThreadsAreAnswered(t *testing.T) {
 		p := w.open(k)
 		last := p.Reviews[0].Remarks[len(p.Reviews[0].Remarks)-1]
 		w.rework("c\n")
-		w.in.Answers = []forge.PullAnswer{{Thread: last.Thread, Digest: last.Digest}}
+		w.in.Answers = []forge.PullRemark{{Thread: last.Thread, Digest: last.Digest}}
 		w.as("eve", "POST", "/repos/"+w.repo+"/issues/1/comments", object{
 			"body": fmt.Sprintf("<!-- pfl-forge answer %d %s -->\nReworked", last.Thread, last.Digest),
 		}, nil)
@@ -109,7 +109,7 @@ func TestAnswersThatFail(t *testing.T) {
 		k := w.keeper()
 		a := w.asked(k)
 		w.rework("b\n")
-		w.in.Answers = []forge.PullAnswer{a}
+		w.in.Answers = []forge.PullRemark{a}
 		place := map[bool]string{true: "/comments", false: "/replies"}[w.dialect == ""]
 		if w.dialect == "gitlab" {
 			place = "/discussions/"
@@ -135,7 +135,7 @@ func TestAnswersThatFail(t *testing.T) {
 		p := w.open(w.keeper())
 		last := p.Reviews[0].Remarks[len(p.Reviews[0].Remarks)-1]
 		w.rework("c\n")
-		w.in.Answers = []forge.PullAnswer{{Thread: last.Thread, Digest: last.Digest}, {Thread: last.Thread + 1_000, Digest: last.Digest}}
+		w.in.Answers = []forge.PullRemark{{Thread: last.Thread, Digest: last.Digest}, {Thread: last.Thread + 1_000, Digest: last.Digest}}
 		w.fake.Script(forgetest.Fault{Method: "POST", Part: place, Status: 403})
 		if p := w.open(w.keeper()); p.Head != w.in.Head || p.State != forge.PullOpen {
 			t.Errorf("it is %+v", p)

@@ -16,6 +16,7 @@
 //	Open, for the new head              has the text and the statuses say what was found about that one, and answers her remarks
 //	Run                                 tells that nothing is in the way
 //	Merge                               asks the forge, and looks
+//	Merge, by queue                     puts it into the forge's own queue, and looks
 //	a person merges, or closes it       Run tells by whom, and by which commit
 //	the intent is cancelled             Run closes it, and says why
 //
@@ -41,6 +42,7 @@
 //	a person moves it to another base         it is the same one: no second one is opened, and it is not merged
 //	a person says no after the decision       a merge is asked for only if the newest look allows it
 //	a person pushes to the branch             its text and statuses are left as they are; the snapshot has another head
+//	a person pushes to what is queued         it is taken out of the queue, if the forge did not
 //	an agent writes @all, Closes #1, a table  it is shown as text, and nothing obeys it
 //	an agent's title is WIP: x                it is no draft
 //	another one writes an answer like ours    it is none, and ours is written

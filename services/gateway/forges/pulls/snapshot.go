@@ -45,7 +45,9 @@ type look struct {
 
 // snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
 // answers of both steps, hooks and sweeps all lead here.
-func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) (*forge.PullRequest, *look, error) {
+//
+// With queue, or where its text says so, it is asked for in the forge's merge queue as well.
+func (k *Keeper) snapshot(ctx context.Context, repository string, number int64, queue bool) (*forge.PullRequest, *look, error) {
 	seen := k.cfg.Now().UTC()
 	var l look
 	var err error
@@ -76,6 +78,11 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 	}
 	if l.State == forges.Open {
 		p.Blocked = k.blocked(&l)
+		if queue || isMarkedForQueue(l.Body) {
+			if err := (queues{k}).look(ctx, repository, &l, p); err != nil {
+				return nil, nil, part("merge queue", err)
+			}
+		}
 	}
 	if len(p.Checks) > maxChecks {
 		p.Blocked = fmt.Sprintf("it has more than %d checks", maxChecks)

@@ -35,6 +35,8 @@ type mark struct {
 	Task    string `json:"task"`
 	Number  int    `json:"number"`
 	Claim   int    `json:"claim"`
+	// Queue says that it is merged by the forge's own queue, which is looked at then.
+	Queue bool `json:"queue,omitempty"`
 }
 
 const (
@@ -116,7 +118,9 @@ func (k *Keeper) clean(s string) string { return k.cfg.Secrets.Text(term.Sanitiz
 // an attempt that is carried out again writes nothing.
 func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges.PullText {
 	var b strings.Builder
-	b.WriteString(markOf(to, a).String())
+	m := markOf(to, a)
+	m.Queue = isByQueue(in)
+	b.WriteString(m.String())
 	b.WriteString(k.verdict(in) + "\n")
 	f := &in.Facts
 	fmt.Fprintf(&b, "\n### Request\n\n%s", intake.Quote(f.Request, k.cfg.Secrets, maxRequest))

@@ -6,6 +6,11 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
+// Each remark that a task was told of is answered by the next step that brings its
+// pull request up to date and has an answer about that very commit: not before,
+// and not after. A step that fails, or that saw another commit than its own, has
+// answered nothing as far as can be known.
+
 // threads are the remarks of a task that it was told of, and that have no answer
 // at the forge as far as the rules can know.
 type threads struct {

@@ -26,6 +26,9 @@ type Audit struct {
 	heard map[string]string
 	// asked are the requests of each task.
 	asked map[forge.TaskID]*requests
+	// outAt has the heads that were taken out of the merge queue, by what the forge
+	// calls that.
+	outAt map[string]string
 	// threads are the remarks of each task that wait for their answer.
 	threads map[forge.TaskID]*threads
 }
@@ -86,6 +89,7 @@ func (f *Forge) Check(rec *forge.Record) error {
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
 		a.heard, a.asked, a.threads = map[string]string{}, map[forge.TaskID]*requests{}, map[forge.TaskID]*threads{}
+		a.outAt = map[string]string{}
 	}
 	defer a.ask(rec) // what a record withdraws, it may have asked for before that
 	for i := range rec.Events {
@@ -101,6 +105,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 				a.seen[r.Attempt.Task] = p
 			}
 			a.answered(r.Attempt, p)
+			if p.Queue != nil && p.Queue.Out != "" && a.outAt[p.Queue.Out] == "" {
+				a.outAt[p.Queue.Out] = p.Head
+			}
 		}
 	}
 	if err := a.denied(rec); err != nil {
@@ -127,10 +134,25 @@ func (f *Forge) Check(rec *forge.Record) error {
 			if why := a.unready(c); why != "" {
 				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
 			}
+		case forge.StepMerge:
+			if why := a.moved(c); why != "" {
+				return fmt.Errorf("%s puts a change on another tip although %s", c.Attempt, why)
+			}
 		default:
 		}
 	}
 	return nil
+}
+
+// moved returns why a change needs no other tip; empty if it may: what is in the
+// merge queue is put on the tip there, unless its task asks for another merge.
+func (a *Audit) moved(c *forge.Command) string {
+	p, t := a.seen[c.Attempt.Task], a.of(c.Attempt.Task)
+	in := c.Merge()
+	if in.Landed == nil && p != nil && p.State == forge.PullOpen && p.Queue != nil && p.Queue.In && t.attempt.Number == c.Attempt.Number {
+		return "it is in the merge queue"
+	}
+	return ""
 }
 
 // denied returns an error if a change is given up because the forge refuses our
@@ -158,6 +180,13 @@ func (a *Audit) wishes(rec *forge.Record) error {
 	for i := range rec.Effects.Outbox {
 		ev := &rec.Effects.Outbox[i]
 		m := forge.As[*forge.MergeEnded](ev.Message)
+		if failedInQueue(m) {
+			out := fmt.Sprintf("%s: out of the queue as %s", m.Task, m.Result.Pull.Queue.Out)
+			if before := a.heard[out]; before != "" && before != ev.ID {
+				return fmt.Errorf("%s is made again twice because it was taken %s", m.Task, out)
+			}
+			a.heard[out] = ev.ID
+		}
 		if m == nil || m.Result == nil || m.Result.Outcome != forge.MergeUnwanted {
 			continue
 		}
@@ -196,6 +225,10 @@ func (a *Audit) unready(c *forge.Command) string {
 		return "its checks have not passed"
 	case p.Behind:
 		return "it is behind"
+	case p.Queue != nil && p.Queue.In:
+		return "it is in the merge queue"
+	case p.Queue != nil && p.Queue.Cause == outChecks && a.outAt[p.Queue.Out] == in.Head:
+		return "its checks failed in the merge queue"
 	}
 	for _, r := range p.Reviews {
 		switch {

@@ -62,6 +62,8 @@ type pull struct {
 	on string
 	// last is the text of the newest look that was told.
 	last string
+	// queued is where it stands in the merge queue.
+	queued
 }
 
 // New returns the forge of a world; nil in most.
@@ -76,6 +78,9 @@ func New(seed uint64) *Forge {
 	}
 	if f.rng.IntN(2) == 0 {
 		f.Policy.Checks = []string{"build"}
+	}
+	if seed%64 == 51 {
+		f.Policy.Method, f.Policy.By = queue, "forge"
 	}
 	f.approvals, f.reopens = f.rng.IntN(3) == 0, f.rng.IntN(2) == 0
 	return f
@@ -124,8 +129,15 @@ func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head 
 	}
 	if c.Attempt.Step == forge.StepOpenPull {
 		p.to, p.attempt = c.To, c.Attempt
+		p.queued.in = false
 	}
 	s := f.look(p, tip, now)
+	if f.isQueue() {
+		if c.Attempt.Step == forge.StepMergePull && mayMerge(s, &in, in.Parent) {
+			p.put()
+		}
+		return f.look(p, tip, now)
+	}
 	if c.Attempt.Step == forge.StepMergePull && mayMerge(s, &in, tip) {
 		p.merge(merge, "pfl-forge")
 		return f.look(p, tip, now)
@@ -179,7 +191,8 @@ func (f *Forge) look(p *pull, tip string, now time.Time) *forge.PullRequest {
 		}
 		p.Behind = b.parent != tip
 	}
-	s := p.PullRequest
+	shown := p.PullRequest
+	s := &shown
 	s.Checks = append([]forge.PullCheck(nil), p.Checks...)
 	s.Reviews = append([]forge.PullReview(nil), p.Reviews...)
 	for i := range s.Reviews {
@@ -188,14 +201,17 @@ func (f *Forge) look(p *pull, tip string, now time.Time) *forge.PullRequest {
 		}
 	}
 	s.Seen = now
+	if f.isQueue() {
+		f.queue(p, s)
+	}
 	if s.State != forge.PullOpen {
 		s.Behind = false
-		return &s
+		return s
 	}
 	if f.approvals && !approved(p) {
 		s.Blocked = "it has 0 of 1 approvals"
 	}
-	return &s
+	return s
 }
 
 // open returns the pull requests that are not merged.
@@ -221,8 +237,13 @@ func approved(p *pull) bool {
 // tell sends a look on its way, if it shows anything that was not told.
 func (f *Forge) tell(p *pull, tip string, now time.Time) bool {
 	s := f.look(p, tip, now)
-	content := s.Content()
+	content := *s
+	content.Seen = time.Time{}
 	text := fmt.Sprintf("%+v %+v", content, p.attempt)
+	if q := content.Queue; q != nil { // where it is in memory is nothing that is shown
+		content.Queue = nil
+		text = fmt.Sprintf("%+v %+v %+v", content, *q, p.attempt)
+	}
 	if text == p.last || p.attempt == (forge.Attempt{}) {
 		return false
 	}
@@ -310,6 +331,9 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 		p.review("grace", true, forge.PullApproved, "")
 		return true
 	}
+	if f.isQueue() {
+		return f.queueCalms(p, merge)
+	}
 	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(s) {
 		return p.merge(merge, "ada")
 	}
@@ -394,6 +418,8 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 		if p.merge(merge, "ada") {
 			f.Stopped++
 		}
+	case n > 22 && n < 32 && p.queued.in:
+		f.queueActs(p, n, merge)
 	}
 	if f.rng.IntN(2) == 0 {
 		f.tell(p, tip, now)

@@ -32,15 +32,18 @@ type Review struct {
 	By, State, Body, Commit string
 	// Patch is the id of the change that was reviewed.
 	Patch string
-	// Official says that the author could write at that time.
+	// Official says that the author could write at that time. Dismissed is one that counts no more, and Stale one of
+	// another change than that of the head.
 	Official, Dismissed, Stale bool
 	// Remarks are those about lines.
 	Remarks []*Remark
-	At      time.Time
+	// At is when it was sent. An answer in a discussion has a time of its own.
+	At time.Time
 }
 
 // Remark is one about a line.
 type Remark struct {
+	// ID is the number of the remark, and Line that of the text at Commit.
 	ID, Line           int64
 	Path, Body, Commit string
 	// To is the first remark of the discussion that this one answers in; 0 if it begins one.
