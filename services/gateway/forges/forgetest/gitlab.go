@@ -70,8 +70,9 @@ type labCall func(*request, *labIn) (int, any)
 func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 	f := &Lab{fake, LabState{projects: map[int64]Project{}, Blocked: map[string]bool{}}}
 	p := labPulls{f}
+	self := func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) }
 	calls := map[string]labCall{
-		"GET /user":                                                                  func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) },
+		"GET /user":                                                                  self,
 		"GET /users":                                                                 f.findUser,
 		"GET /users/{user}":                                                          f.showUser,
 		"GET /projects/{id}":                                                         f.showProject,

@@ -214,8 +214,8 @@ func (f pulls) listRemarks(q *request) (int, any) {
 // answer adds an answer to the discussion that a remark begins; nil if there is none. Everybody may.
 func (f pulls) answer(q *request, first int64) (*reviews.Review, *reviews.Remark) {
 	v := &reviews.Review{ID: f.next(), By: q.user, Body: q.in.Body, At: f.now}
-	m := q.issue.pull.reviews.Answer(first, v, f.next())
-	if m != nil {
+	list, m := q.issue.pull.reviews.Answer(first, v, f.next())
+	if q.issue.pull.reviews = list; m != nil {
 		q.issue.edited = f.now
 		f.tell(q, q.issue, "pull_request_review_comment", object{"action": "reviewed"})
 	}
@@ -226,9 +226,5 @@ func (f pulls) answer(q *request, first int64) (*reviews.Review, *reviews.Remark
 func (f *Fake) Reviews(repository string, number int64, do func(reviews.List)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, i := range f.repos[strings.ToLower(repository)].issues {
-		if i.number == number {
-			do(i.pull.reviews)
-		}
-	}
+	do(f.repos[strings.ToLower(repository)].issues[number-1].pull.reviews)
 }

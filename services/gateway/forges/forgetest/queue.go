@@ -24,7 +24,7 @@ func (f Queues) Merge(repository string, number int64) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.repos[strings.ToLower(repository)]
-	pulls{f.Fake}.sync(r)
+	pulls(f).sync(r)
 	i := r.issues[number-1]
 	p := i.pull
 	if !p.queue.In {

@@ -44,12 +44,12 @@ type queueJSON struct {
 
 // removalJSON is the last entry of a timeline about the queue or auto-merge: one that was put in, or taken out.
 type removalJSON struct {
-	Type   string `json:"__typename"`
+	Type   string `json:"__typename"` //nolint:tagliatelle // GraphQL's name
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
 	// Actor is a Bot by its login without [bot], which REST has.
 	Actor *struct {
-		Type  string `json:"__typename"`
+		Type  string `json:"__typename"` //nolint:tagliatelle // GraphQL's name
 		Login string `json:"login"`
 	} `json:"actor"`
 	// Before is the commit that the queue tried.

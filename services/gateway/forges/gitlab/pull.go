@@ -22,6 +22,8 @@ var _ forges.Pulls = (*Client)(nil)
 
 // mergeJSON is a merge request.
 type mergeJSON struct {
+	mergeableJSON
+
 	// Number is counted apart from those of issues.
 	Number int64     `json:"iid"`
 	Title  string    `json:"title"`
@@ -46,7 +48,6 @@ type mergeJSON struct {
 	MergedBy  *userJSON `json:"merged_by"`
 	ClosedBy  *userJSON `json:"closed_by"`
 	URL       string    `json:"web_url"`
-	mergeableJSON
 }
 
 // mergeableJSON says whether a merge request can be merged, and whether that happens by itself.

@@ -92,6 +92,37 @@ func (f *Forge) Check(rec *forge.Record) error {
 		a.outAt = map[string]string{}
 	}
 	defer a.ask(rec) // what a record withdraws, it may have asked for before that
+	a.saw(rec)
+	if err := a.denied(rec); err != nil {
+		return err
+	}
+	if err := a.wishes(rec); err != nil {
+		return err
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		switch c.Attempt.Step {
+		case forge.StepOpenPull:
+			if err := a.opened(c); err != nil {
+				return err
+			}
+		case forge.StepMergePull:
+			if why := a.unready(c); why != "" {
+				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
+			}
+		case forge.StepMerge:
+			if why := a.moved(c); why != "" {
+				return fmt.Errorf("%s puts a change on another tip although %s", c.Attempt, why)
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// saw takes what a record says of looks at pull requests, and of the commits that
+// were proposed.
+func (a *Audit) saw(rec *forge.Record) {
 	for i := range rec.Events {
 		r := forge.As[*forge.Result](rec.Events[i].Message)
 		if r == nil {
@@ -110,38 +141,19 @@ func (f *Forge) Check(rec *forge.Record) error {
 			}
 		}
 	}
-	if err := a.denied(rec); err != nil {
-		return err
+}
+
+// opened returns an error if a pull request is to be opened beside another one, or
+// although that was withdrawn, or without the answers that it owes.
+func (a *Audit) opened(c *forge.Command) error {
+	if branch, known := a.opens[c.Attempt.Task]; known && branch != c.Pull().Branch {
+		return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
 	}
-	if err := a.wishes(rec); err != nil {
-		return err
+	a.opens[c.Attempt.Task] = c.Pull().Branch
+	if a.isVoid(c) {
+		return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
 	}
-	for i := range rec.Effects.Commands {
-		c := &rec.Effects.Commands[i]
-		switch c.Attempt.Step {
-		case forge.StepOpenPull:
-			if branch, known := a.opens[c.Attempt.Task]; known && branch != c.Pull().Branch {
-				return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
-			}
-			a.opens[c.Attempt.Task] = c.Pull().Branch
-			if a.isVoid(c) {
-				return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
-			}
-			if err := a.answers(c); err != nil {
-				return err
-			}
-		case forge.StepMergePull:
-			if why := a.unready(c); why != "" {
-				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
-			}
-		case forge.StepMerge:
-			if why := a.moved(c); why != "" {
-				return fmt.Errorf("%s puts a change on another tip although %s", c.Attempt, why)
-			}
-		default:
-		}
-	}
-	return nil
+	return a.answers(c)
 }
 
 // moved returns why a change needs no other tip; empty if it may: what is in the

@@ -54,6 +54,7 @@ type branch struct {
 // pull is a pull request.
 type pull struct {
 	forge.PullRequest
+	queued
 
 	// to and attempt are those of the step that made it.
 	to      forge.Key
@@ -62,8 +63,6 @@ type pull struct {
 	on string
 	// last is the text of the newest look that was told.
 	last string
-	// queued is where it stands in the merge queue.
-	queued
 }
 
 // New returns the forge of a world; nil in most.
@@ -362,6 +361,29 @@ func (p *pull) review(who string, may bool, v forge.PullVerdict, text string) {
 	p.Reviews = append(p.Reviews, r)
 }
 
+// checksEnd has the checks of a pull request pass, or fail now and then.
+func (f *Forge) checksEnd(p *pull) {
+	for i := range p.Checks {
+		p.Checks[i].State = forge.PullCheckPassed
+		if f.rng.IntN(6) == 0 {
+			p.Checks[i] = forge.PullCheck{Name: "build", State: forge.PullCheckFailed, Output: "FAIL"}
+			f.Stopped++
+		}
+	}
+}
+
+// wish has a person ask for changes, mostly in a thread, as where a gateway names
+// the remarks of people.
+func (f *Forge) wish(p *pull) {
+	f.Stopped++
+	text := fmt.Sprintf("shorter, by %d", f.rng.IntN(3))
+	p.review("ada", true, forge.PullChangesRequested, text)
+	if f.acts%3 > 0 {
+		f.remarks++
+		p.remark("ada", f.remarks, text)
+	}
+}
+
 // remark has the newest review of a person be a remark in a thread.
 func (p *pull) remark(who string, thread int64, text string) {
 	for i := range p.Reviews {
@@ -385,23 +407,11 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 	f.look(p, tip, now)
 	switch n := f.rng.IntN(40); {
 	case n < 12: // checks end
-		for i := range p.Checks {
-			p.Checks[i].State = forge.PullCheckPassed
-			if f.rng.IntN(6) == 0 {
-				p.Checks[i] = forge.PullCheck{Name: "build", State: forge.PullCheckFailed, Output: "FAIL"}
-				f.Stopped++
-			}
-		}
+		f.checksEnd(p)
 	case n < 16:
 		p.review("grace", true, forge.PullApproved, "")
 	case n == 16:
-		text := fmt.Sprintf("shorter, by %d", f.rng.IntN(3))
-		p.review("ada", true, forge.PullChangesRequested, text)
-		if f.acts%3 > 0 { // in a thread, as where a gateway names what people say there
-			f.remarks++
-			p.remark("ada", f.remarks, text)
-		}
-		f.Stopped++
+		f.wish(p)
 	case n == 17: // a stranger, whom nobody has to heed
 		p.review("", false, []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[f.rng.IntN(2)], "no")
 	case n == 18 && p.State == forge.PullOpen:
@@ -418,7 +428,7 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 		if p.merge(merge, "ada") {
 			f.Stopped++
 		}
-	case n > 22 && n < 32 && p.queued.in:
+	default:
 		f.queueActs(p, n, merge)
 	}
 	if f.rng.IntN(2) == 0 {

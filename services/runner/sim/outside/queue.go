@@ -70,6 +70,9 @@ func (f *Forge) queue(p *pull, s *forge.PullRequest) {
 
 // queueActs lets the queue merge a pull request, or take it out.
 func (f *Forge) queueActs(p *pull, n int, merge func(head string) string) {
+	if n < 23 || n > 31 || !p.queued.in {
+		return
+	}
 	causes := []string{outChecks, outConflict, outOther}
 	if n < 26 {
 		f.Stopped++

@@ -67,18 +67,17 @@ func (l List) Remark(id int64) (*Review, *Remark) {
 	return nil, nil
 }
 
-// Answer adds an answer to the discussion that a remark begins, in a review of its own. It returns nil if there
-// is none.
-func (l *List) Answer(first int64, answer *Review, id int64) *Remark {
+// Answer adds an answer to the discussion that a remark begins, in a review of its own. It returns all
+// reviews, and nil if there is none.
+func (l List) Answer(first int64, answer *Review, id int64) (List, *Remark) {
 	v, m := l.Remark(first)
 	if m == nil || m.To != 0 {
-		return nil
+		return l, nil
 	}
 	answer.State, answer.Commit, answer.Patch = Comment, v.Commit, v.Patch
 	a := &Remark{ID: id, Line: m.Line, Path: m.Path, Body: answer.Body, Commit: m.Commit, To: m.ID}
 	answer.Body, answer.Remarks = "", []*Remark{a}
-	*l = append(*l, answer)
-	return a
+	return append(l, answer), a
 }
 
 // Remove takes the remarks about a file away, as their author does. What was answered stays.
