@@ -120,8 +120,8 @@ func (f *Forge) Check(rec *forge.Record) error {
 	return nil
 }
 
-// saw takes what a record says of looks at pull requests, and of the commits that
-// were proposed.
+// saw takes the looks of a record at pull requests, and the commits that were
+// proposed.
 func (a *Audit) saw(rec *forge.Record) {
 	for i := range rec.Events {
 		r := forge.As[*forge.Result](rec.Events[i].Message)

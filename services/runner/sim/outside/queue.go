@@ -74,9 +74,9 @@ func (f *Forge) queueActs(p *pull, n int, merge func(head string) string) {
 		return
 	}
 	causes := []string{outChecks, outConflict, outOther}
-	if n < 26 {
+	if n < 29 {
 		f.Stopped++
-		p.queued.take(causes[n-23])
+		p.queued.take(causes[(n-23)/2])
 		return
 	}
 	f.queueMerges(p, merge)
