@@ -16,8 +16,7 @@ type commandJSON struct {
 	InputType string
 }
 
-// MarshalJSON returns the command as JSON that UnmarshalJSON reads back. It is for
-// snapshots of state machines; workers are sent commands in the wire format.
+// MarshalJSON returns the command as JSON that UnmarshalJSON reads back, for snapshots of state machines. Workers are sent the wire format.
 func (c *Command) MarshalJSON() ([]byte, error) {
 	j := commandJSON{plainCommand: plainCommand(*c)}
 	if c.Input != nil {

@@ -152,8 +152,7 @@ func (g *GoalOptions) validPlaces() *FieldError {
 // toolShape is a tool's name, and, in parentheses, what it may be used for.
 var toolShape = pattern.New(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
 
-// ValidateAgent refuses a model or a tool that an agent's program could take for an
-// option or for several arguments.
+// ValidateAgent refuses a model or a tool that an agent's program could take for an option or for several arguments.
 func (g *GoalOptions) ValidateAgent() *FieldError {
 	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }
 	if m := g.Model; m != "" && (len(m) > 128 || m[0] == '-' || strings.ContainsFunc(m, odd)) {
@@ -187,8 +186,7 @@ type Intake struct {
 	Task string
 	// Criteria are those of the goal, each in words that can be judged.
 	Criteria []string
-	// Clarifications are questions to a person. If there are any, nothing else of
-	// the intake counts.
+	// Clarifications are questions to a person. If there are any, nothing else of the intake counts.
 	Clarifications []Clarification
 	// Notes are for a person.
 	Notes string
@@ -212,8 +210,7 @@ const (
 	ExecutionError   ExecutionStatus = "error"   // the agent could not try, because something outside of the work failed
 )
 
-// Execution is the executing agent's report of an iteration, with the measured
-// metadata of its work.
+// Execution is the executing agent's report of an iteration, with the measured metadata of its work.
 type Execution struct {
 	// Status is how it ended, in the agent's words.
 	Status ExecutionStatus

@@ -135,8 +135,7 @@ type ReflectInput struct {
 	Proposed     []Proposal    // the proposals of earlier reflections and what became of them, oldest first
 }
 
-// HasInput reports whether the input is of the type that the attempt's step
-// takes. Workers are given no other commands.
+// HasInput reports whether the input is of the type that the attempt's step takes. Workers are given no other commands.
 func (c *Command) HasInput() bool {
 	switch in := c.Input.(type) {
 	case *AnalyzeInput:

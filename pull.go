@@ -4,7 +4,7 @@ import "time"
 
 // PullPolicy says how changes are merged by pull requests. A project without one pushes them.
 type PullPolicy struct {
-	Method string   // fast-forward, merge, squash or rebase
+	Method string   // fast-forward, merge, squash, rebase, or queue: the forge's own merge queue, which has one of them
 	By     string   // who merges: forge, as soon as everything holds, or people
 	Branch string   // the pattern of the head branch, with {task} in it
 	Draft  bool     // whether the pull request is a draft
@@ -34,14 +34,15 @@ type PullRequirement struct {
 
 // PullInput is the input of open_pull and merge_pull.
 type PullInput struct {
-	Branch, Base string     // the names of the head branch, which is on the origin, and of the branch to merge into
-	Head         string     // the commit that Branch has to be at; with another one there, nothing is changed
-	Parent       string     // the commit on which Head was verified
-	PatchID      string     // identifies the change, whatever it is based on
-	Title        string     // that of the pull request
-	Number       int        // the pull request's; 0 if it is not known yet
-	Policy       PullPolicy // says how it is merged
-	Facts        PullFacts  // what its text says
+	Branch, Base string       // the names of the head branch, which is on the origin, and of the branch to merge into
+	Head         string       // the commit that Branch has to be at; with another one there, nothing is changed
+	Parent       string       // the commit on which Head was verified
+	PatchID      string       // identifies the change, whatever it is based on
+	Title        string       // that of the pull request
+	Number       int          // the pull request's; 0 if it is not known yet
+	Policy       PullPolicy   // says how it is merged
+	Facts        PullFacts    // what its text says
+	Answers      []PullRemark // the remarks that the change was made again for, and that have no answer yet
 }
 
 // PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output of open_pull and merge_pull, and
@@ -58,8 +59,18 @@ type PullRequest struct {
 	Checks       []PullCheck  // the newest of each name on Head, without pfl-forge's own
 	Reviews      []PullReview // the newest of each account that decides anything
 	Blocked      string       // why the forge would not merge it now, besides being behind; empty if it would
-	Behind       bool         // the base branch has commits that the head has not
+	Behind       bool         // the base branch has commits that the head has not, and that is in its way
+	Queue        *PullQueue   // where it stands in the forge's merge queue; nil where the project has none
 	Seen         time.Time    // when the look began, in UTC
+}
+
+// PullQueue is where a pull request stands in the merge queue of its forge.
+type PullQueue struct {
+	In             bool   // the forge merges it by itself, as soon as it may
+	Position       int    // counts from 1, which is next; 0 where that is not known
+	Out            string // identifies that it was taken out last, and not by us; empty if it was not
+	Cause          string // why: checks, conflict, or anything else
+	Reason, Output string // the same, in the words of the forge, and by whom; the end of the logs of the checks that failed there
 }
 
 // PullState says whether a pull request is open.
@@ -91,12 +102,20 @@ const (
 
 // PullReview is the newest verdict of one account on a pull request.
 type PullReview struct {
-	Person  string      // who that is; empty where that is not known
-	Account string      // as the forge names it
-	May     bool        // whether the forge lets it decide, and Person may
-	Verdict PullVerdict // what it says
-	Commit  string      // of which commit
-	Text    string      // in its own words
+	Person  string       // who that is; empty where that is not known
+	Account string       // as the forge names it
+	May     bool         // whether the forge lets it decide, and Person may
+	Verdict PullVerdict  // what it says
+	Commit  string       // of which commit
+	Text    string       // in its own words
+	Remarks []PullRemark // the parts of Text, so that each is known again; empty from gateways that name none
+}
+
+// PullRemark names a part of the words of a review. Two that are equal are the same remark, wherever its line is by now.
+type PullRemark struct {
+	Thread  int64  // the number that the forge has for a remark in a thread; 0 for what the review says of the whole
+	Digest  string // of the words, and where Thread is 0 of what the forge calls the review
+	Changed bool   // of one that is to be answered: whether the change is another one since
 }
 
 // PullVerdict is the verdict of a review of a pull request.
@@ -113,11 +132,4 @@ const (
 type Landing struct {
 	Commit             string // by which the forge says that it merged
 	Head, Parent, Tree string // the commit that was proposed, its parent and tree
-}
-
-// Content returns everything that a look saw, without when that was.
-func (p *PullRequest) Content() PullRequest {
-	content := *p
-	content.Seen = time.Time{}
-	return content
 }

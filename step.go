@@ -96,12 +96,10 @@ func (s Step) spec() stepSpec {
 	return stepSpec{step: s}
 }
 
-// Service returns the name of the service that carries the step out, such as reviewer;
-// empty for a word that is no step.
+// Service returns the name of the service that carries the step out, such as reviewer; empty for a word that is no step.
 func (s Step) Service() string { return s.spec().service }
 
-// OfTask reports whether attempts of the step are about a task, and not about the whole
-// intent.
+// OfTask reports whether attempts of the step are about a task, and not about the whole intent.
 func (s Step) OfTask() bool { return s.spec().ofTask }
 
 // CallsAgent reports whether the step calls an agent, unless a recipe takes its place.

@@ -20,18 +20,15 @@ const (
 
 // FieldError names the field of an input that is wrong, and why. It reads as "field: reason".
 type FieldError struct {
-	// Field is the path of the field as people and systems know it, such as
-	// "title", "criteria[2]" or "goal.max_iterations".
+	// Field is the path of the field as people and systems know it, such as "title", "criteria[2]" or "goal.max_iterations".
 	Field string
-	// Reason is a phrase that follows the field's name: "is empty", "holds a
-	// control character".
+	// Reason is a phrase that follows the field's name: "is empty", "holds a control character".
 	Reason string
 }
 
 func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
 
-// Validate returns the first thing that is wrong with an intent that is
-// submitted, or nil.
+// Validate returns the first thing that is wrong with an intent that is submitted, or nil.
 func (i *Intent) Validate() *FieldError {
 	if _, err := ParseProjectID(string(i.Project)); err != nil {
 		return &FieldError{"project", err.Error()}
@@ -39,10 +36,7 @@ func (i *Intent) Validate() *FieldError {
 	if _, err := ParseIntentID(string(i.ID)); err != nil {
 		return &FieldError{"id", err.Error()}
 	}
-	if e := validTitle(i.Title); e != nil {
-		return e
-	}
-	if e := validText("body", i.Body, MaxBody); e != nil {
+	if e := cmp.Or(validTitle(i.Title), validText("body", i.Body, MaxBody)); e != nil {
 		return e
 	}
 	if i.Risk != "" && i.Risk.Rank() == 0 {

@@ -18,7 +18,8 @@ import (
 type Merge struct {
 	// How is push or pull_request.
 	How MergeHow `yaml:"how"`
-	// Method says what a pull request makes of the change: fast-forward, merge, squash or rebase.
+	// Method says what a pull request makes of the change: fast-forward, merge, squash or rebase. With queue it is put into the forge's own
+	// merge queue, which makes of it what its settings there say.
 	Method string `yaml:"method"`
 	// By says who merges a pull request: forge, as soon as everything holds, or people.
 	By string `yaml:"by"`
@@ -53,6 +54,8 @@ const (
 	mergeSquash = "squash"
 	// mergeRebase makes the commits of the change anew.
 	mergeRebase = "rebase"
+	// mergeQueue has the forge's own merge queue make of it what its settings say.
+	mergeQueue = "queue"
 	// byForge has pfl-forge ask the forge to merge.
 	byForge = "forge"
 	// byPeople has a person press the button.
@@ -83,12 +86,11 @@ func (m *Merge) policy() *forge.PullPolicy {
 // for a pull request.
 func (c *checker) merge(m *Merge) {
 	c.oneOf("merge.how", string(m.How), []string{string(MergePush), string(MergePull)})
-	if m.Method == "queue" {
-		c.fail("merge.method", "queue, the forge's own merge queue, is not built yet; use fast-forward, merge, squash or rebase")
-	} else {
-		c.oneOf("merge.method", m.Method, []string{mergeFastForward, mergeCommit, mergeSquash, mergeRebase})
-	}
+	c.oneOf("merge.method", m.Method, []string{mergeFastForward, mergeCommit, mergeSquash, mergeRebase, mergeQueue})
 	c.oneOf("merge.by", m.By, []string{byForge, byPeople})
+	if m.Method == mergeQueue && m.By == byPeople {
+		c.fail("merge.method", "queue is what pfl-forge puts a change into: say by: forge, or leave the method to the people who merge")
+	}
 	if m.Draft && m.By == byForge {
 		c.fail("merge.draft", "a draft is never merged by the forge: say by: people, who make it ready")
 	}

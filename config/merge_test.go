@@ -11,7 +11,7 @@ import (
 func TestMerge(t *testing.T) {
 	for text, want := range map[string]string{
 		"merge: {how: pull}":                                        `merge.how: "pull" is not one of push, pull_request`,
-		"merge: {method: queue}":                                    "merge.method: queue, the forge's own merge queue, is not built yet",
+		"merge: {method: queue, by: people}":                        "merge.method: queue is what pfl-forge puts a change into",
 		"merge: {method: squish}":                                   `did you mean "squash"?`,
 		"merge: {by: me}":                                           `merge.by: "me" is not one of forge, people`,
 		"merge: {branch: work}":                                     "must have {task} in it once",
@@ -31,6 +31,9 @@ func TestMerge(t *testing.T) {
 		if _, err := config.Parse([]byte(text + "\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+	if q, err := config.Parse([]byte("merge: {how: pull_request, method: queue}\n")); err != nil || q.Rules().Pull.Method != "queue" {
+		t.Errorf("a queue: %v", err)
 	}
 	p, err := config.Parse([]byte("merge: {how: push, method: squash, by: people, branch: 'bot/{task}', checks: [build], labels: [forge]}\n"))
 	if err != nil || p.Merge.Method != "squash" || p.Merge.Branch != "bot/{task}" || p.Rules().Pull != nil {

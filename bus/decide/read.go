@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -80,7 +81,8 @@ func resultID(r *forge.Result) string {
 // each of them needs an id of its own, which is the same wherever and how often it is told. Two gateways that look at the same
 // moment say the same, and so does one that was killed after it had told a runner.
 func lookID(pull *forge.PullRequest) string {
-	content := pull.Content()
+	content := *pull
+	content.Seen = time.Time{}
 	text, err := json.Marshal(&content)
 	if err != nil { // a struct of texts and numbers
 		panic(err)

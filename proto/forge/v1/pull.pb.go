@@ -349,7 +349,8 @@ func (x *PullPolicy) ClearDraft() {
 type PullPolicy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// method: fast-forward, merge, squash or rebase.
+	// method: fast-forward, merge, squash, rebase, or queue: the forge's own merge
+	// queue.
 	Method *string
 	// by: who merges: forge, as soon as everything holds, or people.
 	By *string
@@ -763,6 +764,7 @@ type PullInput struct {
 	xxx_hidden_Number      int32                  `protobuf:"varint,7,opt,name=number"`
 	xxx_hidden_Policy      *PullPolicy            `protobuf:"bytes,8,opt,name=policy"`
 	xxx_hidden_Facts       *PullFacts             `protobuf:"bytes,9,opt,name=facts"`
+	xxx_hidden_Answers     *[]*PullRemark         `protobuf:"bytes,10,rep,name=answers"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -875,39 +877,48 @@ func (x *PullInput) GetFacts() *PullFacts {
 	return nil
 }
 
+func (x *PullInput) GetAnswers() []*PullRemark {
+	if x != nil {
+		if x.xxx_hidden_Answers != nil {
+			return *x.xxx_hidden_Answers
+		}
+	}
+	return nil
+}
+
 func (x *PullInput) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *PullInput) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 10)
 }
 
 func (x *PullInput) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 10)
 }
 
 func (x *PullInput) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 10)
 }
 
 func (x *PullInput) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 10)
 }
 
 func (x *PullInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 10)
 }
 
 func (x *PullInput) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *PullInput) SetPolicy(v *PullPolicy) {
@@ -916,6 +927,10 @@ func (x *PullInput) SetPolicy(v *PullPolicy) {
 
 func (x *PullInput) SetFacts(v *PullFacts) {
 	x.xxx_hidden_Facts = v
+}
+
+func (x *PullInput) SetAnswers(v []*PullRemark) {
+	x.xxx_hidden_Answers = &v
 }
 
 func (x *PullInput) HasBranch() bool {
@@ -1046,6 +1061,9 @@ type PullInput_builder struct {
 	Policy *PullPolicy
 	// facts: what its text says.
 	Facts *PullFacts
+	// answers: the remarks that the change was made again for, and that have no
+	// answer yet.
+	Answers []*PullRemark
 }
 
 func (b0 PullInput_builder) Build() *PullInput {
@@ -1053,35 +1071,36 @@ func (b0 PullInput_builder) Build() *PullInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 10)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 10)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 10)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 10)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 10)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_Number = *b.Number
 	}
 	x.xxx_hidden_Policy = b.Policy
 	x.xxx_hidden_Facts = b.Facts
+	x.xxx_hidden_Answers = &b.Answers
 	return m0
 }
 
@@ -1104,6 +1123,7 @@ type PullRequest struct {
 	xxx_hidden_Blocked     *string                `protobuf:"bytes,11,opt,name=blocked"`
 	xxx_hidden_Behind      bool                   `protobuf:"varint,12,opt,name=behind"`
 	xxx_hidden_Seen        *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=seen"`
+	xxx_hidden_Queue       *PullQueue             `protobuf:"bytes,14,opt,name=queue"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1253,44 +1273,51 @@ func (x *PullRequest) GetSeen() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *PullRequest) GetQueue() *PullQueue {
+	if x != nil {
+		return x.xxx_hidden_Queue
+	}
+	return nil
+}
+
 func (x *PullRequest) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 14)
 }
 
 func (x *PullRequest) SetUrl(v string) {
 	x.xxx_hidden_Url = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 14)
 }
 
 func (x *PullRequest) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 14)
 }
 
 func (x *PullRequest) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 14)
 }
 
 func (x *PullRequest) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 14)
 }
 
 func (x *PullRequest) SetState(v PullState) {
 	x.xxx_hidden_State = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 14)
 }
 
 func (x *PullRequest) SetMergeCommit(v string) {
 	x.xxx_hidden_MergeCommit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 14)
 }
 
 func (x *PullRequest) SetBy(v string) {
 	x.xxx_hidden_By = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 14)
 }
 
 func (x *PullRequest) SetChecks(v []*PullCheck) {
@@ -1303,16 +1330,20 @@ func (x *PullRequest) SetReviews(v []*PullReview) {
 
 func (x *PullRequest) SetBlocked(v string) {
 	x.xxx_hidden_Blocked = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 14)
 }
 
 func (x *PullRequest) SetBehind(v bool) {
 	x.xxx_hidden_Behind = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 13)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 14)
 }
 
 func (x *PullRequest) SetSeen(v *timestamppb.Timestamp) {
 	x.xxx_hidden_Seen = v
+}
+
+func (x *PullRequest) SetQueue(v *PullQueue) {
+	x.xxx_hidden_Queue = v
 }
 
 func (x *PullRequest) HasNumber() bool {
@@ -1392,6 +1423,13 @@ func (x *PullRequest) HasSeen() bool {
 	return x.xxx_hidden_Seen != nil
 }
 
+func (x *PullRequest) HasQueue() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Queue != nil
+}
+
 func (x *PullRequest) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
@@ -1446,6 +1484,10 @@ func (x *PullRequest) ClearSeen() {
 	x.xxx_hidden_Seen = nil
 }
 
+func (x *PullRequest) ClearQueue() {
+	x.xxx_hidden_Queue = nil
+}
+
 type PullRequest_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1476,6 +1518,9 @@ type PullRequest_builder struct {
 	Behind *bool
 	// seen: when the look began, in UTC.
 	Seen *timestamppb.Timestamp
+	// queue: where it stands in the forge's merge queue; unset where the project has
+	// none.
+	Queue *PullQueue
 }
 
 func (b0 PullRequest_builder) Build() *PullRequest {
@@ -1483,48 +1528,294 @@ func (b0 PullRequest_builder) Build() *PullRequest {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 14)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Url != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 14)
 		x.xxx_hidden_Url = b.Url
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 14)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 14)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 14)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.State != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 14)
 		x.xxx_hidden_State = *b.State
 	}
 	if b.MergeCommit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 14)
 		x.xxx_hidden_MergeCommit = b.MergeCommit
 	}
 	if b.By != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 14)
 		x.xxx_hidden_By = b.By
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	x.xxx_hidden_Reviews = &b.Reviews
 	if b.Blocked != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 14)
 		x.xxx_hidden_Blocked = b.Blocked
 	}
 	if b.Behind != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 13)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 14)
 		x.xxx_hidden_Behind = *b.Behind
 	}
 	x.xxx_hidden_Seen = b.Seen
+	x.xxx_hidden_Queue = b.Queue
+	return m0
+}
+
+// PullQueue is where a pull request stands in the merge queue of its forge.
+type PullQueue struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_In          bool                   `protobuf:"varint,1,opt,name=in"`
+	xxx_hidden_Position    int32                  `protobuf:"varint,2,opt,name=position"`
+	xxx_hidden_Out         *string                `protobuf:"bytes,3,opt,name=out"`
+	xxx_hidden_Cause       *string                `protobuf:"bytes,4,opt,name=cause"`
+	xxx_hidden_Reason      *string                `protobuf:"bytes,5,opt,name=reason"`
+	xxx_hidden_Output      *string                `protobuf:"bytes,6,opt,name=output"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *PullQueue) Reset() {
+	*x = PullQueue{}
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullQueue) ProtoMessage() {}
+
+func (x *PullQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PullQueue) GetIn() bool {
+	if x != nil {
+		return x.xxx_hidden_In
+	}
+	return false
+}
+
+func (x *PullQueue) GetPosition() int32 {
+	if x != nil {
+		return x.xxx_hidden_Position
+	}
+	return 0
+}
+
+func (x *PullQueue) GetOut() string {
+	if x != nil {
+		if x.xxx_hidden_Out != nil {
+			return *x.xxx_hidden_Out
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetCause() string {
+	if x != nil {
+		if x.xxx_hidden_Cause != nil {
+			return *x.xxx_hidden_Cause
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetReason() string {
+	if x != nil {
+		if x.xxx_hidden_Reason != nil {
+			return *x.xxx_hidden_Reason
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) GetOutput() string {
+	if x != nil {
+		if x.xxx_hidden_Output != nil {
+			return *x.xxx_hidden_Output
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullQueue) SetIn(v bool) {
+	x.xxx_hidden_In = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+}
+
+func (x *PullQueue) SetPosition(v int32) {
+	x.xxx_hidden_Position = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+}
+
+func (x *PullQueue) SetOut(v string) {
+	x.xxx_hidden_Out = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+}
+
+func (x *PullQueue) SetCause(v string) {
+	x.xxx_hidden_Cause = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+}
+
+func (x *PullQueue) SetReason(v string) {
+	x.xxx_hidden_Reason = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+}
+
+func (x *PullQueue) SetOutput(v string) {
+	x.xxx_hidden_Output = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+}
+
+func (x *PullQueue) HasIn() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *PullQueue) HasPosition() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *PullQueue) HasOut() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *PullQueue) HasCause() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
+func (x *PullQueue) HasReason() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
+}
+
+func (x *PullQueue) HasOutput() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
+}
+
+func (x *PullQueue) ClearIn() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_In = false
+}
+
+func (x *PullQueue) ClearPosition() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Position = 0
+}
+
+func (x *PullQueue) ClearOut() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Out = nil
+}
+
+func (x *PullQueue) ClearCause() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Cause = nil
+}
+
+func (x *PullQueue) ClearReason() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
+	x.xxx_hidden_Reason = nil
+}
+
+func (x *PullQueue) ClearOutput() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
+	x.xxx_hidden_Output = nil
+}
+
+type PullQueue_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// in: the forge merges it by itself, as soon as it may.
+	In *bool
+	// position: counts from 1, which is next; 0 where that is not known.
+	Position *int32
+	// out: identifies that it was taken out last, and not by us; empty if it was
+	// not.
+	Out *string
+	// cause: why: checks, conflict, or anything else.
+	Cause *string
+	// reason: the same, in the words of the forge, and by whom.
+	Reason *string
+	// output: the end of the logs of the checks that failed there.
+	Output *string
+}
+
+func (b0 PullQueue_builder) Build() *PullQueue {
+	m0 := &PullQueue{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.In != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		x.xxx_hidden_In = *b.In
+	}
+	if b.Position != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		x.xxx_hidden_Position = *b.Position
+	}
+	if b.Out != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		x.xxx_hidden_Out = b.Out
+	}
+	if b.Cause != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		x.xxx_hidden_Cause = b.Cause
+	}
+	if b.Reason != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		x.xxx_hidden_Reason = b.Reason
+	}
+	if b.Output != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		x.xxx_hidden_Output = b.Output
+	}
 	return m0
 }
 
@@ -1542,7 +1833,7 @@ type PullCheck struct {
 
 func (x *PullCheck) Reset() {
 	*x = PullCheck{}
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1845,7 @@ func (x *PullCheck) String() string {
 func (*PullCheck) ProtoMessage() {}
 
 func (x *PullCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,6 +1975,7 @@ type PullReview struct {
 	xxx_hidden_Verdict     PullVerdict            `protobuf:"varint,4,opt,name=verdict,enum=forge.v1.PullVerdict"`
 	xxx_hidden_Commit      *string                `protobuf:"bytes,5,opt,name=commit"`
 	xxx_hidden_Text        *string                `protobuf:"bytes,6,opt,name=text"`
+	xxx_hidden_Remarks     *[]*PullRemark         `protobuf:"bytes,7,rep,name=remarks"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -1692,7 +1984,7 @@ type PullReview struct {
 
 func (x *PullReview) Reset() {
 	*x = PullReview{}
-	mi := &file_forge_v1_pull_proto_msgTypes[6]
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1996,7 @@ func (x *PullReview) String() string {
 func (*PullReview) ProtoMessage() {}
 
 func (x *PullReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[6]
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,34 +2063,47 @@ func (x *PullReview) GetText() string {
 	return ""
 }
 
+func (x *PullReview) GetRemarks() []*PullRemark {
+	if x != nil {
+		if x.xxx_hidden_Remarks != nil {
+			return *x.xxx_hidden_Remarks
+		}
+	}
+	return nil
+}
+
 func (x *PullReview) SetPerson(v string) {
 	x.xxx_hidden_Person = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *PullReview) SetAccount(v string) {
 	x.xxx_hidden_Account = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *PullReview) SetMay(v bool) {
 	x.xxx_hidden_May = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *PullReview) SetVerdict(v PullVerdict) {
 	x.xxx_hidden_Verdict = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *PullReview) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *PullReview) SetText(v string) {
 	x.xxx_hidden_Text = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *PullReview) SetRemarks(v []*PullRemark) {
+	x.xxx_hidden_Remarks = &v
 }
 
 func (x *PullReview) HasPerson() bool {
@@ -1888,6 +2193,9 @@ type PullReview_builder struct {
 	Commit *string
 	// text: in its own words.
 	Text *string
+	// remarks: the parts of Text, so that each is known again; empty from gateways
+	// that name none.
+	Remarks []*PullRemark
 }
 
 func (b0 PullReview_builder) Build() *PullReview {
@@ -1895,28 +2203,175 @@ func (b0 PullReview_builder) Build() *PullReview {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Person != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Person = b.Person
 	}
 	if b.Account != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Account = b.Account
 	}
 	if b.May != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_May = *b.May
 	}
 	if b.Verdict != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Verdict = *b.Verdict
 	}
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Text != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
 		x.xxx_hidden_Text = b.Text
+	}
+	x.xxx_hidden_Remarks = &b.Remarks
+	return m0
+}
+
+// PullRemark names a part of the words of a review. Two that are equal are the
+// same remark, wherever its line is by now.
+type PullRemark struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Thread      int64                  `protobuf:"varint,1,opt,name=thread"`
+	xxx_hidden_Digest      *string                `protobuf:"bytes,2,opt,name=digest"`
+	xxx_hidden_Changed     bool                   `protobuf:"varint,3,opt,name=changed"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *PullRemark) Reset() {
+	*x = PullRemark{}
+	mi := &file_forge_v1_pull_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullRemark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullRemark) ProtoMessage() {}
+
+func (x *PullRemark) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_pull_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *PullRemark) GetThread() int64 {
+	if x != nil {
+		return x.xxx_hidden_Thread
+	}
+	return 0
+}
+
+func (x *PullRemark) GetDigest() string {
+	if x != nil {
+		if x.xxx_hidden_Digest != nil {
+			return *x.xxx_hidden_Digest
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *PullRemark) GetChanged() bool {
+	if x != nil {
+		return x.xxx_hidden_Changed
+	}
+	return false
+}
+
+func (x *PullRemark) SetThread(v int64) {
+	x.xxx_hidden_Thread = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *PullRemark) SetDigest(v string) {
+	x.xxx_hidden_Digest = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *PullRemark) SetChanged(v bool) {
+	x.xxx_hidden_Changed = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *PullRemark) HasThread() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *PullRemark) HasDigest() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *PullRemark) HasChanged() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *PullRemark) ClearThread() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Thread = 0
+}
+
+func (x *PullRemark) ClearDigest() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Digest = nil
+}
+
+func (x *PullRemark) ClearChanged() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Changed = false
+}
+
+type PullRemark_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// thread: the number that the forge has for a remark in a thread; 0 for what
+	// the review says of the whole.
+	Thread *int64
+	// digest: of the words, and where Thread is 0 of what the forge calls the
+	// review.
+	Digest *string
+	// changed: of one that is to be answered: whether the change is another one
+	// since.
+	Changed *bool
+}
+
+func (b0 PullRemark_builder) Build() *PullRemark {
+	m0 := &PullRemark{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Thread != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Thread = *b.Thread
+	}
+	if b.Digest != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Digest = b.Digest
+	}
+	if b.Changed != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Changed = *b.Changed
 	}
 	return m0
 }
@@ -1936,7 +2391,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	mi := &file_forge_v1_pull_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2403,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	mi := &file_forge_v1_pull_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2586,7 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x0fPullRequirement\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
 	"\x03met\x18\x02 \x01(\bR\x03met\x12\x1a\n" +
-	"\bevidence\x18\x03 \x03(\tR\bevidence\"\x85\x02\n" +
+	"\bevidence\x18\x03 \x03(\tR\bevidence\"\xb5\x02\n" +
 	"\tPullInput\x12\x16\n" +
 	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\tR\x04base\x12\x12\n" +
@@ -2141,7 +2596,9 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x05title\x18\x06 \x01(\tR\x05title\x12\x16\n" +
 	"\x06number\x18\a \x01(\x05R\x06number\x12,\n" +
 	"\x06policy\x18\b \x01(\v2\x14.forge.v1.PullPolicyR\x06policy\x12)\n" +
-	"\x05facts\x18\t \x01(\v2\x13.forge.v1.PullFactsR\x05facts\"\x94\x03\n" +
+	"\x05facts\x18\t \x01(\v2\x13.forge.v1.PullFactsR\x05facts\x12.\n" +
+	"\aanswers\x18\n" +
+	" \x03(\v2\x14.forge.v1.PullRemarkR\aanswers\"\xbf\x03\n" +
 	"\vPullRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x16\n" +
@@ -2156,11 +2613,19 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	" \x03(\v2\x14.forge.v1.PullReviewR\areviews\x12\x18\n" +
 	"\ablocked\x18\v \x01(\tR\ablocked\x12\x16\n" +
 	"\x06behind\x18\f \x01(\bR\x06behind\x12.\n" +
-	"\x04seen\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\"g\n" +
+	"\x04seen\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\x12)\n" +
+	"\x05queue\x18\x0e \x01(\v2\x13.forge.v1.PullQueueR\x05queue\"\x8f\x01\n" +
+	"\tPullQueue\x12\x0e\n" +
+	"\x02in\x18\x01 \x01(\bR\x02in\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\x05R\bposition\x12\x10\n" +
+	"\x03out\x18\x03 \x01(\tR\x03out\x12\x14\n" +
+	"\x05cause\x18\x04 \x01(\tR\x05cause\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\tR\x06output\"g\n" +
 	"\tPullCheck\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x18.forge.v1.PullCheckStateR\x05state\x12\x16\n" +
-	"\x06output\x18\x03 \x01(\tR\x06output\"\xad\x01\n" +
+	"\x06output\x18\x03 \x01(\tR\x06output\"\xdd\x01\n" +
 	"\n" +
 	"PullReview\x12\x16\n" +
 	"\x06person\x18\x01 \x01(\tR\x06person\x12\x18\n" +
@@ -2168,7 +2633,13 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x03may\x18\x03 \x01(\bR\x03may\x12/\n" +
 	"\averdict\x18\x04 \x01(\x0e2\x15.forge.v1.PullVerdictR\averdict\x12\x16\n" +
 	"\x06commit\x18\x05 \x01(\tR\x06commit\x12\x12\n" +
-	"\x04text\x18\x06 \x01(\tR\x04text\"a\n" +
+	"\x04text\x18\x06 \x01(\tR\x04text\x12.\n" +
+	"\aremarks\x18\a \x03(\v2\x14.forge.v1.PullRemarkR\aremarks\"V\n" +
+	"\n" +
+	"PullRemark\x12\x16\n" +
+	"\x06thread\x18\x01 \x01(\x03R\x06thread\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x18\n" +
+	"\achanged\x18\x03 \x01(\bR\achanged\"a\n" +
 	"\aLanding\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x16\n" +
@@ -2191,7 +2662,7 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x16PULL_VERDICT_COMMENTED\x10\x03B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_pull_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_forge_v1_pull_proto_goTypes = []any{
 	(PullState)(0),                // 0: forge.v1.PullState
 	(PullCheckState)(0),           // 1: forge.v1.PullCheckState
@@ -2201,26 +2672,31 @@ var file_forge_v1_pull_proto_goTypes = []any{
 	(*PullRequirement)(nil),       // 5: forge.v1.PullRequirement
 	(*PullInput)(nil),             // 6: forge.v1.PullInput
 	(*PullRequest)(nil),           // 7: forge.v1.PullRequest
-	(*PullCheck)(nil),             // 8: forge.v1.PullCheck
-	(*PullReview)(nil),            // 9: forge.v1.PullReview
-	(*Landing)(nil),               // 10: forge.v1.Landing
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*PullQueue)(nil),             // 8: forge.v1.PullQueue
+	(*PullCheck)(nil),             // 9: forge.v1.PullCheck
+	(*PullReview)(nil),            // 10: forge.v1.PullReview
+	(*PullRemark)(nil),            // 11: forge.v1.PullRemark
+	(*Landing)(nil),               // 12: forge.v1.Landing
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_forge_v1_pull_proto_depIdxs = []int32{
 	5,  // 0: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
 	3,  // 1: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
 	4,  // 2: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
-	0,  // 3: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
-	8,  // 4: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
-	9,  // 5: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
-	11, // 6: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
-	1,  // 7: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
-	2,  // 8: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 3: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
+	0,  // 4: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
+	9,  // 5: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
+	10, // 6: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
+	13, // 7: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
+	8,  // 8: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
+	1,  // 9: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
+	2,  // 10: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
+	11, // 11: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_pull_proto_init() }
@@ -2234,7 +2710,7 @@ func file_forge_v1_pull_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_pull_proto_rawDesc), len(file_forge_v1_pull_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

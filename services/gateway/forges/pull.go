@@ -14,6 +14,8 @@ import (
 // decided by the caller: a back end tells what there is.
 type Pulls interface {
 	Requests
+	Discussions
+	Queues
 	Commits
 }
 
@@ -35,8 +37,6 @@ type Requests interface {
 	ClosePull(ctx context.Context, repository string, number int64) error
 	// Pull returns a pull request as it is now, without its reviews.
 	Pull(ctx context.Context, repository string, number int64) (Pull, error)
-	// Reviews returns its reviews, the oldest first, with their remarks about lines.
-	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
 	// Merges returns nil if the forge merges by a method in a repository, and else an ErrMethod
 	// that says which ones it has. On GitLab a setting of the project decides.
 	Merges(ctx context.Context, repository string, m Method) error
@@ -48,6 +48,15 @@ type Requests interface {
 	// changed, and of those that ended since a time. That a status was written is no change of a
 	// pull request.
 	ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]Change, error)
+}
+
+// Discussions are the operations of the words of people about pull requests.
+type Discussions interface {
+	// Reviews returns the reviews of a pull request, the oldest first, with their remarks about lines.
+	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
+	// Answer writes a remark in the discussion of a thread, by its topic. It resolves nothing. ErrNotFound
+	// says that the discussion is gone. Each call is one more remark: compare with Thread.Replies first.
+	Answer(ctx context.Context, repository string, number int64, topic, body string) error
 }
 
 // Commits are the operations of branches and commits. None of them changes a branch.
@@ -162,6 +171,12 @@ type Thread struct {
 	Body string
 	// Resolved says that a person took it as done.
 	Resolved bool
+	// Topic names its discussion to Discussions.Answer; empty where the forge has no way
+	// to answer in it by its API, as Gitea.
+	Topic string
+	// Replies are the remarks after the first one of the discussion, by anyone, ours included.
+	// The oldest is the first.
+	Replies []Comment
 }
 
 // Outcome sums a status up.

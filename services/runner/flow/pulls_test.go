@@ -13,10 +13,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// pullPolicyOf reads pull=(forge) or pull=(people,check,...): who merges, and the checks that have to pass; nil where changes are pushed.
+// pullPolicyOf reads pull=(forge), pull=(queue) or pull=(people,check,...): who merges, and the checks that have to pass; nil where changes are pushed.
 func pullPolicyOf(list []string) *forge.PullPolicy {
 	if len(list) == 0 {
 		return nil
+	}
+	if list[0] == "queue" {
+		return &forge.PullPolicy{Method: "queue", By: "forge", Branch: "forge/{task}", Checks: list[1:]}
 	}
 	return &forge.PullPolicy{Method: "squash", By: list[0], Branch: "forge/{task}", Checks: list[1:]}
 }
@@ -59,6 +62,7 @@ func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, a
 		n, _ := strconv.Atoi(v)
 		p.Seen = p.Seen.Add(-time.Duration(n) * time.Second)
 	}
+	p.Queue = queueOf(arg("queue"), in.Policy.Method == "queue")
 	for _, name := range list("checks") { // build+ passed, build- failed, build? has not ended
 		state := map[byte]forge.PullCheckState{'+': forge.PullCheckPassed, '-': forge.PullCheckFailed, '?': forge.PullCheckPending}[name[len(name)-1]]
 		check := forge.PullCheck{Name: name[:len(name)-1], State: state}
@@ -67,8 +71,31 @@ func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, a
 		}
 		p.Checks = append(p.Checks, check)
 	}
+	defer func() { // 7:words of the review that comes first
+		for _, m := range list("remarks") {
+			thread, words, _ := strings.Cut(m, ":")
+			n, _ := strconv.ParseInt(thread, 10, 64)
+			p.Reviews[0].Remarks = append(p.Reviews[0].Remarks, forge.PullRemark{Thread: n, Digest: words})
+		}
+	}()
 	p.Reviews = append(reviewsOf(list("wishes"), forge.PullChangesRequested, p.Head), reviewsOf(list("approved"), forge.PullApproved, p.Head)...)
 	return p
+}
+
+// queueOf reads in, in:2 (its place), or checks:x1, conflict:x2 or other:x3: why it was taken out, and what the forge calls that.
+func queueOf(text string, known bool) *forge.PullQueue {
+	if text == "" && !known {
+		return nil
+	}
+	word, rest, _ := strings.Cut(text, ":")
+	switch word {
+	case "":
+		return &forge.PullQueue{}
+	case "in":
+		n, _ := strconv.Atoi(rest)
+		return &forge.PullQueue{In: true, Position: n}
+	}
+	return &forge.PullQueue{Out: rest, Cause: word, Reason: "it says so, by ada", Output: map[bool]string{true: "FAIL in the queue"}[word == "checks"]}
 }
 
 // reviewsOf reads person, or person:words, or person:words:commit.
@@ -102,6 +129,9 @@ func describePull(c *forge.Command) string {
 	text := fmt.Sprintf(" %s at %s into %s, verified on %s", in.Branch, in.Head, in.Base, in.Parent)
 	if in.Number > 0 {
 		text += fmt.Sprintf(", number %d", in.Number)
+	}
+	for _, a := range in.Answers {
+		text += fmt.Sprintf(", answering %d (%s, %s)", a.Thread, a.Digest, map[bool]string{true: "changed", false: "the same"}[a.Changed])
 	}
 	return text
 }

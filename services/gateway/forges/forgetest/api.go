@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -24,14 +25,14 @@ func (f *Fake) makeRepo(q *request) (int, any) {
 	if f.repos[name] != nil {
 		return http.StatusConflict, nil
 	}
-	f.repos[name] = &repo{id: f.next(), name: name, roles: map[string]string{}, rules: map[string]*rule{}}
+	f.repos[name] = &repo{id: f.next(), name: name, roles: map[string]string{}, rules: map[string]*protect.Rule{}}
 	f.initRepo(f.repos[name])
 	return http.StatusCreated, object{"id": f.repos[name].id, "full_name": name}
 }
 
 // showRepo returns the number and the name of a repository.
 func (f *Fake) showRepo(q *request) (int, any) {
-	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name}
+	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name, "default_merge_style": "merge"}
 }
 
 // collaborate gives a user a role, for administrators.
@@ -189,6 +190,11 @@ func (f *Fake) timeline(q *request) (int, any) {
 	var out []object
 	for _, e := range q.issue.events {
 		out = append(out, f.eventObject(e))
+	}
+	if q.issue.pull != nil {
+		for _, v := range q.issue.pull.queue.Events {
+			out = append(out, f.eventObject(&event{id: v.ID, kind: v.Gitea(), by: v.By, created: v.At, edited: v.At}))
+		}
 	}
 	return http.StatusOK, pageOf(q, out)
 }

@@ -29,6 +29,7 @@
 //	f.Hub.CarryReviews()                              // each push takes reviews along to the new head
 //	f.Hub.Check(forgetest.CheckRun{...})              // an App says something about a commit
 //	f.Hub.RuleSet("root1/web", "main", "pull_request", ...)
+//	f.Queues.On("root1/web", true, false)             // a merge queue, or in GitLab's dialect trains, which merges as a test says
 //
 // It differs from Gitea's where GitHub does, so that a back end that takes one for the other
 // fails:

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -35,8 +37,9 @@ type Fake struct {
 	page int
 
 	// Hub speaks GitHub's dialect, and Lab GitLab's.
-	Hub *Hub
-	Lab *Lab
+	Hub    *Hub
+	Lab    *Lab
+	Queues Queues
 }
 
 // Fault is an answer that the forge gives in place of its own.
@@ -52,8 +55,10 @@ type repo struct {
 	labels   []string
 	issues   []*issue
 	hooks    []wire.Hook
-	rules    map[string]*rule
-	statuses []*status
+	rules    map[string]*protect.Rule
+	statuses statuses.List
+	// queue says that it has a merge queue, or merge trains, and auto that it merges by itself (GitHub).
+	queue, auto bool
 }
 
 // issue is an issue with all that happened to it, the oldest first.
@@ -116,6 +121,7 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}":                       withPull(p.showPull),
 		"PATCH /api/v1/repos/{owner}/{name}/pulls/{number}":                     withPull(p.editPull),
 		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/merge":                withPull(p.mergePull),
+		"DELETE /api/v1/repos/{owner}/{name}/pulls/{number}/merge":              withPull(p.unschedule),
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":               withPull(p.listReviews),
 		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":              withPull(p.review),
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments": withPull(p.listRemarks),
@@ -129,7 +135,7 @@ func NewFake() *Fake {
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
-	f.Hub, f.Lab = newHub(f, mux), newLab(f, mux)
+	f.Hub, f.Lab, f.Queues = newHub(f, mux), newLab(f, mux), Queues{f}
 	f.srv = httptest.NewServer(mux)
 	return f
 }
@@ -186,6 +192,7 @@ type request struct {
 
 		NewBranch    string `json:"new_branch"`
 		HeadCommitID string `json:"head_commit_id"`
+		Later        bool   `json:"merge_when_checks_succeed"`
 		TargetURL    string `json:"target_url"`
 		Comments     []struct {
 			Path, Body string
@@ -197,7 +204,7 @@ type request struct {
 		}
 	}
 	// rule is the body, too, where it is that of a branch.
-	rule rule
+	rule protect.Rule
 	// header is for the answer.
 	header http.Header
 	repo   *repo

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/apps"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -54,9 +55,7 @@ const (
 type Exchange = wire.Exchange
 
 // CheckRun has the words of an App about a commit.
-type CheckRun struct {
-	Repository, Commit, Name, Status, Conclusion, Title, Summary, App string
-}
+type CheckRun = statuses.Run
 
 // newHub adds GitHub's dialect to a fake.
 func newHub(fake *Fake, mux *http.ServeMux) *Hub {
@@ -70,36 +69,37 @@ func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 		"GET /user":         h.self,
 		"GET /users/{user}": h.showUser,
 		"GET /app":          h.showApp,
-		"POST /app/installations/{id}/access_tokens":                h.makeToken,
-		"GET /repos/{owner}/{name}/installation":                    h.showInstallation,
-		"GET /orgs/{org}/members/{user}":                            h.member,
-		"GET /repos/{owner}/{name}":                                 h.showRepo,
-		"POST /repos/{owner}/{name}/hooks":                          h.makeHook,
-		"GET /repos/{owner}/{name}/collaborators/{user}/permission": h.permission,
-		"GET /repos/{owner}/{name}/issues":                          h.list,
-		"GET /repos/{owner}/{name}/issues/{number}":                 h.show,
-		"PATCH /repos/{owner}/{name}/issues/{number}":               h.edit,
-		"GET /repos/{owner}/{name}/issues/{number}/events":          h.events,
-		"GET /repos/{owner}/{name}/issues/{number}/comments":        h.comments,
-		"POST /repos/{owner}/{name}/issues/{number}/comments":       h.say,
-		"PATCH /repos/{owner}/{name}/issues/comments/{id}":          h.editComment,
-		"POST /repos/{owner}/{name}/issues/comments/{id}/reactions": h.react,
-		"POST /repos/{owner}/{name}/issues/{number}/labels":         h.label,
-		"GET /repos/{owner}/{name}/labels/{label}":                  h.showLabel,
-		"GET /repos/{owner}/{name}/pulls":                           p.list,
-		"POST /repos/{owner}/{name}/pulls":                          p.open,
-		"GET /repos/{owner}/{name}/pulls/{number}":                  withPull(p.show),
-		"PATCH /repos/{owner}/{name}/pulls/{number}":                withPull(p.edit),
-		"PUT /repos/{owner}/{name}/pulls/{number}/merge":            withPull(p.merge),
-		"GET /repos/{owner}/{name}/pulls/{number}/reviews":          withPull(p.reviews),
-		"GET /repos/{owner}/{name}/pulls/{number}/comments":         withPull(p.remarks),
-		"GET /repos/{owner}/{name}/git/ref/heads/{branch...}":       p.branch,
-		"GET /repos/{owner}/{name}/compare/{range}":                 p.compare,
-		"GET /repos/{owner}/{name}/commits/{sha}/statuses":          p.statuses,
-		"GET /repos/{owner}/{name}/commits/{sha}/check-runs":        p.checkRuns,
-		"POST /repos/{owner}/{name}/statuses/{sha}":                 p.setStatus,
-		"GET /repos/{owner}/{name}/branches/{branch}/protection":    p.protection,
-		"GET /repos/{owner}/{name}/rules/branches/{branch}":         p.rules,
+		"POST /app/installations/{id}/access_tokens":                      h.makeToken,
+		"GET /repos/{owner}/{name}/installation":                          h.showInstallation,
+		"GET /orgs/{org}/members/{user}":                                  h.member,
+		"GET /repos/{owner}/{name}":                                       h.showRepo,
+		"POST /repos/{owner}/{name}/hooks":                                h.makeHook,
+		"GET /repos/{owner}/{name}/collaborators/{user}/permission":       h.permission,
+		"GET /repos/{owner}/{name}/issues":                                h.list,
+		"GET /repos/{owner}/{name}/issues/{number}":                       h.show,
+		"PATCH /repos/{owner}/{name}/issues/{number}":                     h.edit,
+		"GET /repos/{owner}/{name}/issues/{number}/events":                h.events,
+		"GET /repos/{owner}/{name}/issues/{number}/comments":              h.comments,
+		"POST /repos/{owner}/{name}/issues/{number}/comments":             h.say,
+		"PATCH /repos/{owner}/{name}/issues/comments/{id}":                h.editComment,
+		"POST /repos/{owner}/{name}/issues/comments/{id}/reactions":       h.react,
+		"POST /repos/{owner}/{name}/issues/{number}/labels":               h.label,
+		"GET /repos/{owner}/{name}/labels/{label}":                        h.showLabel,
+		"GET /repos/{owner}/{name}/pulls":                                 p.list,
+		"POST /repos/{owner}/{name}/pulls":                                p.open,
+		"GET /repos/{owner}/{name}/pulls/{number}":                        withPull(p.show),
+		"PATCH /repos/{owner}/{name}/pulls/{number}":                      withPull(p.edit),
+		"PUT /repos/{owner}/{name}/pulls/{number}/merge":                  withPull(p.merge),
+		"GET /repos/{owner}/{name}/pulls/{number}/reviews":                withPull(p.reviews),
+		"GET /repos/{owner}/{name}/pulls/{number}/comments":               withPull(p.remarks),
+		"POST /repos/{owner}/{name}/pulls/{number}/comments/{id}/replies": withPull(p.answer),
+		"GET /repos/{owner}/{name}/git/ref/heads/{branch...}":             p.branch,
+		"GET /repos/{owner}/{name}/compare/{range}":                       p.compare,
+		"GET /repos/{owner}/{name}/commits/{sha}/statuses":                p.statuses,
+		"GET /repos/{owner}/{name}/commits/{sha}/check-runs":              p.checkRuns,
+		"POST /repos/{owner}/{name}/statuses/{sha}":                       p.setStatus,
+		"GET /repos/{owner}/{name}/branches/{branch}/protection":          p.protection,
+		"GET /repos/{owner}/{name}/rules/branches/{branch}":               p.rules,
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" "+hubAPI+path, f.serveHub(serve))

@@ -110,7 +110,7 @@ func (f *Hub) RenameUser(login, now string) {
 			}
 			if i.pull != nil {
 				for _, v := range i.pull.reviews {
-					to(&v.by)
+					to(&v.By)
 				}
 			}
 		}

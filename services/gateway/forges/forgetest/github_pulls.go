@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -137,47 +138,31 @@ func (f *Hub) CarryReviews() {
 	f.carries = true
 }
 
-// hubReview returns a review as GitHub does. Nothing in it says who counts.
-func (f *Hub) hubReview(p *pull, v *review) object {
-	state := map[string]string{"APPROVED": "APPROVED", "REQUEST_CHANGES": "CHANGES_REQUESTED", "COMMENT": "COMMENTED"}[v.state]
-	if v.dismissed && v.state == "APPROVED" {
-		state = "DISMISSED"
-	}
-	commit := v.commit
-	if f.carries {
-		commit = p.head
-	}
-	return object{
-		"id": v.id, "user": f.hubUser(v.by), "state": state, "body": v.body, "commit_id": commit, "submitted_at": v.at,
-		"author_association": "CONTRIBUTOR",
-	}
-}
-
 // reviews returns a page of the reviews, the oldest first.
 func (f hubPulls) reviews(q *request) (int, any) {
 	var out []object
 	for _, v := range q.issue.pull.reviews {
-		out = append(out, f.hubReview(q.issue.pull, v))
+		commit := v.Commit
+		if f.carries {
+			commit = q.issue.pull.head
+		}
+		out = append(out, v.GitHub(f.hubUser, commit))
 	}
 	return http.StatusOK, hubPage(q, out)
 }
 
 // remarks returns a page of the remarks about lines of all reviews.
 func (f hubPulls) remarks(q *request) (int, any) {
-	var out []object
-	for _, v := range q.issue.pull.reviews {
-		for _, c := range v.remarks {
-			line := c["position"]
-			if c["commit"] != q.issue.pull.head { // the line is gone
-				line = nil
-			}
-			out = append(out, object{
-				"id": c["id"], "pull_request_review_id": v.id, "body": c["body"], "path": c["path"], "line": line, "original_line": c["position"],
-				"user": f.hubUser(v.by),
-			})
-		}
+	return http.StatusOK, hubPage(q, q.issue.pull.reviews.GitHubRemarks(f.hubUser, q.issue.pull.head))
+}
+
+// answer adds an answer to a discussion, by its first remark.
+func (f hubPulls) answer(q *request) (int, any) {
+	v, m := pulls{f.Fake}.answer(q, q.number("id"))
+	if m == nil {
+		return says(http.StatusNotFound, "Not Found")
 	}
-	return http.StatusOK, hubPage(q, out)
+	return http.StatusCreated, v.GitHubRemark(f.hubUser, m, q.issue.pull.head)
 }
 
 // branch returns a branch as a ref.
@@ -201,24 +186,7 @@ func (f hubPulls) compare(q *request) (int, any) {
 
 // statuses returns a page of all statuses of a commit, the newest first.
 func (f hubPulls) statuses(q *request) (int, any) {
-	var out []object
-	for _, s := range slices.Backward(q.repo.statuses) {
-		if s.commit == q.PathValue("sha") {
-			out = append(out, f.hubStatus(s))
-		}
-	}
-	return http.StatusOK, hubPage(q, out)
-}
-
-// hubStatus returns a status as GitHub does.
-func (f *Hub) hubStatus(s *status) object {
-	o := object{
-		"id": s.id, "state": s.state, "context": s.context, "description": s.text, "target_url": nil, "creator": f.hubUser(s.by), "created_at": s.at,
-	}
-	if s.address != "" {
-		o["target_url"] = s.address
-	}
-	return o
+	return http.StatusOK, hubPage(q, q.repo.statuses.Of(q.PathValue("sha")).Show(statuses.GitHub(f.hubUser)))
 }
 
 // setStatus writes a status, for writers.
@@ -230,7 +198,7 @@ func (f hubPulls) setStatus(q *request) (int, any) {
 	if status != http.StatusCreated {
 		return status, out
 	}
-	return status, f.hubStatus(q.repo.statuses[len(q.repo.statuses)-1])
+	return status, statuses.GitHub(f.hubUser)(q.repo.statuses[len(q.repo.statuses)-1])
 }
 
 // Check writes a check run, as an App does.
@@ -251,14 +219,7 @@ func (f hubPulls) checkRuns(q *request) (int, any) {
 		if !strings.EqualFold(c.Repository, q.repo.name) || c.Commit != q.PathValue("sha") {
 			continue
 		}
-		var conclusion any
-		if c.Conclusion != "" {
-			conclusion = c.Conclusion
-		}
-		out = append(out, object{
-			"id": i + 1, "name": c.Name, "head_sha": c.Commit, "status": c.Status, "conclusion": conclusion, "html_url": f.srv.URL,
-			"output": object{"title": c.Title, "summary": c.Summary, "text": nil}, "app": object{"id": 1, "slug": c.App},
-		})
+		out = append(out, c.GitHub(i+1, f.srv.URL))
 	}
 	return http.StatusOK, object{"total_count": len(out), "check_runs": hubPage(q, out)}
 }
@@ -272,16 +233,7 @@ func (f hubPulls) protection(q *request) (int, any) {
 	case rule == nil:
 		return says(http.StatusNotFound, "Branch not protected")
 	}
-	o := object{
-		"enforce_admins": object{"url": f.srv.URL, "enabled": rule.Admins},
-		"required_pull_request_reviews": object{
-			"dismiss_stale_reviews": rule.Stale, "require_code_owner_reviews": false, "required_approving_review_count": rule.Approvals,
-		},
-	}
-	if rule.Statuses {
-		o["required_status_checks"] = object{"strict": rule.UpToDate, "contexts": rule.Contexts, "checks": []object{}}
-	}
-	return http.StatusOK, o
+	return http.StatusOK, rule.GitHub(f.srv.URL)
 }
 
 // RuleSet adds a rule of a ruleset to a branch.
@@ -297,24 +249,6 @@ func (f hubPulls) rules(q *request) (int, any) {
 	return http.StatusOK, hubPage(q, f.ruleSets[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
 }
 
-// Resolve has the remarks about a file taken as done.
-func (f *Hub) Resolve(repository string, number int64, path string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, i := range f.repos[strings.ToLower(repository)].issues {
-		if i.number != number {
-			continue
-		}
-		for _, v := range i.pull.reviews {
-			for _, c := range v.remarks {
-				if c["path"] == path {
-					c["resolver"] = f.user("ada")
-				}
-			}
-		}
-	}
-}
-
 // graphQL answers the three questions that are asked there.
 func (f hubPulls) graphQL(q *request) (int, any) {
 	fails := func(kind, message string) (int, any) {
@@ -327,7 +261,11 @@ func (f hubPulls) graphQL(q *request) (int, any) {
 		if r == nil || int(number) < 1 || int(number) > len(r.issues) || r.issues[int(number)-1].pull == nil {
 			return fails("NOT_FOUND", "Could not resolve to a PullRequest")
 		}
-		return http.StatusOK, object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": f.threads(q, r.issues[int(number)-1].pull)}}}}
+		if strings.Contains(q.in.Query, "mergeQueue") {
+			return http.StatusOK, object{"data": f.queued(r, r.issues[int(number)-1])}
+		}
+		threads := r.issues[int(number)-1].pull.reviews.GitHubThreads(q.in.Variables["after"])
+		return http.StatusOK, object{"data": object{"repository": object{"pullRequest": object{"reviewThreads": threads}}}}
 	}
 	for _, r := range f.repos {
 		for _, i := range r.issues {
@@ -335,28 +273,18 @@ func (f hubPulls) graphQL(q *request) (int, any) {
 				if !r.may(q.user, "write", "admin") {
 					return fails("FORBIDDEN", "Resource not accessible by integration")
 				}
+				if queues.IsMutation(q.in.Query) {
+					if refused := f.mutateQueue(q, r, i); refused != "" {
+						return fails("UNPROCESSABLE", refused)
+					}
+					return http.StatusOK, object{"data": object{}}
+				}
 				i.pull.draft, i.edited = strings.Contains(q.in.Query, "convertPullRequestToDraft"), f.now
 				return http.StatusOK, object{"data": object{}}
 			}
 		}
 	}
 	return fails("NOT_FOUND", "Could not resolve to a node")
-}
-
-// threads returns a page of the threads of a pull request, of one thread.
-func (f hubPulls) threads(q *request, p *pull) object {
-	var all []object
-	for _, v := range p.reviews {
-		for _, c := range v.remarks {
-			all = append(all, object{"isResolved": c["resolver"] != nil, "comments": object{"nodes": []object{{"databaseId": c["id"]}}}})
-		}
-	}
-	at := 0
-	if after, ok := q.in.Variables["after"].(string); ok {
-		at, _ = strconv.Atoi(after)
-	}
-	nodes := all[min(at, len(all)):min(at+1, len(all))]
-	return object{"nodes": nodes, "pageInfo": object{"hasNextPage": at+1 < len(all), "endCursor": strconv.Itoa(at + 1)}}
 }
 
 // hubSend returns the sending of a delivery in GitHub's dialect.

@@ -54,6 +54,8 @@ type labIn struct {
 
 	Internal, Confidential, Squash bool
 
+	AutoMerge bool `json:"auto_merge"`
+
 	StateEvent   string `json:"state_event"`
 	SourceBranch string `json:"source_branch"`
 	TargetBranch string `json:"target_branch"`
@@ -68,32 +70,36 @@ type labCall func(*request, *labIn) (int, any)
 func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 	f := &Lab{fake, LabState{projects: map[int64]Project{}, Blocked: map[string]bool{}}}
 	p := labPulls{f}
+	self := func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) }
 	calls := map[string]labCall{
-		"GET /user":                                                func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) },
-		"GET /users":                                               f.findUser,
-		"GET /users/{user}":                                        f.showUser,
-		"GET /projects/{id}":                                       f.showProject,
-		"POST /projects/{id}/hooks":                                f.makeLabHook,
-		"GET /projects/{id}/members/all/{user}":                    f.member,
-		"GET /projects/{id}/labels/{label}":                        f.showLabel,
-		"GET /projects/{id}/issues":                                f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
-		"GET /projects/{id}/issues/{number}":                       f.ofIssue(f.showIssue),
-		"PUT /projects/{id}/issues/{number}":                       f.ofIssue(f.editLab(f.labIssue)),
-		"GET /projects/{id}/merge_requests":                        f.listLab(func(i *issue) bool { return i.pull != nil }, p.object),
-		"POST /projects/{id}/merge_requests":                       p.open,
-		"GET /projects/{id}/merge_requests/{number}":               f.ofPull(p.show),
-		"PUT /projects/{id}/merge_requests/{number}":               f.ofPull(f.editLab(p.object)),
-		"PUT /projects/{id}/merge_requests/{n}/merge":              f.ofPull(p.merge),
-		"GET /projects/{id}/repository/merge_base":                 p.mergeBase,
-		"POST /projects/{id}/statuses/{sha}":                       p.setStatus,
-		"GET /projects/{id}/approvals":                             p.approvalSettings,
-		"GET /projects/{id}/approval_rules":                        p.rules,
-		"GET /projects/{id}/repository/branches/{b}":               p.branch,
-		"GET /projects/{id}/merge_requests/{n}/{what}":             f.ofPull(p.part),
-		"GET /projects/{id}/repository/commits/{sha}/statuses":     p.statuses,
-		"GET /projects/{id}/issues/{number}/resource_label_events": f.ofIssue(f.labelEvents),
-		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":   f.ofIssue(f.awards),
-		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":  f.ofIssue(f.award),
+		"GET /user":                                                                  self,
+		"GET /users":                                                                 f.findUser,
+		"GET /users/{user}":                                                          f.showUser,
+		"GET /projects/{id}":                                                         f.showProject,
+		"POST /projects/{id}/hooks":                                                  f.makeLabHook,
+		"GET /projects/{id}/members/all/{user}":                                      f.member,
+		"GET /projects/{id}/labels/{label}":                                          f.showLabel,
+		"GET /projects/{id}/issues":                                                  f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
+		"GET /projects/{id}/issues/{number}":                                         f.ofIssue(f.showIssue),
+		"PUT /projects/{id}/issues/{number}":                                         f.ofIssue(f.editLab(f.labIssue)),
+		"GET /projects/{id}/merge_requests":                                          f.listLab(func(i *issue) bool { return i.pull != nil }, p.object),
+		"POST /projects/{id}/merge_requests":                                         p.open,
+		"GET /projects/{id}/merge_requests/{number}":                                 f.ofPull(p.show),
+		"PUT /projects/{id}/merge_requests/{number}":                                 f.ofPull(f.editLab(p.object)),
+		"PUT /projects/{id}/merge_requests/{n}/merge":                                f.ofPull(p.merge),
+		"POST /projects/{id}/merge_requests/{n}/discussions/{discussion}/notes":      f.ofPull(p.answer),
+		"GET /projects/{id}/repository/merge_base":                                   p.mergeBase,
+		"POST /projects/{id}/statuses/{sha}":                                         p.setStatus,
+		"POST /projects/{id}/merge_trains/merge_requests/{n}":                        f.ofPull(p.enqueue),
+		"POST /projects/{id}/merge_requests/{n}/cancel_merge_when_pipeline_succeeds": f.ofPull(p.cancel),
+		"GET /projects/{id}/approvals":                                               p.approvalSettings,
+		"GET /projects/{id}/approval_rules":                                          p.rules,
+		"GET /projects/{id}/repository/branches/{b}":                                 p.branch,
+		"GET /projects/{id}/merge_requests/{n}/{what}":                               f.ofPull(p.part),
+		"GET /projects/{id}/repository/commits/{sha}/statuses":                       p.statuses,
+		"GET /projects/{id}/issues/{number}/resource_label_events":                   f.ofIssue(f.labelEvents),
+		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":                     f.ofIssue(f.awards),
+		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":                    f.ofIssue(f.award),
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
@@ -225,6 +231,9 @@ func (f *Lab) labUser(login string, alone bool) object {
 	return o
 }
 
+// other returns a user as GitLab does of another one.
+func (f *Lab) other(login string) object { return f.labUser(login, false) }
+
 // findUser returns the users of a name: one or none.
 func (f *Lab) findUser(q *request, _ *labIn) (int, any) {
 	out := []object{}
@@ -248,6 +257,7 @@ func (f *Lab) showProject(q *request, _ *labIn) (int, any) {
 	p := f.settings(q.repo)
 	return http.StatusOK, object{
 		"id": q.repo.id, "path_with_namespace": q.repo.name, "visibility": p.Visibility, "merge_method": p.Method, "squash_option": p.Squash,
+		"merge_trains_enabled":                  q.repo.queue,
 		"only_allow_merge_if_pipeline_succeeds": p.Pipelines, "only_allow_merge_if_all_discussions_are_resolved": p.Resolved,
 	}
 }

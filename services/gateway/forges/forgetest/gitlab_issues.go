@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -118,23 +119,53 @@ func (f *Lab) note(e *event) object {
 
 // allNotes returns all notes, the oldest first. A review leaves several.
 func (f *Lab) allNotes(i *issue) (out []object) {
-	for _, e := range i.events {
-		if e.kind == "comment" || e.kind == "system" || e.kind == "internal" {
-			out = append(out, f.note(e))
-		}
-	}
-	if i.pull != nil {
-		for _, v := range i.pull.reviews {
-			out = append(out, f.notesOf(v)...)
-		}
+	for _, d := range f.discussions(i) {
+		out = append(out, d["notes"].([]object)...)
 	}
 	slices.SortStableFunc(out, func(a, b object) int { return int(a["id"].(int64) - b["id"].(int64)) })
 	return out
 }
 
+// discussions returns all notes by the discussion that they are in, the oldest first. A comment is one of its own.
+func (f *Lab) discussions(i *issue) (out []object) {
+	add := func(first int64, n object) {
+		name := fmt.Sprint("d", first)
+		if at := slices.IndexFunc(out, func(d object) bool { return d["id"] == name }); at >= 0 {
+			out[at]["notes"] = append(out[at]["notes"].([]object), n)
+			return
+		}
+		out = append(out, object{"id": name, "individual_note": n["resolvable"] == false, "notes": []object{n}})
+	}
+	for _, e := range i.events {
+		if e.kind == "comment" || e.kind == "system" || e.kind == "internal" {
+			add(e.id, f.note(e))
+		}
+	}
+	if i.pull != nil {
+		for _, v := range i.pull.queue.Events {
+			add(v.ID, f.note(&event{id: v.ID, kind: "system", by: v.By, body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}))
+		}
+		notes, first := i.pull.reviews.GitLab(func(id int64, by, body string, at time.Time) object {
+			return f.note(&event{id: id, by: by, body: body, created: at, edited: at})
+		})
+		for n, o := range notes {
+			add(first[n], o)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b object) int {
+		first := func(d object) int64 { return d["notes"].([]object)[0]["id"].(int64) }
+		return int(first(a) - first(b))
+	})
+	return out
+}
+
 // notes returns a page of the notes.
 func (f *Lab) notes(q *request, _ *labIn) (int, any) {
-	return http.StatusOK, hubPage(q, f.allNotes(q.issue))
+	list := f.allNotes(q.issue)
+	if q.URL.Query().Get("sort") == "desc" {
+		slices.Reverse(list)
+	}
+	return http.StatusOK, hubPage(q, list)
 }
 
 // sayLab adds a note.

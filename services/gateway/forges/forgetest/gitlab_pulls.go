@@ -2,11 +2,14 @@ package forgetest
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 )
 
 // labPulls answers in GitLab's dialect what is about commits, merge requests, reviews and statuses.
@@ -29,6 +32,7 @@ func (f labPulls) object(r *repo, i *issue) object {
 	title := strings.ToLower(i.title)
 	o["draft"] = strings.HasPrefix(title, "draft:") || strings.HasPrefix(title, "[draft]") || strings.HasPrefix(title, "(draft)")
 	o["sha"], o["web_url"], o["detailed_merge_status"] = p.head, fmt.Sprintf("%s/%s/-/merge_requests/%d", f.srv.URL, r.name, i.number), "checking"
+	o["merge_when_pipeline_succeeds"] = p.queue.In
 	o["merge_commit_sha"], o["squash_commit_sha"], o["merge_user"], o["closed_by"] = nil, nil, nil, nil
 	switch {
 	case p.merge != "":
@@ -48,12 +52,8 @@ func (f labPulls) object(r *repo, i *issue) object {
 // status returns why a merge request cannot be merged, in GitLab's words.
 func (f labPulls) status(r *repo, i *issue, draft bool) string {
 	p, set, rule := i.pull, f.settings(r), r.rules[i.pull.base]
-	list := r.latest(p.head)
-	failed := slices.ContainsFunc(list, func(s *status) bool { return s.state != "success" && !s.allow })
-	open := false
-	for _, v := range p.reviews {
-		open = open || slices.ContainsFunc(v.remarks, func(c object) bool { return c["resolver"] == nil })
-	}
+	list := r.statuses.Latest(p.head)
+	failed := slices.ContainsFunc(list, func(s *statuses.Status) bool { return !s.Passed() && !s.Allow })
 	switch {
 	case i.state != "open":
 		return "not_open"
@@ -61,7 +61,7 @@ func (f labPulls) status(r *repo, i *issue, draft bool) string {
 		return "draft_status"
 	case set.Pipelines && (failed || len(list) == 0):
 		return "ci_must_pass"
-	case set.Resolved && open:
+	case set.Resolved && p.reviews.Open():
 		return "discussions_not_resolved"
 	case rule != nil && !set.Free && len(p.approvers(r)) < rule.Approvals:
 		return "not_approved"
@@ -71,21 +71,10 @@ func (f labPulls) status(r *repo, i *issue, draft bool) string {
 	return "mergeable"
 }
 
-// last returns the last decision of each user.
-func (p *pull) last() map[string]*review {
-	out := map[string]*review{}
-	for _, v := range p.reviews {
-		if v.state != "COMMENT" {
-			out[v.by] = v
-		}
-	}
-	return out
-}
-
 // approvers returns those who approve and may write.
 func (p *pull) approvers(r *repo) (out []string) {
-	for by, v := range p.last() {
-		if v.state == "APPROVED" && !v.dismissed && r.may(by, "write", "admin") {
+	for by, v := range p.reviews.Last() {
+		if v.State == reviews.Approved && !v.Dismissed && r.may(by, "write", "admin") {
 			out = append(out, by)
 		}
 	}
@@ -132,6 +121,10 @@ func (f labPulls) merge(q *request, in *labIn) (int, any) {
 	switch {
 	case !q.repo.may(q.user, "write", "admin"):
 		return says(http.StatusUnauthorized, "401 Unauthorized")
+	case in.AutoMerge && (in.SHA == "" || in.SHA == p.head) && f.object(q.repo, i)["detailed_merge_status"] == "ci_must_pass":
+		p.queue.Strict = true
+		p.queue.Put(f.next(), q.user, p.head, f.now)
+		return http.StatusOK, f.object(q.repo, i)
 	case f.Computing > 0 || f.object(q.repo, i)["detailed_merge_status"] != "mergeable":
 		return says(http.StatusMethodNotAllowed, "405 Method Not Allowed")
 	case in.SHA != "" && in.SHA != p.head:
@@ -155,20 +148,18 @@ func (f labPulls) part(q *request, in *labIn) (int, any) {
 		return f.notes(q, in)
 	case "approvals", "reviewers":
 		approve := []object{}
-		for by, v := range p.last() {
-			state := map[string]string{"APPROVED": "approved", "REQUEST_CHANGES": "requested_changes"}[v.state]
-			out = append(out, object{"user": f.labUser(by, false), "state": state, "created_at": v.at})
-			if v.state == "APPROVED" && !v.dismissed {
-				approve = append(approve, object{"user": f.labUser(by, false), "approved_at": v.at})
+		for by, v := range p.reviews.Last() {
+			state := map[string]string{reviews.Approved: "approved", reviews.Rejected: "requested_changes"}[v.State]
+			out = append(out, object{"user": f.labUser(by, false), "state": state, "created_at": v.At})
+			if v.State == reviews.Approved && !v.Dismissed {
+				approve = append(approve, object{"user": f.labUser(by, false), "approved_at": v.At})
 			}
 		}
 		if q.PathValue("what") == "approvals" {
 			return http.StatusOK, object{"approved": len(approve) > 0, "approved_by": approve}
 		}
 	case "discussions":
-		for _, n := range f.allNotes(q.issue) {
-			out = append(out, object{"id": fmt.Sprint("d", n["id"]), "individual_note": n["resolvable"] == false, "notes": []object{n}})
-		}
+		out = f.discussions(q.issue)
 	case "versions":
 		for n, v := range slices.Backward(p.versions) {
 			out = append(out, object{"id": n + 1, "head_commit_sha": v.head, "created_at": v.at, "patch_id_sha": q.repo.Patch(p.base, v.head)})
@@ -179,27 +170,16 @@ func (f labPulls) part(q *request, in *labIn) (int, any) {
 	return http.StatusOK, hubPage(q, out)
 }
 
-// notesOf returns the notes that a review leaves: its words, its remarks, and what GitLab writes
-// itself.
-func (f *Lab) notesOf(v *review) (out []object) {
-	add := func(id int64, body string, more object) {
-		o := f.note(&event{id: id, by: v.by, body: body, created: v.at, edited: v.at})
-		maps.Copy(o, more)
-		out = append(out, o)
+// answer adds an answer to a discussion.
+func (f labPulls) answer(q *request, in *labIn) (int, any) {
+	q.in.Body = in.Body
+	first, _ := strconv.ParseInt(strings.TrimPrefix(q.PathValue("discussion"), "d"), 10, 64)
+	_, m := pulls{f.Fake}.answer(q, first)
+	if m == nil {
+		return says(http.StatusNotFound, "404 Discussion Not Found")
 	}
-	if v.body != "" {
-		add(v.id, v.body, nil)
-	}
-	for _, c := range v.remarks {
-		add(c["id"].(int64), c["body"].(string), object{
-			"type": "DiffNote", "resolvable": true, "resolved": c["resolver"] != nil,
-			"position": object{"new_path": c["path"], "new_line": c["position"], "old_path": c["path"], "old_line": nil, "head_sha": v.commit},
-		})
-	}
-	if said := map[string]string{"APPROVED": "approved this merge request", "REQUEST_CHANGES": "requested changes"}[v.state]; said != "" {
-		add(v.id+1_000_000, said, object{"system": true})
-	}
-	return out
+	notes := f.allNotes(q.issue)
+	return http.StatusCreated, notes[slices.IndexFunc(notes, func(o object) bool { return o["id"] == m.ID })]
 }
 
 // branch returns a branch.
@@ -222,29 +202,13 @@ func (f labPulls) mergeBase(q *request, _ *labIn) (int, any) {
 
 // statuses returns a page of the last statuses.
 func (f labPulls) statuses(q *request, _ *labIn) (int, any) {
-	var out []object
-	for _, s := range q.repo.latest(q.PathValue("sha")) {
-		out = append(out, f.statusOf(s))
-	}
-	return http.StatusOK, hubPage(q, out)
-}
-
-// statusOf returns a status as GitLab does.
-func (f labPulls) statusOf(s *status) object {
-	state := map[string]string{"failure": "failed", "error": "failed"}[s.state]
-	if state == "" {
-		state = s.state
-	}
-	return object{
-		"id": s.id, "sha": s.commit, "name": s.context, "ref": s.ref, "status": state, "description": s.text, "target_url": s.address,
-		"author": f.labUser(s.by, false), "allow_failure": s.allow,
-	}
+	return http.StatusOK, hubPage(q, q.repo.statuses.Latest(q.PathValue("sha")).Show(statuses.GitLab(f.other)))
 }
 
 // setStatus writes a status, for writers. One that waits cannot be made to wait once more.
 func (f labPulls) setStatus(q *request, in *labIn) (int, any) {
-	waits := slices.ContainsFunc(q.repo.latest(q.PathValue("sha")), func(s *status) bool {
-		return s.context == in.Name && s.by == q.user && s.state == "pending"
+	waits := slices.ContainsFunc(q.repo.statuses.Latest(q.PathValue("sha")), func(s *statuses.Status) bool {
+		return s.Context == in.Name && s.By == q.user && s.State == "pending"
 	})
 	switch {
 	case in.State == "pending" && waits:
@@ -256,7 +220,7 @@ func (f labPulls) setStatus(q *request, in *labIn) (int, any) {
 	if status, out := (pulls{f.Fake}).setStatus(q); status != http.StatusCreated {
 		return status, out
 	}
-	return http.StatusCreated, f.statusOf(q.repo.statuses[len(q.repo.statuses)-1])
+	return http.StatusCreated, statuses.GitLab(f.other)(q.repo.statuses[len(q.repo.statuses)-1])
 }
 
 // Job has a job of a pipeline say something about a commit.
@@ -264,7 +228,7 @@ func (f *Lab) Job(name, commit, job, state, ref string, allow bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.repos[strings.ToLower(name)]
-	r.statuses = append(r.statuses, &status{id: f.next(), commit: commit, by: "ada", context: job, state: state, ref: ref, allow: allow, at: f.now})
+	r.statuses = append(r.statuses, &statuses.Status{ID: f.next(), Commit: commit, By: "ada", Context: job, State: state, Ref: ref, Allow: allow, At: f.now})
 	f.tell(&request{repo: r, user: "ada"}, nil, "check_run", object{"sha": commit})
 }
 
@@ -281,10 +245,7 @@ func (f labPulls) approvalSettings(q *request, _ *labIn) (int, any) {
 func (f labPulls) rules(q *request, _ *labIn) (int, any) {
 	var out []object
 	for branch, rule := range q.repo.rules {
-		out = append(out, object{
-			"id": 1, "name": "All Members", "approvals_required": rule.Approvals, "applies_to_all_protected_branches": false,
-			"protected_branches": []object{{"id": 1, "name": branch}},
-		})
+		out = append(out, rule.GitLab(branch))
 	}
 	return http.StatusOK, hubPage(q, out)
 }

@@ -2,62 +2,29 @@ package forgetest
 
 import (
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
-)
 
-// status is one that was written for a commit.
-type status struct {
-	id                                        int64
-	commit, by, context, state, text, address string
-	at                                        time.Time
-	// ref and allow are of GitLab's dialect: the branch of a job's pipeline, and whether it may fail.
-	ref   string
-	allow bool
-}
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
+)
 
 // setStatus writes a status, for writers.
 func (f pulls) setStatus(q *request) (int, any) {
 	if !q.repo.may(q.user, "write", "admin") {
 		return says(http.StatusForbidden, "user should have a permission to write to a repo")
 	}
-	s := &status{
-		id: f.next(), commit: q.PathValue("sha"), by: q.user, context: q.in.Context, state: q.in.State, text: q.in.Description, address: q.in.TargetURL,
-		at: f.now,
+	s := &statuses.Status{
+		ID: f.next(), Commit: q.PathValue("sha"), By: q.user, Context: q.in.Context, State: q.in.State, Text: q.in.Description, Address: q.in.TargetURL,
+		At: f.now,
 	}
 	q.repo.statuses = append(q.repo.statuses, s)
-	f.tell(q, nil, "status", object{"sha": s.commit, "context": s.context, "state": s.state})
-	return http.StatusCreated, f.statusObject(s)
-}
-
-// statusObject returns a status as the API does.
-func (f pulls) statusObject(s *status) object {
-	return object{
-		"id": s.id, "status": s.state, "context": s.context, "description": s.text, "target_url": s.address, "creator": f.user(s.by),
-	}
-}
-
-// latest returns the last status of each name for a commit, of each ref that pipelines have, in the
-// order of their names.
-func (r *repo) latest(commit string) []*status {
-	var out []*status
-	for _, s := range slices.Backward(r.statuses) {
-		if s.commit == commit && !slices.ContainsFunc(out, func(t *status) bool { return t.context == s.context && t.ref == s.ref }) {
-			out = append(out, s)
-		}
-	}
-	slices.SortFunc(out, func(a, b *status) int { return strings.Compare(a.context, b.context) })
-	return out
+	f.tell(q, nil, "status", object{"sha": s.Commit, "context": s.Context, "state": s.State})
+	return http.StatusCreated, statuses.Gitea(f.user)(s)
 }
 
 // showStatuses returns a page of the last status of each name.
 func (f pulls) showStatuses(q *request) (int, any) {
-	out := []object{}
-	for _, s := range q.repo.latest(q.PathValue("sha")) {
-		out = append(out, f.statusObject(s))
-	}
+	out := q.repo.statuses.Latest(q.PathValue("sha")).Show(statuses.Gitea(f.user))
 	return http.StatusOK, object{"sha": q.PathValue("sha"), "statuses": pageOf(q, out)}
 }
 
@@ -120,37 +87,17 @@ func (f pulls) compare(q *request) (int, any) {
 
 // blocked returns why the rule of the base does not let a pull request in; empty if it does.
 func (r *repo) blocked(p *pull) string {
-	rule := r.rules[p.base]
-	if rule == nil {
-		return ""
-	}
-	for _, name := range rule.Contexts {
-		passed := slices.ContainsFunc(r.latest(p.head), func(s *status) bool { return s.context == name && s.state == "success" })
-		if rule.Statuses && !passed {
-			return "Not all required status checks successful"
-		}
-	}
-	approvals := 0
-	for _, v := range p.reviews {
-		if v.official && !v.dismissed && v.state == "APPROVED" {
-			approvals++
-		}
-	}
-	if approvals < rule.Approvals {
-		return "Does not have enough approvals"
-	}
-	if rule.Rejected && slices.ContainsFunc(p.reviews, func(v *review) bool { return v.official && !v.dismissed && v.state == "REQUEST_CHANGES" }) {
-		return "There are requested changes"
-	}
-	if rule.UpToDate && !r.Contains(p.head, r.Head(p.base)) {
-		return "The head branch is behind the base branch"
-	}
-	return ""
+	return r.rules[p.base].Blocked(r.statuses.Latest(p.head), p.reviews, func() bool { return r.Contains(p.head, r.Head(p.base)) })
 }
 
 // mergePull merges a pull request, in the order of Gitea's own refusals.
 func (f pulls) mergePull(q *request) (int, any) {
 	i, p := q.issue, q.issue.pull
+	if q.in.Later {
+		if status, scheduled := f.schedule(q); scheduled {
+			return status, nil
+		}
+	}
 	switch reason := q.repo.blocked(p); {
 	case p.merge != "":
 		return says(http.StatusMethodNotAllowed, "The PR is already merged")

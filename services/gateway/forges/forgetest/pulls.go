@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
 // pulls answers all that is about commits, pull requests, their reviews and statuses.
@@ -21,7 +23,8 @@ type pull struct {
 	// merge is the commit that came to be on the base, by whom; empty until then.
 	merge, mergedBy string
 	// reviews has the oldest first.
-	reviews []*review
+	reviews reviews.List
+	queue   queues.Entry
 	// draft and seen are of GitHub's dialect: whether it is one, and where the base was when the
 	// head came.
 	draft bool
@@ -31,33 +34,6 @@ type pull struct {
 	versions []version
 	how      string
 	fork     bool
-}
-
-// review is a review of a pull request.
-type review struct {
-	id int64
-	// commit is the head at the time of the review, by and state as the API has them.
-	by, state, body, commit string
-	// patch is the id of the change that was reviewed.
-	patch string
-	// official says that the author could write at that time.
-	official, dismissed, stale bool
-	// remarks are those about lines.
-	remarks []object
-	at      time.Time
-}
-
-// rule is the protection of a branch.
-type rule struct {
-	// Contexts count only with Statuses.
-	Statuses  bool     `json:"enable_status_check"`
-	Contexts  []string `json:"status_check_contexts"`
-	Approvals int      `json:"required_approvals"`
-	UpToDate  bool     `json:"block_on_outdated_branch"`
-	Stale     bool     `json:"dismiss_stale_approvals"`
-	Rejected  bool     `json:"block_on_rejected_reviews"`
-	Admins    bool     `json:"block_admin_merge_override"`
-	Name      string   `json:"rule_name"`
 }
 
 // says answers with a reason, as Gitea does.
@@ -171,12 +147,15 @@ func (f pulls) sync(r *repo) {
 		if head == "" || head == p.head {
 			continue
 		}
+		if p.queue.Strict {
+			p.queue.Take(f.next(), i.by, "push", "", f.now)
+		}
 		p.head, p.seen, i.edited, p.versions = head, r.Head(p.base), f.now, append(p.versions, version{head, f.now})
 		patch := r.Patch(p.base, head)
 		for _, v := range p.reviews {
-			v.stale = v.patch != patch
-			if rule := r.rules[p.base]; rule != nil && rule.Stale && v.stale && v.state == "APPROVED" {
-				v.dismissed, v.official = true, false
+			v.Stale = v.Patch != patch
+			if rule := r.rules[p.base]; rule != nil && rule.Stale && v.Stale && v.State == reviews.Approved {
+				v.Dismissed, v.Official = true, false
 			}
 		}
 		f.tell(&request{repo: r, user: i.by}, i, "pull_request_sync", object{"action": "synchronized"})
@@ -190,18 +169,18 @@ func (f pulls) review(q *request) (int, any) {
 	if q.in.Event == "APPROVED" && q.user == q.issue.by {
 		return says(http.StatusUnprocessableEntity, "approve your own pull is not allowed")
 	}
-	official := q.repo.may(q.user, "write", "admin") && q.in.Event != "COMMENT"
+	official := q.repo.may(q.user, "write", "admin") && q.in.Event != reviews.Comment
 	for _, v := range p.reviews { // the last word of a person counts
-		if official && v.by == q.user && v.official {
-			v.official = false
-			v.dismissed = v.state == "REQUEST_CHANGES"
+		if official && v.By == q.user && v.Official {
+			v.Official = false
+			v.Dismissed = v.State == reviews.Rejected
 		}
 	}
-	v := &review{
-		id: f.next(), by: q.user, state: q.in.Event, body: q.in.Body, commit: p.head, patch: q.repo.Patch(p.base, p.head), official: official, at: f.now,
+	v := &reviews.Review{
+		ID: f.next(), By: q.user, State: q.in.Event, Body: q.in.Body, Commit: p.head, Patch: q.repo.Patch(p.base, p.head), Official: official, At: f.now,
 	}
 	for _, c := range q.in.Comments {
-		v.remarks = append(v.remarks, object{"id": f.next(), "body": c.Body, "path": c.Path, "position": c.Line, "resolver": nil, "commit": p.head})
+		v.Remarks = append(v.Remarks, &reviews.Remark{ID: f.next(), Body: c.Body, Path: c.Path, Line: c.Line, Commit: p.head})
 	}
 	p.reviews = append(p.reviews, v)
 	q.issue.edited = f.now
@@ -210,22 +189,14 @@ func (f pulls) review(q *request) (int, any) {
 		kind = "comment"
 	}
 	f.tell(q, q.issue, "pull_request_review_"+kind, object{"action": "reviewed"})
-	return http.StatusOK, f.reviewObject(v)
-}
-
-// reviewObject returns a review as the API does.
-func (f pulls) reviewObject(v *review) object {
-	return object{
-		"id": v.id, "user": f.user(v.by), "state": v.state, "body": v.body, "commit_id": v.commit, "official": v.official,
-		"dismissed": v.dismissed, "stale": v.stale, "comments_count": len(v.remarks), "submitted_at": v.at,
-	}
+	return http.StatusOK, v.Gitea(f.user)
 }
 
 // listReviews returns a page of the reviews, the oldest first.
 func (f pulls) listReviews(q *request) (int, any) {
 	out := []object{}
 	for _, v := range q.issue.pull.reviews {
-		out = append(out, f.reviewObject(v))
+		out = append(out, v.Gitea(f.user))
 	}
 	return http.StatusOK, pageOf(q, out)
 }
@@ -233,9 +204,27 @@ func (f pulls) listReviews(q *request) (int, any) {
 // listRemarks returns the remarks of a review about lines.
 func (f pulls) listRemarks(q *request) (int, any) {
 	for _, v := range q.issue.pull.reviews {
-		if v.id == q.number("id") {
-			return http.StatusOK, v.remarks
+		if v.ID == q.number("id") {
+			return http.StatusOK, v.GiteaRemarks(f.user)
 		}
 	}
 	return http.StatusNotFound, nil
+}
+
+// answer adds an answer to the discussion that a remark begins; nil if there is none. Everybody may.
+func (f pulls) answer(q *request, first int64) (*reviews.Review, *reviews.Remark) {
+	v := &reviews.Review{ID: f.next(), By: q.user, Body: q.in.Body, At: f.now}
+	list, m := q.issue.pull.reviews.Answer(first, v, f.next())
+	if q.issue.pull.reviews = list; m != nil {
+		q.issue.edited = f.now
+		f.tell(q, q.issue, "pull_request_review_comment", object{"action": "reviewed"})
+	}
+	return v, m
+}
+
+// Reviews hands over the reviews of a pull request, to be changed as people do at the pages of the forge.
+func (f *Fake) Reviews(repository string, number int64, do func(reviews.List)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do(f.repos[strings.ToLower(repository)].issues[number-1].pull.reviews)
 }

@@ -29,6 +29,7 @@ type Config struct {
 // Client is a forges.Forge.
 type Client struct {
 	*rest.Client
+	queued
 
 	cfg Config
 }
@@ -58,6 +59,7 @@ func New(cfg Config) (*Client, error) {
 		},
 		Again: func(code int, message string) bool { return code == http.StatusMethodNotAllowed && message == later },
 	})}
+	c.queued = queued{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }

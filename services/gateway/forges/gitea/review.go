@@ -3,6 +3,7 @@ package gitea
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -127,6 +128,12 @@ func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forge
 	}
 	slices.SortFunc(out, func(a, b forges.Thread) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// Answer is an error: Gitea's API has no way to answer in a discussion, and its threads have no topic. A
+// remark about the same line would begin another one where the line has moved.
+func (*Client) Answer(context.Context, string, int64, string, string) error {
+	return fmt.Errorf("an answer in a discussion: Gitea: %w", errors.ErrUnsupported)
 }
 
 // Statuses returns the last status of each name, by name.

@@ -131,7 +131,14 @@ func (w *world) head(c *github.Client) string {
 func (w *world) finish(c *github.Client) {
 	w.t.Helper()
 	ctx := wait.Context(w.t)
-	_, e1 := c.Reviews(ctx, repo, 2)
+	list, e1 := c.Reviews(ctx, repo, 2)
+	for _, r := range list {
+		for _, t := range r.Threads {
+			e1 = errors.Join(e1, c.Answer(ctx, repo, 2, t.Topic, "Reworked."))
+		}
+	}
+	_, again := c.Reviews(ctx, repo, 2)
+	e1 = errors.Join(e1, again)
 	_, e2 := c.Protection(ctx, repo, "main")
 	p, e3 := c.FindPull(ctx, repo, "forge/a", "main")
 	_, e4 := c.Statuses(ctx, repo, p.Head)

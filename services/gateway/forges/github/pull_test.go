@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
 // commit puts a file on the branch forge/a, which begins at main where it is new.
@@ -245,7 +246,7 @@ func TestRemarks(t *testing.T) {
 	p, c := w.pull()
 	ctx := wait.Context(t)
 	w.review(p.Number, "REQUEST_CHANGES", `{"path": "a.txt", "body": "why?", "new_position": 1}, {"path": "b.txt", "body": "and this?", "new_position": 3}`)
-	w.fake.Hub.Resolve(repo, p.Number, "b.txt")
+	w.fake.Reviews(repo, p.Number, func(l reviews.List) { l.Resolve("b.txt", "ada") })
 	w.commit("c.txt", false) // the lines are those of another commit now
 	list, err := c.Reviews(ctx, repo, p.Number)
 	if err != nil || len(list) != 1 || len(list[0].Threads) != 2 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,8 +34,11 @@ type (
 		Body   string `json:"body"`
 		Path   string `json:"path"`
 		// Line is null where the line is gone; Original is that of the commit that was reviewed.
-		Line     int64 `json:"line"`
-		Original int64 `json:"original_line"`
+		Line     int64     `json:"line"`
+		Original int64     `json:"original_line"`
+		User     *userJSON `json:"user"`
+		Created  time.Time `json:"created_at"`
+		Updated  time.Time `json:"updated_at"`
 	}
 )
 
@@ -220,16 +224,42 @@ func (c *reviewed) threads(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(remarks, func(a, b remarkJSON) int { return cmp.Compare(a.ID, b.ID) })
+	replies := map[int64][]forges.Comment{}
 	for _, j := range remarks {
+		if j.Reply != 0 {
+			replies[j.Reply] = append(replies[j.Reply], forges.Comment{
+				ID: j.ID, Author: c.account(j.User), Body: j.Body, Created: j.Created, Updated: j.Updated,
+			})
+		}
+	}
+	for _, j := range remarks {
+		first := cmp.Or(j.Reply, j.ID)
 		i := slices.IndexFunc(c.list, func(r forges.Review) bool { return r.ID == j.Review })
 		if i < 0 {
 			continue // its review is not sent yet
 		}
 		c.list[i].Threads = append(c.list[i].Threads, forges.Thread{
-			ID: j.ID, Path: j.Path, Line: cmp.Or(j.Line, j.Original), Body: j.Body, Resolved: resolved[cmp.Or(j.Reply, j.ID)],
+			ID: j.ID, Path: j.Path, Line: cmp.Or(j.Line, j.Original), Body: j.Body, Resolved: resolved[first],
+			Topic: strconv.FormatInt(first, 10), Replies: replies[first],
 		})
 	}
 	return nil
+}
+
+// discussions is the part of a Client that answers in them.
+type discussions struct{ c *Client }
+
+// Answer writes a remark in a discussion, which has the number of its first one.
+func (d discussions) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
+	first, err := strconv.ParseInt(topic, 10, 64)
+	if err != nil || first <= 0 {
+		return fmt.Errorf("topic %.50q: it is no number of a remark", topic)
+	}
+	path, err := rest.Path(repository, "pulls", number, "comments", first, "replies")
+	if err != nil {
+		return err
+	}
+	return d.c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
 }
 
 // resolvedJSON has the threads of a pull request as GraphQL does.

@@ -37,6 +37,8 @@ type Config struct {
 // Client is a forges.Forge and a forges.Pulls.
 type Client struct {
 	*rest.Client
+	queued
+	discussions
 
 	cfg Config
 
@@ -72,6 +74,7 @@ func New(cfg Config) (*Client, error) {
 			return "Bearer " + token, err
 		},
 	})}
+	c.queued, c.discussions = queued{c}, discussions{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }
@@ -104,6 +107,8 @@ type projectJSON struct {
 	// Pipelines and Resolved are demands on each merge request, whatever its base is.
 	Pipelines bool `json:"only_allow_merge_if_pipeline_succeeds"`
 	Resolved  bool `json:"only_allow_merge_if_all_discussions_are_resolved"`
+	// Trains says that it has merge trains.
+	Trains bool `json:"merge_trains_enabled"`
 }
 
 // discloses reports whether more people see the merge requests of a project than its issues, of which they tell.

@@ -46,27 +46,30 @@ var operations = map[string]operation{
 	"GET /issues/*/resource_label_events": {"ListLabelEventsOptions", "", "[]LabelEvent"},
 	"GET /issues/*/notes":                 {"ListIssueNotesOptions", "", "[]Note"},
 	"POST /issues/*/notes":                {"", "CreateIssueNoteOptions", "Note"},
-	"PUT /issues/*/notes/*":               {"", "UpdateIssueNoteOptions", "Note"},
-	"POST /issues/*/notes/*/award_emoji":  {"", "CreateAwardEmojiOptions", "AwardEmoji"},
-	"GET /issues/*/notes/*/award_emoji":   {"ListAwardEmojiOptions", "", "[]AwardEmoji"},
-	"GET /merge_requests":                 {"ListProjectMergeRequestsOptions", "", "[]BasicMergeRequest"},
-	"POST /merge_requests":                {"", "CreateMergeRequestOptions", "MergeRequest"},
-	"GET /merge_requests/*":               {"", "", "MergeRequest"},
-	"PUT /merge_requests/*":               {"", "UpdateMergeRequestOptions", "MergeRequest"},
-	"PUT /merge_requests/*/merge":         {"", "AcceptMergeRequestOptions", "MergeRequest"},
-	"GET /merge_requests/*/approvals":     {"", "", "MergeRequestApprovals"},
-	"GET /merge_requests/*/reviewers":     {"", "", "[]MergeRequestReviewer"},
-	"GET /merge_requests/*/discussions":   {"ListMergeRequestDiscussionsOptions", "", "[]Discussion"},
-	"GET /merge_requests/*/versions":      {"GetMergeRequestDiffVersionsOptions", "", "[]MergeRequestDiffVersion"},
-	"GET /merge_requests/*/notes":         {"ListMergeRequestNotesOptions", "", "[]Note"},
-	"POST /merge_requests/*/notes":        {"", "CreateMergeRequestNoteOptions", "Note"},
-	"PUT /merge_requests/*/notes/*":       {"", "UpdateMergeRequestNoteOptions", "Note"},
-	"GET /repository/branches/*":          {"", "", "Branch"},
-	"GET /repository/merge_base":          {"MergeBaseOptions", "", "Commit"},
-	"GET /repository/commits/*/statuses":  {"GetCommitStatusesOptions", "", "[]CommitStatus"},
-	"POST /statuses/*":                    {"", "SetCommitStatusOptions", "CommitStatus"},
-	"GET /approvals":                      {"", "", "ProjectApprovals"},
-	"GET /approval_rules":                 {"GetProjectApprovalRulesListsOptions", "", "[]ProjectApprovalRule"},
+	"POST /merge_requests/*/cancel_merge_when_pipeline_succeeds": {"", "", "MergeRequest"},
+	"POST /merge_trains/merge_requests/*":                        {"", "AddMergeRequestToMergeTrainOptions", "[]MergeTrain"},
+	"POST /merge_requests/*/discussions/*/notes":                 {"", "AddMergeRequestDiscussionNoteOptions", "Note"},
+	"PUT /issues/*/notes/*":                                      {"", "UpdateIssueNoteOptions", "Note"},
+	"POST /issues/*/notes/*/award_emoji":                         {"", "CreateAwardEmojiOptions", "AwardEmoji"},
+	"GET /issues/*/notes/*/award_emoji":                          {"ListAwardEmojiOptions", "", "[]AwardEmoji"},
+	"GET /merge_requests":                                        {"ListProjectMergeRequestsOptions", "", "[]BasicMergeRequest"},
+	"POST /merge_requests":                                       {"", "CreateMergeRequestOptions", "MergeRequest"},
+	"GET /merge_requests/*":                                      {"", "", "MergeRequest"},
+	"PUT /merge_requests/*":                                      {"", "UpdateMergeRequestOptions", "MergeRequest"},
+	"PUT /merge_requests/*/merge":                                {"", "AcceptMergeRequestOptions", "MergeRequest"},
+	"GET /merge_requests/*/approvals":                            {"", "", "MergeRequestApprovals"},
+	"GET /merge_requests/*/reviewers":                            {"", "", "[]MergeRequestReviewer"},
+	"GET /merge_requests/*/discussions":                          {"ListMergeRequestDiscussionsOptions", "", "[]Discussion"},
+	"GET /merge_requests/*/versions":                             {"GetMergeRequestDiffVersionsOptions", "", "[]MergeRequestDiffVersion"},
+	"GET /merge_requests/*/notes":                                {"ListMergeRequestNotesOptions", "", "[]Note"},
+	"POST /merge_requests/*/notes":                               {"", "CreateMergeRequestNoteOptions", "Note"},
+	"PUT /merge_requests/*/notes/*":                              {"", "UpdateMergeRequestNoteOptions", "Note"},
+	"GET /repository/branches/*":                                 {"", "", "Branch"},
+	"GET /repository/merge_base":                                 {"MergeBaseOptions", "", "Commit"},
+	"GET /repository/commits/*/statuses":                         {"GetCommitStatusesOptions", "", "[]CommitStatus"},
+	"POST /statuses/*":                                           {"", "SetCommitStatusOptions", "CommitStatus"},
+	"GET /approvals":                                             {"", "", "ProjectApprovals"},
+	"GET /approval_rules":                                        {"GetProjectApprovalRulesListsOptions", "", "[]ProjectApprovalRule"},
 }
 
 // documented are fields that GitLab's documentation or source has and its client has not, by the operation whose answer they are in.
@@ -132,7 +135,20 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	}
 	w.as("ada", "POST", "/repos/"+repo+"/pulls/2/reviews",
 		`{"event": "APPROVED", "body": "b", "comments": [{"path": "a.txt", "body": "why?", "new_position": 1}]}`)
-	_, e6 := w.Reviews(ctx, repo, 2)
+	reviews, e6 := w.Reviews(ctx, repo, 2)
+	for _, r := range reviews {
+		for _, t := range r.Threads {
+			errs = append(errs, w.Answer(ctx, repo, 2, t.Topic, "Reworked."))
+		}
+	}
+	errs = append(errs, w.EditPull(ctx, repo, 2, forges.PullText{Title: "ready", Body: "B"}))
+	for _, train := range []bool{true, false} { // what is in the way of the second is that there is no status yet
+		w.fake.Queues.On(repo, train, false)
+		w.fake.Lab.Set(repo, forgetest.Project{Pipelines: !train})
+		_, err := w.Queue(ctx, repo, 2, "main")
+		errs = append(errs, err, w.Enqueue(ctx, repo, 2, "main", head), w.Dequeue(ctx, repo, 2))
+	}
+	w.fake.Lab.Set(repo, forgetest.Project{})
 	_, e7 := w.Protection(ctx, repo, "main")
 	_, e8 := w.Statuses(ctx, repo, head)
 	_, e9 := w.Behind(ctx, repo, head, p.BaseHead)

@@ -22,6 +22,8 @@ var _ forges.Pulls = (*Client)(nil)
 
 // mergeJSON is a merge request.
 type mergeJSON struct {
+	mergeableJSON
+
 	// Number is counted apart from those of issues.
 	Number int64     `json:"iid"`
 	Title  string    `json:"title"`
@@ -46,9 +48,15 @@ type mergeJSON struct {
 	MergedBy  *userJSON `json:"merged_by"`
 	ClosedBy  *userJSON `json:"closed_by"`
 	URL       string    `json:"web_url"`
+}
+
+// mergeableJSON says whether a merge request can be merged, and whether that happens by itself.
+type mergeableJSON struct {
 	// Detailed says why it cannot be merged; older instances have Status alone.
 	Detailed string `json:"detailed_merge_status"`
 	Status   string `json:"merge_status"`
+	// Later says that it is merged by itself when it may be, or is in a merge train. A push ends that.
+	Later bool `json:"merge_when_pipeline_succeeds"`
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -72,7 +73,7 @@ func TestMerge(t *testing.T) {
 	w.fake.Lab.Job(repo, string(head), "unit", "success", "forge/a", false)
 	w.as("ada", "POST", "/repos/"+repo+"/pulls/2/reviews", `{"event": "COMMENT", "comments": [{"path": "a.txt", "body": "why?", "new_position": 1}]}`)
 	refused("a remark", "discussions not resolved", false)
-	w.fake.Hub.Resolve(repo, n, "a.txt")
+	w.fake.Reviews(repo, n, func(l reviews.List) { l.Resolve("a.txt", "ada") })
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main", "required_approvals": 1}`)
 	refused("no approval", "not approved", false)
 	w.review("ada", n, "APPROVED", "")

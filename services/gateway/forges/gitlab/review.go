@@ -36,6 +36,7 @@ type (
 	// discussionJSON is a remark with its answers, or a single note. Whether it is resolved, each of its
 	// notes says.
 	discussionJSON struct {
+		ID    string     `json:"id"`
 		Notes []noteJSON `json:"notes"`
 	}
 	// versionJSON is a head that a merge request had, since when.
@@ -134,11 +135,15 @@ func (r *reviewed) readStates(ctx context.Context) error {
 // resolved. What is internal is left out.
 func (r *reviewed) readNotes(ctx context.Context) error {
 	var notes []noteJSON
+	var of map[int64]*discussionJSON
 	err := rest.Shrink(page, func(size int) error {
-		notes = nil
+		notes, of = nil, map[int64]*discussionJSON{}
 		return rest.List(ctx, r.Client.Client, fmt.Sprintf("%s/discussions?per_page=%d", r.path, size), size, func(list []discussionJSON) (int, bool) {
-			for _, d := range list {
-				notes = append(notes, d.Notes...)
+			for i := range list {
+				notes = append(notes, list[i].Notes...)
+				for _, n := range list[i].Notes {
+					of[n.ID] = &list[i]
+				}
 			}
 			return len(list), false
 		})
@@ -155,7 +160,7 @@ func (r *reviewed) readNotes(ctx context.Context) error {
 			r.list = append(r.list, review)
 		case j.System:
 		case j.Resolvable:
-			review.Verdict, review.Threads = forges.Remark, []forges.Thread{j.thread()}
+			review.Verdict, review.Threads = forges.Remark, []forges.Thread{r.thread(j, of[j.ID])}
 			r.list = append(r.list, review)
 		default:
 			r.said = append(r.said, *j)
@@ -164,13 +169,35 @@ func (r *reviewed) readNotes(ctx context.Context) error {
 	return err
 }
 
-// thread returns a note as a remark. One about the whole has no position, and so no path.
-func (j *noteJSON) thread() forges.Thread {
-	t := forges.Thread{ID: j.ID, Body: j.Body, Resolved: j.Resolved}
+// thread returns a note of a discussion as a remark. One about the whole has no position, and so no path.
+func (r *reviewed) thread(j *noteJSON, in *discussionJSON) forges.Thread {
+	t := forges.Thread{ID: j.ID, Body: j.Body, Resolved: j.Resolved, Topic: in.ID}
+	for i := range in.Notes[1:] {
+		if n := &in.Notes[i+1]; !n.System && n.Author != nil {
+			t.Replies = append(t.Replies, r.comment(n))
+		}
+	}
 	if p := j.Position; p != nil {
 		t.Path, t.Line = cmp.Or(p.Path, p.OldPath), cmp.Or(p.Line, p.OldLine)
 	}
 	return t
+}
+
+// discussions is the part of a Client that answers in them.
+type discussions struct{ c *Client }
+
+// Answer writes a remark in a discussion. A line that begins with a slash and a command of GitLab's
+// would be carried out; our texts have none.
+func (d discussions) Answer(ctx context.Context, repository string, number int64, topic, body string) error {
+	if topic == "" || len(topic) > 64 || strings.Trim(topic, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+		return fmt.Errorf("topic %.50q: it is no name of a discussion", topic)
+	}
+	project, err := d.c.path(ctx, repository)
+	if err != nil {
+		return err
+	}
+	path := rest.Join(project, "merge_requests", number, "discussions", topic, "notes")
+	return d.c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
 }
 
 // complete finds out which of the reviews hold still, adds those of which there is no note, and puts

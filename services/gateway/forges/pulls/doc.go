@@ -13,9 +13,10 @@
 //	Open, again                         finds it, and writes the text and the statuses that differ
 //	Run                                 tells that a check failed, or that ada asks for changes of a commit
 //	an implementer pushes the rework    the forge dismisses approvals of another change, which the next snapshot shows
-//	Open, for the new head              has the text and the statuses say what was found about that one
+//	Open, for the new head              has the text and the statuses say what was found about that one, and answers her remarks
 //	Run                                 tells that nothing is in the way
 //	Merge                               asks the forge, and looks
+//	Merge, by queue                     puts it into the forge's own queue, and looks
 //	a person merges, or closes it       Run tells by whom, and by which commit
 //	the intent is cancelled             Run closes it, and says why
 //
@@ -41,8 +42,11 @@
 //	a person moves it to another base         it is the same one: no second one is opened, and it is not merged
 //	a person says no after the decision       a merge is asked for only if the newest look allows it
 //	a person pushes to the branch             its text and statuses are left as they are; the snapshot has another head
+//	a person pushes to what is queued         it is taken out of the queue, if the forge did not
 //	an agent writes @all, Closes #1, a table  it is shown as text, and nothing obeys it
 //	an agent's title is WIP: x                it is no draft
+//	another one writes an answer like ours    it is none, and ours is written
+//	a remark is edited before its answer      it has none: nothing was done for those words
 //
 // # What fails
 //
@@ -64,5 +68,5 @@
 // no repository of git; that the tree on the base is the one that was verified, an implementer proves.
 //
 // It does not tell agents' words from people's in a review: both are data. The text of the pull request is ours, and is edited in place; of
-// comments it writes one alone, when it closes a pull request.
+// comments it writes one when it closes a pull request, and an answer to each remark that the rules name.
 package pulls

@@ -132,7 +132,7 @@ func (k *Keeper) check(ctx context.Context, to forge.Key, in *forge.PullInput) (
 		r.head, err = git.ParseOID(in.Head)
 	}
 	// A method that the forge has not is told before anything is opened, and not when the change has been reviewed.
-	if m := forges.Method(in.Policy.Method); err == nil && m != "" {
+	if m := forges.Method(in.Policy.Method); err == nil && m != "" && m != forges.ByQueue {
 		err = k.cfg.Forge.Merges(ctx, r.repository, m)
 		if err != nil && !errors.Is(err, forges.ErrMethod) {
 			return r, fmt.Errorf(ofChange, r.branch, err)
@@ -199,13 +199,16 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	}
 	current, err := k.isCurrent(ctx, &r, &p)
 	if err == nil && current {
+		err = queues{k}.ready(ctx, &r, p.Number, in)
+	}
+	if err == nil && current {
 		err = k.update(ctx, &r, &p, text, in)
 	}
 	if err != nil {
 		return nil, fmt.Errorf(ofChange, r.branch, err)
 	}
 	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head})
-	s, _, err := k.snapshot(ctx, r.repository, p.Number)
+	s, _, err := k.snapshot(ctx, r.repository, p.Number, isByQueue(in))
 	return s, err
 }
 
@@ -266,6 +269,9 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *for
 // count what is written.
 func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
 	if err := k.tell(ctx, r, in); err != nil {
+		return err
+	}
+	if err := (answers{k}).write(ctx, r, p.Number, in); err != nil {
 		return err
 	}
 	text.Labels = slices.DeleteFunc(slices.Clone(text.Labels), func(l string) bool { return slices.Contains(p.Labels, l) })

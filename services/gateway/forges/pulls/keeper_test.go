@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
@@ -361,13 +362,13 @@ func TestRemarksToResolve(t *testing.T) {
 	w.open(k)
 	w.status("ada", "ci/unit", "success")
 	w.review("ada", "APPROVED", "fine")
-	w.fake.Hub.Resolve(w.repo, 1, "a.txt")
+	w.fake.Reviews(w.repo, 1, func(l reviews.List) { l.Resolve("a.txt", "ada") })
 	w.review("eve", "COMMENT", "")
 	w.in.Number = 1
 	if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullOpen || p.Blocked != "a remark of eve is not resolved" {
 		t.Errorf("with a remark of eve it is %+v, %v", p, err)
 	}
-	w.fake.Hub.Resolve(w.repo, 1, "a.txt")
+	w.fake.Reviews(w.repo, 1, func(l reviews.List) { l.Resolve("a.txt", "ada") })
 	if p, err := k.Merge(wait.Context(t), w.to, w.in); err != nil || p.State != forge.PullMerged {
 		t.Errorf("with all resolved it is %+v, %v", p, err)
 	}

@@ -38,7 +38,7 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	defer k.answered(r.repository, p.Number)
 	refused := "the forge has not found out yet whether it can be merged"
 	for range tries {
-		s, l, err := k.snapshot(ctx, r.repository, p.Number)
+		s, l, err := k.snapshot(ctx, r.repository, p.Number, isByQueue(in))
 		if err != nil || !mayMerge(in, s, l) {
 			return s, err
 		}
@@ -51,7 +51,7 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 			break
 		}
 	}
-	s, _, err := k.snapshot(ctx, r.repository, p.Number)
+	s, _, err := k.snapshot(ctx, r.repository, p.Number, isByQueue(in))
 	if err == nil && s.State == forge.PullOpen && refused != "" {
 		s.Blocked = ""
 		k.refuse(r.repository, p.Number, s, k.line(refused))
@@ -72,10 +72,11 @@ func mayMerge(in *forge.PullInput, s *forge.PullRequest, l *look) bool {
 		s.Blocked = "it is that of another branch"
 	case s.Head != in.Head:
 		s.Blocked = "its head is another commit"
-	case s.Blocked != "", s.Behind:
+	case s.Blocked != "", s.Behind, s.Queue != nil && s.Queue.In:
 		return false
 	// A base that was taken back has less than what the head was verified on, and is not ahead of it: a merge would bring that back.
-	case in.Parent != "" && l.BaseHead != git.OID(in.Parent):
+	// A merge queue has a tip of its own.
+	case in.Parent != "" && l.BaseHead != git.OID(in.Parent) && !isByQueue(in):
 		s.Blocked = "its base is at another commit than the one that it was verified on"
 	default:
 		return !isUnwanted(s) && havePassed(in.Policy.Checks, s.Checks)
@@ -104,7 +105,14 @@ func havePassed(names []string, checks []forge.PullCheck) bool {
 // merge asks for the merge once. It returns the reason of a refusal, and whether to ask again: then the forge has not computed yet whether
 // it can, and was given a moment for that.
 func (k *Keeper) merge(ctx context.Context, r *ask, number int64, m forges.Method) (reason string, again bool, err error) {
-	err = k.cfg.Forge.Merge(ctx, r.repository, number, r.head, m)
+	if m == forges.ByQueue {
+		err = k.cfg.Forge.Enqueue(ctx, r.repository, number, r.base, r.head)
+	} else {
+		err = k.cfg.Forge.Merge(ctx, r.repository, number, r.head, m)
+	}
+	if errors.Is(err, forges.ErrMethod) {
+		return "", false, noQueue(err)
+	}
 	refusal, ok := errors.AsType[*forges.RefusedError](err)
 	switch {
 	case errors.Is(err, forges.ErrNotFound): // Gitea's word for one that was closed

@@ -3,10 +3,13 @@ package pulls
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -20,6 +23,8 @@ const (
 	// maxOutput bounds the words of a check, and maxReview those of a review, in bytes.
 	maxOutput = 4 << 10
 	maxReview = 8 << 10
+	// maxRemarks bounds the remarks of a review that are handed on, the newest.
+	maxRemarks = 100
 	// maxChecks bounds the checks of a snapshot, those that failed first; with more of them it is never merged by us.
 	maxChecks = 200
 	// maxStrangers bounds the reviews of those who may not decide: everybody can write one. Those who may are few, and none is left out.
@@ -40,7 +45,9 @@ type look struct {
 
 // snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
 // answers of both steps, hooks and sweeps all lead here.
-func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) (*forge.PullRequest, *look, error) {
+//
+// With queue, or where its text says so, it is asked for in the forge's merge queue as well.
+func (k *Keeper) snapshot(ctx context.Context, repository string, number int64, queue bool) (*forge.PullRequest, *look, error) {
 	seen := k.cfg.Now().UTC()
 	var l look
 	var err error
@@ -71,6 +78,11 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64) 
 	}
 	if l.State == forges.Open {
 		p.Blocked = k.blocked(&l)
+		if queue || isMarkedForQueue(l.Body) {
+			if err := (queues{k}).look(ctx, repository, &l, p); err != nil {
+				return nil, nil, part("merge queue", err)
+			}
+		}
 	}
 	if len(p.Checks) > maxChecks {
 		p.Blocked = fmt.Sprintf("it has more than %d checks", maxChecks)
@@ -181,7 +193,10 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]f
 			l.may[id] = v.May
 		}
 		if v.May { // nothing follows from what others write
-			v.Text = k.textOf(&r)
+			v.Text, v.Remarks = k.wordsOf(&r)
+		}
+		if v.Verdict == forge.PullApproved { // nothing is answered
+			v.Remarks = nil
 		}
 		out = append(out, v)
 	}
@@ -197,20 +212,55 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]f
 	return out, nil
 }
 
-// textOf returns the words of a review, with its remarks about lines that are not resolved.
-func (k *Keeper) textOf(r *forges.Review) string {
-	var b strings.Builder
-	b.WriteString(strings.TrimSpace(r.Body))
-	for _, t := range r.Threads {
-		switch {
-		case t.Resolved:
-		case t.Path == "":
-			fmt.Fprintf(&b, "\n\n%s", strings.TrimSpace(t.Body))
-		default:
-			fmt.Fprintf(&b, "\n\n%s:%d: %s", t.Path, t.Line, strings.TrimSpace(t.Body))
+// wordsOf returns the words of a review, with its remarks about lines that are not resolved, and names those whose words are there.
+func (k *Keeper) wordsOf(r *forges.Review) (text string, remarks []forge.PullRemark) {
+	whole := strings.TrimSpace(r.Body)
+	parts := []string{k.clean(whole)}
+	remarks = append(remarks, forge.PullRemark{Digest: digest(nameOf(r), whole)})
+	for i := range r.Threads {
+		t := &r.Threads[i]
+		if t.Resolved {
+			continue
 		}
+		words := k.clean(strings.TrimSpace(t.Body))
+		if t.Path != "" {
+			words = k.clean(fmt.Sprintf("%s:%d: ", t.Path, t.Line)) + words
+		}
+		parts = append(parts, words)
+		remarks = append(remarks, remarkOf(t))
 	}
-	return k.words(strings.TrimSpace(b.String()), maxReview)
+	// The end of it is kept: what is cut off was not handed on, and gets no answer.
+	for len(parts) > 1 && (len(parts) > maxRemarks || lengthOf(parts) > maxReview) {
+		parts, remarks = parts[1:], remarks[1:]
+	}
+	return k.words(strings.TrimSpace(strings.Join(parts, "\n\n")), maxReview), remarks
+}
+
+// nameOf names a review: by its number, or where the forge has none, as GitLab of some, by what it is about.
+func nameOf(r *forges.Review) string {
+	if r.ID == 0 {
+		return string(r.Commit)
+	}
+	return strconv.FormatInt(r.ID, 10)
+}
+
+// lengthOf returns the length of a text of parts with an empty line between them.
+func lengthOf(parts []string) (n int) {
+	for _, p := range parts {
+		n += len(p) + 2
+	}
+	return n
+}
+
+// remarkOf names a remark in a thread: by its words, and not by its line, which moves with each push.
+func remarkOf(t *forges.Thread) forge.PullRemark {
+	return forge.PullRemark{Thread: t.ID, Digest: digest(strings.TrimSpace(t.Body))}
+}
+
+// digest returns a digest of texts.
+func digest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // missing returns a status that the protection demands and that has not passed, or its pattern where none is there; empty if all have.

@@ -35,6 +35,8 @@ type mark struct {
 	Task    string `json:"task"`
 	Number  int    `json:"number"`
 	Claim   int    `json:"claim"`
+	// Queue says that it is merged by the forge's own queue, which is looked at then.
+	Queue bool `json:"queue,omitempty"`
 }
 
 const (
@@ -103,17 +105,22 @@ func (k *Keeper) line(s string) string {
 // words returns words of others for the journal and for agents, who get them as data: the end of them, since that is where a log says
 // why.
 func (k *Keeper) words(s string, limit int) string {
-	if s = k.cfg.Secrets.Text(term.Sanitize(s)); len(s) > limit {
+	if s = k.clean(s); len(s) > limit {
 		s = strings.ToValidUTF8(s[len(s)-limit:], "")
 	}
 	return s
 }
 
+// clean returns words of others without secrets of ours and what a terminal obeys.
+func (k *Keeper) clean(s string) string { return k.cfg.Secrets.Text(term.Sanitize(s)) }
+
 // text returns our words about a change. They follow from the request alone, so that the same request leads to the same text, and
 // an attempt that is carried out again writes nothing.
 func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges.PullText {
 	var b strings.Builder
-	b.WriteString(markOf(to, a).String())
+	m := markOf(to, a)
+	m.Queue = isByQueue(in)
+	b.WriteString(m.String())
 	b.WriteString(k.verdict(in) + "\n")
 	f := &in.Facts
 	fmt.Fprintf(&b, "\n### Request\n\n%s", intake.Quote(f.Request, k.cfg.Secrets, maxRequest))

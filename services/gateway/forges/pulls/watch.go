@@ -233,7 +233,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		return err
 	}
 	answers := k.answersOf(key)
-	s, l, err := k.snapshot(ctx, key.repository, key.number)
+	s, l, err := k.snapshot(ctx, key.repository, key.number, false)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		return nil
 	}
 	now := k.cfg.Now()
-	if (unwanted{k}).close(ctx, key, t, s) {
+	if (unwanted{k}).close(ctx, key, t, s) || (queues{k}).takeOut(ctx, key, s, l) {
 		k.due[key] = now
 		return nil
 	}
@@ -304,7 +304,9 @@ func (k *Keeper) known(key pullKey, body string) *tracked {
 
 // digestOf returns a digest of all that a snapshot says, without when that was.
 func digestOf(s *forge.PullRequest) string {
-	data, err := json.Marshal(s.Content())
+	content := *s
+	content.Seen = time.Time{}
+	data, err := json.Marshal(&content)
 	if err != nil {
 		panic(err) // it has only texts and numbers
 	}

@@ -60,13 +60,13 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 		p.Hear(p.Seen)
 		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
 	case pull.Failing:
-		result.Outcome, seen.Checks = forge.MergeChecksFailed, pull.Failed(q.Change.Pull, p.Seen)
+		result.Outcome, seen.Checks = forge.MergeChecksFailed, p.Failed(q.Change.Pull, p.Seen)
 		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
-	case pull.Closed, pull.Elsewhere:
+	case pull.Closed, pull.Elsewhere, pull.Removed:
 		s.hold(out, q, forge.MergeClosed, result)
 	case pull.Edited:
 		s.hold(out, q, forge.MergeEdited, result)
-	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready:
+	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready, pull.Queued:
 		return s.waits(out, by, q, result, now)
 	}
 	p.stands("", now)
@@ -121,6 +121,9 @@ func (s Pulls) press() {
 		s.Queued = insert(s.Queued, q)
 	}
 }
+
+// byQueue is PullPolicy.Method where the forge merges by its own queue.
+const byQueue = "queue"
 
 // byForge is PullPolicy.By where the rules have the forge merge.
 const byForge = "forge"

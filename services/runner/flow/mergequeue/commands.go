@@ -39,7 +39,9 @@ func (c Commands) Trial(q *Request) forge.Command {
 // to date.
 func (c Commands) Open(q *Request) forge.Command {
 	p := Pulls{c.State}.of(q)
-	return c.command(q, p.attempt(q.Task), p.input())
+	in := p.input()
+	in.Answers = p.Answers()
+	return c.command(q, p.attempt(q.Task), in)
 }
 
 // command returns a command about a request.

@@ -94,7 +94,7 @@ func (p *Pull) attempt(t forge.TaskID) forge.Attempt {
 // standing returns where it stands, by what was seen last.
 func (p *Pull) standing() pull.Standing {
 	switch at := p.Standing(p.Change.Pull, p.Seen); {
-	case at == pull.Ready && p.Moved:
+	case at == pull.Ready && p.Moved && p.Change.Pull.Method != byQueue: // a look says whether the queue minds
 		return pull.Behind
 	default:
 		return at
@@ -124,6 +124,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
+	p.Settle(p.Seen)
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""
@@ -211,6 +212,9 @@ func (s Pulls) Looked(out *outbox.Messages, by rules.Version, r *forge.Result, n
 	switch {
 	case opened:
 		p.Opening, p.Errors, p.Denied = false, 0, ""
+		if seen.Head == p.Head { // otherwise the forge may not have shown the commit that the answers name
+			p.Unanswered = nil
+		}
 	case pressed:
 		p.Denied = ""
 		s.pressed(out, p, now)
@@ -240,7 +244,9 @@ func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.
 // reason to ask at once again: the forge may take a moment, or not say what is
 // in the way.
 func (s Pulls) pressed(out *outbox.Messages, p *Pull, now time.Time) {
-	if p.Seen.State != forge.PullMerged {
+	if p.standing() == pull.Queued {
+		p.Errors = 0
+	} else if p.Seen.State != forge.PullMerged {
 		p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
 		p.Errors++
 	}

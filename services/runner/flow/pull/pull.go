@@ -14,7 +14,9 @@
 //	                   +--> edited     another one moved the head branch: it is never overwritten
 //	a look ----------->+--> closed     waits for a person; one who opens it again is seen by the next look
 //	                   +--> unwanted   a person who may asks for changes
-//	                   +--> failing    a check that has to pass failed
+//	                   +--> failing    a check that has to pass failed, there or in the forge's merge queue
+//	                   +--> removed    a person took it out of the merge queue: waits for a person
+//	                   +--> queued     the forge merges it by itself, on whatever tip
 //	                   +--> pending    a check that has to pass has not ended
 //	                   +--> blocked    the forge would not merge it yet, as where an approval is missing
 //	                   +--> behind     nothing is in its way but that the base branch has moved: it has to be put on the tip
@@ -36,14 +38,17 @@
 // how many it wants is not known here: so as long as it shows one, that one is
 // waited for to be given again, or dismissed. A wish is heard once. Only who wished can take it back, so
 // one that the change was made again for is waited for, and does not have it
-// made again. A check counts by its name, and one that is named and not there
+// made again. Its words are known by their parts, since the whole changes as
+// soon as one of its remarks is resolved, or its line moves. A check counts by its name, and one that is named and not there
 // has not ended. Where none are named, one at least has to be there: a forge
 // shows none until its CI has begun.
 package pull
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -71,6 +76,12 @@ const (
 	Unwanted Standing = "unwanted"
 	// Failing has a check that failed.
 	Failing Standing = "failing"
+	// Removed was taken out of the merge queue for another reason than a failed
+	// check or a conflict.
+	Removed Standing = "removed"
+	// Queued is in the forge's merge queue. That the base branch moves changes
+	// nothing: the queue merges it on the tip.
+	Queued Standing = "queued"
 	// Pending has a check that has not ended.
 	Pending Standing = "pending"
 	// Blocked is held up by the forge.
@@ -99,11 +110,38 @@ type Ours struct {
 	Former []Head
 	// Heard are the wishes that the change was made again for.
 	Heard []Wish
+	// Remarks are the parts of Heard that gateways name.
+	Remarks []Remark
+	// Settled identifies the last time that it was taken out of the merge queue
+	// before Head was proposed: what follows from that is over.
+	Settled string
+	// Unanswered are those in threads that have no answer at the forge yet.
+	Unanswered []Remark
 }
 
-// maxKept bounds the former heads and the wishes that are kept: older ones are
-// shown by no look that matters.
-const maxKept = 32
+// The causes for which a merge queue takes a pull request out; another one is for
+// a person.
+const (
+	QueueChecks   = "checks"
+	QueueConflict = "conflict"
+	QueueOther    = "other"
+)
+
+// maxKept bounds the former heads and the wishes that are kept, and maxRemarks
+// the remarks: older ones are shown by no look that matters.
+const (
+	maxKept    = 32
+	maxRemarks = 512
+)
+
+// Remark is a remark that the change was made again for.
+type Remark struct {
+	forge.PullRemark
+
+	Account string
+	// Patch identifies the change that it was about.
+	Patch string
+}
 
 // Head is a commit that was pushed for the change.
 type Head struct{ Commit, Patch, Parent, Tree string }
@@ -118,12 +156,49 @@ func wishOf(r *forge.PullReview) Wish {
 	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
 }
 
+// isHeard reports whether the change was made again for a review: for all of
+// its remarks, or for its words where none are named, as before gateways did.
+func (o *Ours) isHeard(r *forge.PullReview) bool {
+	if slices.Contains(o.Heard, wishOf(r)) {
+		return true
+	}
+	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasHeard(r.Account, m) })
+}
+
+// hasHeard reports whether the change was made again for a remark.
+func (o *Ours) hasHeard(account string, m forge.PullRemark) bool {
+	return slices.ContainsFunc(o.Remarks, func(r Remark) bool { return r.Account == account && r.PullRemark == m })
+}
+
 // Push notes that the head branch was pushed.
 func (o *Ours) Push(h Head) {
 	if o.Head != "" && o.Head != h.Commit {
-		o.Former = keep(append(slices.Clip(o.Former), o.present()))
+		o.Former = keep(append(slices.Clip(o.Former), o.present()), maxKept)
 	}
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
+}
+
+// Settle notes that what followed from all that was seen is done: the change is
+// proposed anew.
+func (o *Ours) Settle(seen *forge.PullRequest) {
+	if seen != nil && seen.Queue != nil && seen.Queue.Out != "" {
+		o.Settled = seen.Queue.Out
+	}
+}
+
+// out returns why a pull request was taken out of the merge queue; empty if it was
+// not, or if that is settled.
+func (o *Ours) out(seen *forge.PullRequest) string {
+	if q := seen.Queue; q != nil && !q.In && q.Out != "" && q.Out != o.Settled {
+		return cmp.Or(q.Cause, QueueOther)
+	}
+	return ""
+}
+
+// isQueued reports whether the forge is about to merge what was proposed: what is
+// behind in a way that the forge minds waits for us.
+func isQueued(seen *forge.PullRequest) bool {
+	return seen.Queue != nil && seen.Queue.In && !seen.Behind
 }
 
 // present returns the commit that was pushed last.
@@ -145,12 +220,31 @@ func (o *Ours) Merged(seen *forge.PullRequest) Head {
 // for.
 func (o *Ours) Hear(seen *forge.PullRequest) {
 	for _, r := range o.Wishes(seen) {
-		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)))
+		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)), maxKept)
+		for _, m := range r.Remarks {
+			if o.hasHeard(r.Account, m) {
+				continue
+			}
+			made := Remark{PullRemark: m, Account: r.Account, Patch: o.Patch}
+			o.Remarks = keep(append(slices.Clip(o.Remarks), made), maxRemarks)
+			if m.Thread != 0 {
+				o.Unanswered = keep(append(slices.Clip(o.Unanswered), made), maxRemarks)
+			}
+		}
 	}
 }
 
+// Answers returns the remarks that are to be answered at the forge, now that the
+// change was made again for them.
+func (o *Ours) Answers() (list []forge.PullRemark) {
+	for _, r := range o.Unanswered {
+		list = append(list, forge.PullRemark{Thread: r.Thread, Digest: r.Digest, Changed: r.Patch != o.Patch})
+	}
+	return list
+}
+
 // keep returns the newest entries of a list.
-func keep[T any](list []T) []T { return list[max(len(list)-maxKept, 0):] }
+func keep[T any](list []T, most int) []T { return list[max(len(list)-most, 0):] }
 
 // isFormer reports whether a commit was pushed for the change before the present
 // one.
@@ -183,7 +277,6 @@ func (o *Ours) foreign(seen *forge.PullRequest) bool {
 
 // Standing returns where a pull request stands, as it was seen.
 func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
-	failing, pending := checks(p, seen)
 	switch {
 	case o.foreign(seen):
 		return Foreign
@@ -199,13 +292,26 @@ func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 		return Closed
 	case len(o.Wishes(seen)) > 0:
 		return Unwanted
-	case len(failing) > 0:
+	}
+	return o.progress(p, seen)
+}
+
+// progress returns where a pull request stands that is open and at our head, and
+// whose change no person asks to be made again.
+func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
+	failing, pending := checks(p, seen)
+	switch out := o.out(seen); {
+	case len(failing) > 0, out == QueueChecks:
 		return Failing
+	case out != "" && out != QueueConflict:
+		return Removed
+	case isQueued(seen):
+		return Queued
 	case pending:
 		return Pending
 	case o.blocked(seen) != "":
 		return Blocked
-	case seen.Behind:
+	case seen.Behind, out == QueueConflict: // on the tip it is found where it conflicts
 		return Behind
 	}
 	return Ready
@@ -246,6 +352,13 @@ func (o *Ours) Words(p *forge.PullPolicy, seen *forge.PullRequest) string {
 		return "is asked to be changed"
 	case Failing:
 		return "has checks that failed"
+	case Removed:
+		return "was taken out of the merge queue: " + seen.Queue.Reason
+	case Queued:
+		if seen.Queue.Position > 0 {
+			return fmt.Sprintf("is in the merge queue, at place %d", seen.Queue.Position)
+		}
+		return "is to be merged by the forge, as soon as its rules are met"
 	case Pending:
 		return "waits for its checks"
 	case Blocked:
@@ -272,8 +385,17 @@ func IsNews(known, seen *forge.PullRequest) bool {
 // order, which a gateway keeps.
 func same(a, b *forge.PullRequest) bool {
 	return a.Number == b.Number && a.URL == b.URL && a.Branch == b.Branch && a.Base == b.Base && a.Head == b.Head && a.State == b.State &&
-		a.MergeCommit == b.MergeCommit && a.By == b.By && a.Blocked == b.Blocked && a.Behind == b.Behind &&
-		slices.Equal(a.Checks, b.Checks) && slices.Equal(a.Reviews, b.Reviews)
+		a.MergeCommit == b.MergeCommit && a.By == b.By && a.Blocked == b.Blocked && a.Behind == b.Behind && sameQueue(a.Queue, b.Queue) &&
+		slices.Equal(a.Checks, b.Checks) && slices.EqualFunc(a.Reviews, b.Reviews, sameReview)
+}
+
+// sameQueue reports whether two looks saw the same place in the merge queue.
+func sameQueue(a, b *forge.PullQueue) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// sameReview reports whether two reviews say the same.
+func sameReview(a, b forge.PullReview) bool {
+	return a.Person == b.Person && a.Account == b.Account && a.May == b.May && a.Verdict == b.Verdict && a.Commit == b.Commit && a.Text == b.Text &&
+		slices.Equal(a.Remarks, b.Remarks)
 }
 
 // Wishes returns the reviews by which people who may ask for changes, of
@@ -281,16 +403,22 @@ func same(a, b *forge.PullRequest) bool {
 func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
 	for i := range seen.Reviews {
 		r := &seen.Reviews[i]
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !slices.Contains(o.Heard, wishOf(r)) {
+		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isHeard(r) {
 			list = append(list, *r)
 		}
 	}
 	return list
 }
 
-// Failed returns the checks that failed and have to pass.
-func Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.PullCheck {
+// Failed returns the checks that failed and have to pass, those of the merge queue
+// as one.
+func (o *Ours) Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.PullCheck {
 	failing, _ := checks(p, seen)
+	if o.out(seen) == QueueChecks {
+		failing = append(failing, forge.PullCheck{
+			Name: "merge queue", State: forge.PullCheckFailed, Output: cmp.Or(seen.Queue.Output, seen.Queue.Reason),
+		})
+	}
 	return failing
 }
 

@@ -180,7 +180,7 @@ func TestNamedChecks(t *testing.T) {
 			t.Errorf("%s: %s, want %s", names, got, want)
 		}
 	}
-	failing := pull.Failed(&forge.PullPolicy{}, seen)
+	failing := ours.Failed(&forge.PullPolicy{}, seen)
 	if !slices.ContainsFunc(failing, func(c forge.PullCheck) bool { return c.Name == "slow" }) || len(failing) != 1 {
 		t.Errorf("failing are %+v", failing)
 	}
@@ -203,5 +203,92 @@ func TestNews(t *testing.T) {
 	}
 	if !pull.IsNews(nil, known) {
 		t.Error("the first look is no news")
+	}
+}
+
+// TestRemarksAreHeardOnce: of a review whose remarks are named nothing is new when one of them is resolved, its line moves, or the forge takes
+// the review along to another commit. Another remark, or another word of one, is another wish. Each is answered once the change is another.
+func TestRemarksAreHeardOnce(t *testing.T) {
+	o, seen := ours, green()
+	whole, first, second := forge.PullRemark{Digest: "w"}, forge.PullRemark{Thread: 5, Digest: "a"}, forge.PullRemark{Thread: 6, Digest: "b"}
+	seen.Reviews = []forge.PullReview{{
+		Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "w a b",
+		Remarks: []forge.PullRemark{whole, first, second},
+	}}
+	o.Hear(seen)
+	if got := o.Answers(); len(got) != 2 || got[0] != (forge.PullRemark{Thread: 5, Digest: "a"}) {
+		t.Errorf("before the change is another one the answers are %+v", got)
+	}
+	o.Push(pull.Head{Commit: "h2", Patch: "p2"})
+	if got := o.Answers(); len(got) != 2 || got[1] != (forge.PullRemark{Thread: 6, Digest: "b", Changed: true}) {
+		t.Errorf("the answers are %+v", got)
+	}
+	seen.Head = "h2"
+	for name, test := range map[string]struct {
+		change func(*forge.PullReview)
+		want   pull.Standing
+	}{
+		"one is resolved":    {func(r *forge.PullReview) { r.Text, r.Remarks = "w a", []forge.PullRemark{whole, first} }, pull.Blocked},
+		"a line has moved":   {func(r *forge.PullReview) { r.Text = "w a at another line" }, pull.Blocked},
+		"it was taken along": {func(r *forge.PullReview) { r.Commit = "h2" }, pull.Blocked},
+		"one more": {func(r *forge.PullReview) {
+			r.Text, r.Remarks = "w a b c", append(slices.Clone(r.Remarks), forge.PullRemark{Thread: 7})
+		}, pull.Unwanted},
+		"another word": {func(r *forge.PullReview) {
+			r.Text, r.Remarks = "x", []forge.PullRemark{whole, {Thread: 5, Digest: "x"}}
+		}, pull.Unwanted},
+		"by another one":      {func(r *forge.PullReview) { r.Account = "grace1" }, pull.Unwanted},
+		"by an older gateway": {func(r *forge.PullReview) { r.Remarks = nil }, pull.Blocked},
+	} {
+		seen := *seen
+		seen.Reviews = slices.Clone(seen.Reviews)
+		test.change(&seen.Reviews[0])
+		if got := o.Standing(&forge.PullPolicy{}, &seen); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// TestQueuedStanding: in the forge's merge queue nothing of ours is in its way but a person's wish, a failed check, and a forge that wants it on the tip first.
+// That it was taken out counts once.
+func TestQueuedStanding(t *testing.T) {
+	in := func(p *forge.PullRequest) { p.Queue = &forge.PullQueue{In: true, Position: 2} }
+	out := func(cause string) func(p *forge.PullRequest) {
+		return func(p *forge.PullRequest) { p.Queue = &forge.PullQueue{Out: "x1", Cause: cause, Reason: "so it is"} }
+	}
+	for name, test := range map[string]struct {
+		change        func(*forge.PullRequest)
+		want, settled pull.Standing
+	}{
+		"not yet":                    {func(p *forge.PullRequest) { p.Queue = &forge.PullQueue{} }, pull.Ready, pull.Ready},
+		"queued":                     {in, pull.Queued, pull.Queued},
+		"queued, checks run again":   {func(p *forge.PullRequest) { in(p); p.Checks[0].State = forge.PullCheckPending }, pull.Queued, pull.Queued},
+		"queued, a check failed":     {func(p *forge.PullRequest) { in(p); p.Checks[0].State = forge.PullCheckFailed }, pull.Failing, pull.Failing},
+		"queued, and the tip wanted": {func(p *forge.PullRequest) { in(p); p.Behind = true }, pull.Behind, pull.Behind},
+		"queued, another head":       {func(p *forge.PullRequest) { in(p); p.Head = "h9" }, pull.Edited, pull.Edited},
+		"checks failed there":        {out(pull.QueueChecks), pull.Failing, pull.Ready},
+		"it conflicts":               {out(pull.QueueConflict), pull.Behind, pull.Ready},
+		"a person took it out":       {out(pull.QueueOther), pull.Removed, pull.Ready},
+		"for a reason that is newer": {out("weather"), pull.Removed, pull.Ready},
+		"for none that is told":      {out(""), pull.Removed, pull.Ready},
+	} {
+		seen := green()
+		test.change(seen)
+		o := ours
+		if got := o.Standing(&forge.PullPolicy{}, seen); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+		if got := o.Words(&forge.PullPolicy{}, seen); got == "" || test.want == pull.Queued && !strings.Contains(got, "at place 2") {
+			t.Errorf("%s: it %s", name, got)
+		}
+		o.Settle(seen)
+		if got := o.Standing(&forge.PullPolicy{}, seen); got != test.settled {
+			t.Errorf("%s, settled: %s, want %s", name, got, test.settled)
+		}
+	}
+	seen := green()
+	out(pull.QueueChecks)(seen)
+	if got := ours.Failed(&forge.PullPolicy{}, seen); len(got) != 1 || got[0].Output != "so it is" {
+		t.Errorf("failed have %+v", got)
 	}
 }

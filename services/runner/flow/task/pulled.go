@@ -81,6 +81,8 @@ func whyHeld(o forge.MergeOutcome, p *forge.PullRequest, base string) string {
 		return fmt.Sprintf("%s was changed by another one, and is not overwritten", branch(p))
 	case p.State == forge.PullMerged && p.Base == base:
 		return fmt.Sprintf("the forge says that %s is merged, and %s does not have it as far as that can be read", name(p), base)
+	case p.State == forge.PullOpen && p.Base == base && p.Queue != nil:
+		return fmt.Sprintf("%s was taken out of the merge queue: %s", name(p), p.Queue.Reason)
 	case p.State != forge.PullClosed:
 		return fmt.Sprintf("%s is to be merged into %s now", name(p), p.Base)
 	case p.By == "":

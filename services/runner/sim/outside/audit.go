@@ -26,6 +26,11 @@ type Audit struct {
 	heard map[string]string
 	// asked are the requests of each task.
 	asked map[forge.TaskID]*requests
+	// outAt has the heads that were taken out of the merge queue, by what the forge
+	// calls that.
+	outAt map[string]string
+	// threads are the remarks of each task that wait for their answer.
+	threads map[forge.TaskID]*threads
 }
 
 // requests are those of a task to merge, or for a file lock.
@@ -83,9 +88,41 @@ func (f *Forge) Check(rec *forge.Record) error {
 	a := &f.Audit
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
-		a.heard, a.asked = map[string]string{}, map[forge.TaskID]*requests{}
+		a.heard, a.asked, a.threads = map[string]string{}, map[forge.TaskID]*requests{}, map[forge.TaskID]*threads{}
+		a.outAt = map[string]string{}
 	}
 	defer a.ask(rec) // what a record withdraws, it may have asked for before that
+	a.saw(rec)
+	if err := a.denied(rec); err != nil {
+		return err
+	}
+	if err := a.wishes(rec); err != nil {
+		return err
+	}
+	for i := range rec.Effects.Commands {
+		c := &rec.Effects.Commands[i]
+		switch c.Attempt.Step {
+		case forge.StepOpenPull:
+			if err := a.opened(c); err != nil {
+				return err
+			}
+		case forge.StepMergePull:
+			if why := a.unready(c); why != "" {
+				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
+			}
+		case forge.StepMerge:
+			if why := a.moved(c); why != "" {
+				return fmt.Errorf("%s puts a change on another tip although %s", c.Attempt, why)
+			}
+		default:
+		}
+	}
+	return nil
+}
+
+// saw takes the looks of a record at pull requests, and the commits that were
+// proposed.
+func (a *Audit) saw(rec *forge.Record) {
 	for i := range rec.Events {
 		r := forge.As[*forge.Result](rec.Events[i].Message)
 		if r == nil {
@@ -98,33 +135,36 @@ func (f *Forge) Check(rec *forge.Record) error {
 			if last := a.seen[r.Attempt.Task]; last == nil || !p.Seen.Before(last.Seen) {
 				a.seen[r.Attempt.Task] = p
 			}
+			a.answered(r.Attempt, p)
+			if p.Queue != nil && p.Queue.Out != "" && a.outAt[p.Queue.Out] == "" {
+				a.outAt[p.Queue.Out] = p.Head
+			}
 		}
 	}
-	if err := a.denied(rec); err != nil {
-		return err
+}
+
+// opened returns an error if a pull request is to be opened beside another one, or
+// although that was withdrawn, or without the answers that it owes.
+func (a *Audit) opened(c *forge.Command) error {
+	if branch, known := a.opens[c.Attempt.Task]; known && branch != c.Pull().Branch {
+		return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
 	}
-	if err := a.wishes(rec); err != nil {
-		return err
+	a.opens[c.Attempt.Task] = c.Pull().Branch
+	if a.isVoid(c) {
+		return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
 	}
-	for i := range rec.Effects.Commands {
-		c := &rec.Effects.Commands[i]
-		switch c.Attempt.Step {
-		case forge.StepOpenPull:
-			if branch, known := a.opens[c.Attempt.Task]; known && branch != c.Pull().Branch {
-				return fmt.Errorf("%s has pull requests of %s and of %s", c.Attempt.Task, branch, c.Pull().Branch)
-			}
-			a.opens[c.Attempt.Task] = c.Pull().Branch
-			if a.isVoid(c) {
-				return fmt.Errorf("%s is opened although that was withdrawn", c.Attempt)
-			}
-		case forge.StepMergePull:
-			if why := a.unready(c); why != "" {
-				return fmt.Errorf("%s is to be merged by the forge although %s", c.Attempt, why)
-			}
-		default:
-		}
+	return a.answers(c)
+}
+
+// moved returns why a change needs no other tip; empty if it may: what is in the
+// merge queue is put on the tip there, unless its task asks for another merge.
+func (a *Audit) moved(c *forge.Command) string {
+	p, t := a.seen[c.Attempt.Task], a.of(c.Attempt.Task)
+	in := c.Merge()
+	if in.Landed == nil && p != nil && p.State == forge.PullOpen && p.Queue != nil && p.Queue.In && t.attempt.Number == c.Attempt.Number {
+		return "it is in the merge queue"
 	}
-	return nil
+	return ""
 }
 
 // denied returns an error if a change is given up because the forge refuses our
@@ -152,13 +192,27 @@ func (a *Audit) wishes(rec *forge.Record) error {
 	for i := range rec.Effects.Outbox {
 		ev := &rec.Effects.Outbox[i]
 		m := forge.As[*forge.MergeEnded](ev.Message)
+		if failedInQueue(m) {
+			out := fmt.Sprintf("%s: out of the queue as %s", m.Task, m.Result.Pull.Queue.Out)
+			if before := a.heard[out]; before != "" && before != ev.ID {
+				return fmt.Errorf("%s is made again twice because it was taken %s", m.Task, out)
+			}
+			a.heard[out] = ev.ID
+		}
 		if m == nil || m.Result == nil || m.Result.Outcome != forge.MergeUnwanted {
 			continue
 		}
 		for _, r := range m.Result.Pull.Reviews {
 			wish := fmt.Sprintf("%s: %s of %s: %s", m.Task, r.Account, r.Commit, r.Text)
-			if before := a.heard[wish]; before != "" && before != ev.ID {
+			if len(r.Remarks) > 0 { // the words have a line in them, which moves
+				wish = fmt.Sprintf("%s: %s: %v", m.Task, r.Account, r.Remarks)
+			}
+			before := a.heard[wish]
+			if before != "" && before != ev.ID {
 				return fmt.Errorf("%s is made again twice for the same wish, %s", m.Task, wish)
+			}
+			if before == "" {
+				a.wait(m.Task, r.Remarks)
 			}
 			a.heard[wish] = ev.ID
 		}
@@ -183,6 +237,10 @@ func (a *Audit) unready(c *forge.Command) string {
 		return "its checks have not passed"
 	case p.Behind:
 		return "it is behind"
+	case p.Queue != nil && p.Queue.In:
+		return "it is in the merge queue"
+	case p.Queue != nil && p.Queue.Cause == outChecks && a.outAt[p.Queue.Out] == in.Head:
+		return "its checks failed in the merge queue"
 	}
 	for _, r := range p.Reviews {
 		switch {

@@ -34,8 +34,9 @@ type Forge struct {
 	approvals bool
 	// reopens says that people open again at the forge what they closed.
 	reopens bool
-	// acts counts the happenings.
-	acts int
+	// acts counts the happenings, and remarks what was said in threads.
+	acts    int
+	remarks int64
 
 	branches map[string]*branch
 	pulls    []*pull
@@ -53,6 +54,7 @@ type branch struct {
 // pull is a pull request.
 type pull struct {
 	forge.PullRequest
+	queued
 
 	// to and attempt are those of the step that made it.
 	to      forge.Key
@@ -75,6 +77,9 @@ func New(seed uint64) *Forge {
 	}
 	if f.rng.IntN(2) == 0 {
 		f.Policy.Checks = []string{"build"}
+	}
+	if seed%64 == 51 {
+		f.Policy.Method, f.Policy.By = queue, "forge"
 	}
 	f.approvals, f.reopens = f.rng.IntN(3) == 0, f.rng.IntN(2) == 0
 	return f
@@ -123,8 +128,15 @@ func (f *Forge) Do(c *forge.Command, tip string, now time.Time, merge func(head 
 	}
 	if c.Attempt.Step == forge.StepOpenPull {
 		p.to, p.attempt = c.To, c.Attempt
+		p.queued.in = false
 	}
 	s := f.look(p, tip, now)
+	if f.isQueue() {
+		if c.Attempt.Step == forge.StepMergePull && mayMerge(s, &in, in.Parent) {
+			p.put()
+		}
+		return f.look(p, tip, now)
+	}
 	if c.Attempt.Step == forge.StepMergePull && mayMerge(s, &in, tip) {
 		p.merge(merge, "pfl-forge")
 		return f.look(p, tip, now)
@@ -178,18 +190,27 @@ func (f *Forge) look(p *pull, tip string, now time.Time) *forge.PullRequest {
 		}
 		p.Behind = b.parent != tip
 	}
-	s := p.PullRequest
+	shown := p.PullRequest
+	s := &shown
 	s.Checks = append([]forge.PullCheck(nil), p.Checks...)
 	s.Reviews = append([]forge.PullReview(nil), p.Reviews...)
+	for i := range s.Reviews {
+		if r := &s.Reviews[i]; len(r.Remarks) > 0 { // their lines are others at each head
+			r.Text = fmt.Sprintf("a.txt:%.6s: %s", s.Head, r.Text)
+		}
+	}
 	s.Seen = now
+	if f.isQueue() {
+		f.queue(p, s)
+	}
 	if s.State != forge.PullOpen {
 		s.Behind = false
-		return &s
+		return s
 	}
 	if f.approvals && !approved(p) {
 		s.Blocked = "it has 0 of 1 approvals"
 	}
-	return &s
+	return s
 }
 
 // open returns the pull requests that are not merged.
@@ -215,8 +236,13 @@ func approved(p *pull) bool {
 // tell sends a look on its way, if it shows anything that was not told.
 func (f *Forge) tell(p *pull, tip string, now time.Time) bool {
 	s := f.look(p, tip, now)
-	content := s.Content()
+	content := *s
+	content.Seen = time.Time{}
 	text := fmt.Sprintf("%+v %+v", content, p.attempt)
+	if q := content.Queue; q != nil { // where it is in memory is nothing that is shown
+		content.Queue = nil
+		text = fmt.Sprintf("%+v %+v %+v", content, *q, p.attempt)
+	}
 	if text == p.last || p.attempt == (forge.Attempt{}) {
 		return false
 	}
@@ -296,13 +322,16 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	}
 	for i, r := range p.Reviews { // of whatever commit: they look at what is there now
 		if r.May && r.Commit != s.Head {
-			p.Reviews[i].Verdict, p.Reviews[i].Commit = forge.PullApproved, s.Head
+			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, s.Head, nil
 			return true
 		}
 	}
 	if f.approvals && !approved(p) {
 		p.review("grace", true, forge.PullApproved, "")
 		return true
+	}
+	if f.isQueue() {
+		return f.queueCalms(p, merge)
 	}
 	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(s) {
 		return p.merge(merge, "ada")
@@ -332,6 +361,38 @@ func (p *pull) review(who string, may bool, v forge.PullVerdict, text string) {
 	p.Reviews = append(p.Reviews, r)
 }
 
+// checksEnd has the checks of a pull request pass, or fail now and then.
+func (f *Forge) checksEnd(p *pull) {
+	for i := range p.Checks {
+		p.Checks[i].State = forge.PullCheckPassed
+		if f.rng.IntN(6) == 0 {
+			p.Checks[i] = forge.PullCheck{Name: "build", State: forge.PullCheckFailed, Output: "FAIL"}
+			f.Stopped++
+		}
+	}
+}
+
+// wish has a person ask for changes, mostly in a thread, as where a gateway names
+// the remarks of people.
+func (f *Forge) wish(p *pull) {
+	f.Stopped++
+	text := fmt.Sprintf("shorter, by %d", f.rng.IntN(3))
+	p.review("ada", true, forge.PullChangesRequested, text)
+	if f.acts%3 > 0 {
+		f.remarks++
+		p.remark("ada", f.remarks, text)
+	}
+}
+
+// remark has the newest review of a person be a remark in a thread.
+func (p *pull) remark(who string, thread int64, text string) {
+	for i := range p.Reviews {
+		if r := &p.Reviews[i]; r.Person == who {
+			r.Remarks = []forge.PullRemark{{Digest: fmt.Sprint(thread)}, {Thread: thread, Digest: text}}
+		}
+	}
+}
+
 // Act lets anything happen at the forge, now and then. merge puts what a person
 // merges on the base branch, whatever that is; commit returns the name of a new
 // commit of another one.
@@ -346,18 +407,11 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 	f.look(p, tip, now)
 	switch n := f.rng.IntN(40); {
 	case n < 12: // checks end
-		for i := range p.Checks {
-			p.Checks[i].State = forge.PullCheckPassed
-			if f.rng.IntN(6) == 0 {
-				p.Checks[i] = forge.PullCheck{Name: "build", State: forge.PullCheckFailed, Output: "FAIL"}
-				f.Stopped++
-			}
-		}
+		f.checksEnd(p)
 	case n < 16:
 		p.review("grace", true, forge.PullApproved, "")
 	case n == 16:
-		p.review("ada", true, forge.PullChangesRequested, fmt.Sprintf("shorter, by %d", f.rng.IntN(3)))
-		f.Stopped++
+		f.wish(p)
 	case n == 17: // a stranger, whom nobody has to heed
 		p.review("", false, []forge.PullVerdict{forge.PullApproved, forge.PullChangesRequested}[f.rng.IntN(2)], "no")
 	case n == 18 && p.State == forge.PullOpen:
@@ -374,6 +428,8 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 		if p.merge(merge, "ada") {
 			f.Stopped++
 		}
+	default:
+		f.queueActs(p, n, merge)
 	}
 	if f.rng.IntN(2) == 0 {
 		f.tell(p, tip, now)
