@@ -76,6 +76,8 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"POST /projects/{id}/hooks":                                f.makeLabHook,
 		"GET /projects/{id}/members/all/{user}":                    f.member,
 		"GET /projects/{id}/labels/{label}":                        f.showLabel,
+		"GET /groups/{group}":                                      func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
+		"GET /groups/{group}/members/all/{user}":                   f.groupMember,
 		"GET /projects/{id}/issues":                                f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
 		"GET /projects/{id}/issues/{number}":                       f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                       f.ofIssue(f.editLab(f.labIssue)),
@@ -85,6 +87,7 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"PUT /projects/{id}/merge_requests/{number}":               f.ofPull(f.editLab(p.object)),
 		"PUT /projects/{id}/merge_requests/{n}/merge":              f.ofPull(p.merge),
 		"GET /projects/{id}/repository/merge_base":                 p.mergeBase,
+		"GET /projects/{id}/repository/files/{path}":               func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
 		"POST /projects/{id}/statuses/{sha}":                       p.setStatus,
 		"GET /projects/{id}/approvals":                             p.approvalSettings,
 		"GET /projects/{id}/approval_rules":                        p.rules,
@@ -267,6 +270,15 @@ func (f *Lab) member(q *request, _ *labIn) (int, any) {
 	o := f.labUser(f.users[id-1], false)
 	o["access_level"], o["expires_at"], o["membership_state"] = f.levelOf(q.repo, f.users[id-1]), nil, "active"
 	return http.StatusOK, o
+}
+
+// groupMember returns a member of a group by the number.
+func (f *Lab) groupMember(q *request, _ *labIn) (int, any) {
+	id := q.number("user")
+	if id < 1 || int(id) > len(f.users) {
+		return says(http.StatusNotFound, "404 Not found")
+	}
+	return f.teams.GroupMember(q.PathValue("group"), id, f.labUser(f.users[id-1], false))
 }
 
 // showLabel returns a label of the project.

@@ -17,7 +17,7 @@
 //
 //	the forge     the issue, who put its labels on, all comments
 //	the mark      of the first comment that is ours
-//	the rules     if the issue is open and has no intent: submit it, or note why not
+//	the rules     if the issue is open and has no intent: submit it, or note why not. The repository's own are read for that
 //	the comments  behind the last one that was read, in their order: each command once
 //	the runner    how the intent is
 //	our comment   written, or edited if its text is another one, and not more often than Config.Seldom
@@ -37,6 +37,6 @@
 // # What it does not do yet
 //
 // Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. The rules of a repository are not read from it. Limits are counted by the process. A text that was edited between the
+// there twice. Limits are counted by the process. A text that was edited between the
 // label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
 package look
