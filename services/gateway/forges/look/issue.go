@@ -43,13 +43,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if s.comments, err = w.cfg.Forge.Comments(ctx, key.repository, forges.OfIssue(key.number), time.Time{}); err != nil {
 		return err
 	}
-	for _, c := range s.comments {
-		if m, ok := readMark(c.Body); ok && c.Author.ID == w.self.ID { // the mark alone, anybody can write
-			if s.status, s.mark = c, m; !w.isOurs(&s.Issue, &m) {
-				return fmt.Errorf("the mark of our comment %d names an intent that is none of this issue: remove the comment", c.ID)
-			}
-			break
-		}
+	if err := w.remember(ctx, s); err != nil {
+		return err
 	}
 	if s.Open && s.mark.Intent == "" {
 		if err := w.trigger(ctx, s); err != nil {
@@ -80,16 +75,6 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 
 // isDone reports whether the newest intent of an issue is done. One that failed or was cancelled leaves its issue to people.
 func (s *seen) isDone() bool { return s.intent != nil && s.intent.Status == forge.StatusDone }
-
-// isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our
-// comment, and would have another intent shown there and decided on.
-func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
-	if m.Intent == "" {
-		return true
-	}
-	id, err := w.intentID(i, m.Count)
-	return err == nil && m.Intent == string(id) && slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project))
-}
 
 // intentID returns the id of the n-th intent of an issue.
 func (w *Watcher) intentID(i *forges.Issue, n int) (forge.IntentID, error) {

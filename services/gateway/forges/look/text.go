@@ -22,6 +22,8 @@ type mark struct {
 	Closed int `json:"closed,omitempty"`
 	// Own is why the repository's own rules did not count when its newest trigger was decided on.
 	Own string `json:"own,omitempty"`
+	// Sum is that of the whole comment as it was written; empty in what is remembered.
+	Sum string `json:"sum,omitempty"`
 	// Note is why the last trigger or command was refused.
 	Note string `json:"note,omitempty"`
 }
@@ -69,7 +71,6 @@ func (m mark) key() (forge.Key, error) {
 // text returns our comment: how the intent is, and which commands go on.
 func (w *Watcher) text(s *seen) string {
 	var b strings.Builder
-	b.WriteString(s.mark.String())
 	switch {
 	case s.intent != nil:
 		w.describe(&b, s.intent)
@@ -84,7 +85,9 @@ func (w *Watcher) text(s *seen) string {
 			fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(text, w.cfg.Secrets, maxQuoted))
 		}
 	}
-	return b.String()
+	m := s.mark
+	m.Sum = sumOf(&s.Issue, m.String()+b.String())
+	return m.String() + b.String()
 }
 
 // describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.

@@ -65,11 +65,15 @@ type Pull struct {
 	// Denied is why the forge refuses what it was asked for, until a person mends
 	// that; empty if it does not.
 	Denied string
-	// At is where it stands while it waits for others, and DueAt when a person is
-	// told because it still does. Overdue says that this time has come.
-	At      pull.Standing
-	DueAt   time.Time
-	Overdue bool
+	// At is where it stands while it waits for others, Since when, and DueAt when a
+	// person is told because it still does. Overdue says that this time has come.
+	At           pull.Standing
+	Since, DueAt time.Time
+	Overdue      bool
+	// Late has the checks that have not ended since then; Told is what a person
+	// was told of them.
+	Late []string
+	Told string
 	// Unproved says that its task was told that its merge cannot be proved.
 	Unproved bool
 }
