@@ -10,8 +10,8 @@
 //
 // All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
 // comment was read last. There is no database beside the forge and the journal. The mark counts only in a comment of our own account;
-// everybody can write one like it. Whoever may write in the repository can edit our comment: a mark that names another intent than the
-// issue leads to is not obeyed, and the most that such an edit achieves is that old comments are read again, whose commands the runner knows.
+// everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
+// has a sum) is left alone, and a new one is made from the intents that the runner has.
 //
 // # One look
 //
