@@ -1,5 +1,9 @@
 package chat
 
+// Acts wait in two lanes: those of accounts that stand for a person, and those of strangers, who can press as well wherever they see a
+// message. Each lane has a bound of its own. A round decides all that is due of people, then one stranger's, and then the stream is read
+// again: so whoever presses while strangers are answered waits for one answer, which takes as long as the chat lets us wait.
+
 import (
 	"context"
 	"slices"

@@ -51,6 +51,3 @@ func (f pulls) makeFile(q *request) (int, any) {
 	f.sync(q.repo)
 	return http.StatusCreated, object{"commit": object{"sha": commit}}
 }
-
-// showFile returns a file of main.
-func (f pulls) showFile(q *request) (int, any) { return q.repo.Contents(q.PathValue("path")) }

@@ -112,7 +112,7 @@ func NewFake() *Fake {
 		"POST /api/v1/repos/{owner}/{name}/issues/comments/{id}/reactions":      f.react,
 		"POST /api/v1/repos/{owner}/{name}/contents/{path}":                     p.makeFile,
 		"PUT /api/v1/repos/{owner}/{name}/contents/{path}":                      p.makeFile,
-		"GET /api/v1/repos/{owner}/{name}/contents/{path}":                      p.showFile,
+		"GET /api/v1/repos/{owner}/{name}/contents/{path}":                      func(q *request) (int, any) { return q.repo.Contents(q.PathValue("path")) },
 		"GET /api/v1/repos/{owner}/{name}/pulls":                                p.listPulls,
 		"POST /api/v1/repos/{owner}/{name}/pulls":                               p.openPull,
 		"GET /api/v1/repos/{owner}/{name}/pulls/{base}/{head}":                  p.findPull,

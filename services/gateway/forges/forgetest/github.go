@@ -85,7 +85,7 @@ func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 		"POST /repos/{owner}/{name}/issues/comments/{id}/reactions": h.react,
 		"POST /repos/{owner}/{name}/issues/{number}/labels":         h.label,
 		"GET /repos/{owner}/{name}/labels/{label}":                  h.showLabel,
-		"GET /repos/{owner}/{name}/contents/{path}":                 pulls{fake}.showFile,
+		"GET /repos/{owner}/{name}/contents/{path}":                 func(q *request) (int, any) { return q.repo.Contents(q.PathValue("path")) },
 		"GET /repos/{owner}/{name}/pulls":                           p.list,
 		"POST /repos/{owner}/{name}/pulls":                          p.open,
 		"GET /repos/{owner}/{name}/pulls/{number}":                  withPull(p.show),

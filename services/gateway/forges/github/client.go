@@ -38,6 +38,7 @@ type Config struct {
 // Client is a forges.Forge and a forges.Pulls.
 type Client struct {
 	*rest.Client
+	intakes
 
 	cfg Config
 	// graph is the other API, GraphQL: it alone has drafts made ready, and says which remarks
@@ -72,6 +73,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
+	c.intakes = intakes{c}
 	on := rest.Config{
 		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
 		Limited: limited, Again: again, Denied: denied,

@@ -271,7 +271,8 @@ func (c *Client) member(ctx context.Context, repository string, a intake.Account
 }
 
 // File returns a file of the default branch.
-func (c *Client) File(ctx context.Context, repository, path string) ([]byte, error) {
+func (i intakes) File(ctx context.Context, repository, path string) ([]byte, error) {
+	c := i.of
 	at, err := rest.Path(repository, "contents", path)
 	if err != nil {
 		return nil, err

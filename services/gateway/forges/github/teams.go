@@ -11,9 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
+// intakes has the questions that are asked for intake alone.
+type intakes struct{ of *Client }
+
 // InTeam reports whether an account belongs to a team of the organisation that owns a repository, or to one in that team. The team is
 // named as its address does. GitHub asks for the right to read members of the organisation.
-func (c *Client) InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error) {
+func (i intakes) InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error) {
+	c := i.of
 	org, _, _ := strings.Cut(repository, "/")
 	path := "/orgs/" + url.PathEscape(org) + "/teams/" + url.PathEscape(team)
 	var m struct {

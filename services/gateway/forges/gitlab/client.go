@@ -37,6 +37,7 @@ type Config struct {
 // Client is a forges.Forge and a forges.Pulls.
 type Client struct {
 	*rest.Client
+	intakes
 
 	cfg Config
 
@@ -72,6 +73,7 @@ func New(cfg Config) (*Client, error) {
 			return "Bearer " + token, err
 		},
 	})}
+	c.intakes = intakes{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }

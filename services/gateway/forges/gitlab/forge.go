@@ -241,7 +241,8 @@ func (c *Client) Edit(ctx context.Context, repository string, on forges.Topic, c
 }
 
 // File returns a file of the default branch, which GitLab calls HEAD.
-func (c *Client) File(ctx context.Context, repository, path string) ([]byte, error) {
+func (i intakes) File(ctx context.Context, repository, path string) ([]byte, error) {
+	c := i.of
 	at, err := c.path(ctx, repository, "repository", "files", path)
 	if err != nil {
 		return nil, err

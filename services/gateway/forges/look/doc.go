@@ -13,6 +13,17 @@
 // everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
 // has a sum) is left alone, and a new one is made from the intents that the runner has.
 //
+// # Whose rules
+//
+// The operator's rules decide, and the file pfl-forge-intake.yaml of the repository's default branch can make what follows stricter. It is
+// read whenever it is decided about an issue, so that a change of it counts from the next decision on:
+//
+//	no file                  the operator's rules alone
+//	a file that is wrong     the same, and our comment and the log say why
+//	no right to read it      the same
+//	no answer of the forge   nothing is decided until there is one
+//	a team that is unknown   no rule that names it matches; a stricter one that was passed over has a person asked
+//
 // # One look
 //
 //	the forge     the issue, who put its labels on, all comments

@@ -1,5 +1,14 @@
 package look
 
+// What another one made of our comment is told from what we wrote by the sum in its mark. There is no secret in the sum, since no gateway has
+// one that stays: a token is replaced, and a mark has to be read for as long as its issue is open. So it finds edits by hand and copies of
+// other comments, and the rest is bounded by what a mark can say at all:
+//
+//	another intent       is none that the issue leads to, and the comment does not count
+//	a former intent      is shown again; its id is known to the runner, so that nothing is submitted twice
+//	fewer read comments  commands are carried out again, whose wishes are known by their comments; a refused one may not be refused now
+//	more read comments   commands are not read, as if they had been deleted
+
 import (
 	"context"
 	"crypto/sha256"
@@ -16,7 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// remember finds our comment, and takes from its mark what is known of the issue. The mark alone anybody can write, and whoever may write in
+// remember finds our comment, and takes from its mark what is known of the issue. Everyone can write a mark, and whoever may write in
 // the repository can edit our comment: one that is not as it was written is left alone, and a new one is made from what the runner knows.
 func (w *Watcher) remember(ctx context.Context, s *seen) error {
 	edited := false

@@ -70,8 +70,9 @@ type Pull struct {
 	At           pull.Standing
 	Since, DueAt time.Time
 	Overdue      bool
-	// Late has the checks that have not ended since then; Told is what a person
-	// was told of them.
+	// Late has the checks that have not ended since then, of those that were
+	// waited for at first, in the order of the policy; none where no name is
+	// known. Told has the words in which a person was told of them last.
 	Late []string
 	Told string
 	// Unproved says that its task was told that its merge cannot be proved.

@@ -1,4 +1,13 @@
 // Package teams has the teams of a forge for tests, and answers questions about them in the dialects of Gitea, GitHub and GitLab.
+//
+// The dialects differ in how they say that an account is not in a team, and that we may not know:
+//
+//	        not in it       no such team        not shown to us
+//	Gitea   404             not in the search   403
+//	GitHub  404             404, and the team   as one that is not there
+//	GitLab  404             404, and the group  as one that is not there
+//
+// So a back end that takes 404 for "not in it" has all accounts out of a team that it may not see, and the tests find that.
 package teams
 
 import (
