@@ -43,7 +43,8 @@ func drawRule(of string) *rapid.Generator[string] {
 // drawTrigger draws an issue or a command of one of three accounts, whose teams are known, unknown or none.
 func drawTrigger(t *rapid.T) intake.Trigger {
 	account := func(name string) intake.Account {
-		a := rapid.SampledFrom([]intake.Account{issue().Author, issue().Labels[0].By, {ID: 9, Login: "mia", Kind: intake.Member, Permission: intake.Admin}}).Draw(t, name)
+		mia := intake.Account{ID: 9, Login: "mia", Kind: intake.Member, Permission: intake.Admin}
+		a := rapid.SampledFrom([]intake.Account{issue().Author, issue().Labels[0].By, mia}).Draw(t, name)
 		a.Teams = rapid.SampledFrom([][]string{nil, {"core"}, {"ops", "core"}}).Draw(t, "teams")
 		a.Unread = rapid.SampledFrom([][]string{nil, {"hidden"}}).Draw(t, "unread")
 		return a

@@ -75,7 +75,8 @@ const maxRecalled = 100
 // recall finds the newest intent of an issue at the runner. Which commands were read is not known any more, so those that were written up to now
 // are not: one that was refused would be carried out later.
 func (w *Watcher) recall(ctx context.Context, s *seen) error {
-	s.mark = mark{Note: "our comment was edited by another one, so this is a new one; commands that were written before it and not answered have to be written again"}
+	s.mark = mark{Note: "our comment was edited by another one, so this is a new one; " +
+		"commands that were written before it and not answered have to be written again"}
 	for n := 1; n <= maxRecalled; n++ {
 		id, err := w.intentID(&s.Issue, n)
 		if err != nil {

@@ -68,11 +68,11 @@ func readFile(raw []byte) ([]byte, error) {
 		Content  string `json:"content"`
 	}
 	if err := json.Unmarshal(raw, &f); err != nil || f.Type != "" && f.Type != "file" || f.Encoding != "base64" {
-		return nil, forges.ErrNoFile //nolint:nilerr // a list is no file
+		return nil, forges.ErrNoFile
 	}
 	data, err := base64.StdEncoding.DecodeString(f.Content) // which takes the line ends in it
 	if err != nil || len(data) > forges.MaxFile {
-		return nil, forges.ErrNoFile //nolint:nilerr // whatever it is, there is nothing to read
+		return nil, forges.ErrNoFile
 	}
 	return data, nil
 }
