@@ -4,12 +4,13 @@ import "time"
 
 // PullPolicy says how changes are merged by pull requests. A project without one pushes them.
 type PullPolicy struct {
-	Method string   // fast-forward, merge, squash, rebase, or queue: the forge's own merge queue, which has one of them
-	By     string   // who merges: forge, as soon as everything holds, or people
-	Branch string   // the pattern of the head branch, with {task} in it
-	Draft  bool     // whether the pull request is a draft
-	Checks []string // the checks of the forge that have to pass; empty stands for all that it shows, at least one
-	Labels []string // put on the pull request
+	Method     string        // fast-forward, merge, squash, rebase, or queue: the forge's own merge queue, which has one of them
+	By         string        // who merges: forge, as soon as everything holds, or people
+	Branch     string        // the pattern of the head branch, with {task} in it
+	Draft      bool          // whether the pull request is a draft
+	Checks     []string      // the checks of the forge that have to pass; empty stands for all that it shows, at least one
+	ChecksWait time.Duration // after how long a check that has not ended is told to people; 0 stands for 2 hours
+	Labels     []string      // put on the pull request
 }
 
 // PullFacts holds the facts that the text of a pull request is rendered from.
@@ -45,9 +46,8 @@ type PullInput struct {
 	Answers      []PullRemark // the remarks that the change was made again for, and that have no answer yet
 }
 
-// PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output of open_pull and merge_pull, and
-// of every later look, which is reported as a further result of the attempt that opened it. Each holds everything, so
-// that a look which is lost, late or doubled changes nothing.
+// PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output of open_pull and merge_pull, and of every later
+// look, a further result of the attempt that opened it. Each holds everything: one that is lost, late or doubled changes nothing.
 type PullRequest struct {
 	Number       int          // counts the repository's pull requests
 	URL          string       // where people see it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -29,6 +30,8 @@ type Merge struct {
 	Draft bool `yaml:"draft"`
 	// Checks are those of the forge that have to pass. Left out, all that it shows have to, and at least one: where there are none, people merge.
 	Checks []string `yaml:"checks"`
+	// ChecksWait is how long a check may take to end before a person is told that it is waited for.
+	ChecksWait time.Duration `yaml:"checks_wait"`
 	// Labels are put on the pull request.
 	Labels []string `yaml:"labels"`
 }
@@ -65,13 +68,16 @@ const (
 const (
 	// taskMark stands for the task in Merge.Branch.
 	taskMark = "{task}"
+	// defaultChecksWait is that of the rules as well.
+	defaultChecksWait = 2 * time.Hour
+	longestChecksWait = 24 * time.Hour // after which any pull request that waits is told
 	// maxNames bounds the checks and the labels of a pull request.
 	maxNames = 50
 )
 
 // defaultMerge returns the settings of a project that names none.
 func defaultMerge() Merge {
-	return Merge{How: MergePush, Method: mergeFastForward, By: byForge, Branch: "forge/" + taskMark}
+	return Merge{How: MergePush, Method: mergeFastForward, By: byForge, Branch: "forge/" + taskMark, ChecksWait: defaultChecksWait}
 }
 
 // policy returns the part of the settings that the rules read; nil where changes are pushed.
@@ -79,7 +85,11 @@ func (m *Merge) policy() *forge.PullPolicy {
 	if m.How != MergePull {
 		return nil
 	}
-	return &forge.PullPolicy{Method: m.Method, By: m.By, Branch: m.Branch, Draft: m.Draft, Checks: m.Checks, Labels: m.Labels}
+	p := &forge.PullPolicy{Method: m.Method, By: m.By, Branch: m.Branch, Draft: m.Draft, Checks: m.Checks, ChecksWait: m.ChecksWait, Labels: m.Labels}
+	if p.ChecksWait == defaultChecksWait { // which the rules know, and programs that read no such field need not be told
+		p.ChecksWait = 0
+	}
+	return p
 }
 
 // merge checks how changes are merged. What is not built is refused, so that nothing is pushed that was meant
@@ -96,6 +106,9 @@ func (c *checker) merge(m *Merge) {
 	}
 	c.headBranch("merge.branch", m.Branch)
 	c.names("merge.checks", m.Checks)
+	if m.ChecksWait < time.Minute || m.ChecksWait > longestChecksWait {
+		c.fail("merge.checks_wait", "is %s; must be between 1m and %s", m.ChecksWait, longestChecksWait)
+	}
 	c.names("merge.labels", m.Labels)
 }
 

@@ -13,6 +13,8 @@ func TestMerge(t *testing.T) {
 		"merge: {how: pull}":                                        `merge.how: "pull" is not one of push, pull_request`,
 		"merge: {method: queue, by: people}":                        "merge.method: queue is what pfl-forge puts a change into",
 		"merge: {method: squish}":                                   `did you mean "squash"?`,
+		"merge: {checks_wait: 59s}":                                 "merge.checks_wait: is 59s; must be between 1m and 24h",
+		"merge: {checks_wait: 25h}":                                 "merge.checks_wait: is 25h0m0s; must be between 1m and 24h",
 		"merge: {by: me}":                                           `merge.by: "me" is not one of forge, people`,
 		"merge: {branch: work}":                                     "must have {task} in it once",
 		`merge: {branch: "{task}/{task}"}`:                          "must have {task} in it once",

@@ -73,7 +73,7 @@ var classes = map[string]class{
 	"review.proof":     {}, "review.test_files": {}, "review.second.model": {}, "review.second.when": {}, "review.max_checks": {},
 	"merge_queue.batch": {means: "is how many changes one run of verify decides about", weakens: true},
 	"base_branch":       {}, "parallel_workers": {}, "merge_queue.parallel": {}, "merge_queue.verify_before_review": {}, "max_review_retries": {},
-	"merge.how": {}, "merge.method": {}, "merge.by": {}, "merge.branch": {}, "merge.draft": {}, "merge.checks": {}, "merge.labels": {},
+	"merge.how": {}, "merge.method": {}, "merge.by": {}, "merge.branch": {}, "merge.draft": {}, "merge.checks": {}, "merge.checks_wait": {}, "merge.labels": {},
 	"models.triage_deep": {}, "models.default": {}, "models.complex": {},
 	"calls.effort.analyze": {}, "calls.effort.implement": {}, "calls.effort.review": {}, "calls.effort.reflect": {}, "calls.max_turns": {},
 	"calls.escalate.implement.*.model": {}, "calls.escalate.implement.*.effort": {},

@@ -9,6 +9,9 @@ import (
 // FileName is the file's name at the root of a repository.
 const FileName = "pfl-forge.yaml"
 
+// IntakeFileName is the name, at the root of a repository, of the intake rules that make those of the operator stricter.
+const IntakeFileName = "pfl-forge-intake.yaml"
+
 // Project holds the values of pfl-forge.yaml. Every key is optional; [Default] has the values of
 // those that are not given.
 type Project struct {
@@ -347,7 +350,7 @@ func protectedPaths() []string {
 		".cirrus.yml", ".semaphore/", "buildspec.yml", "buildspec.yaml", "bitrise.yml", ".builds/", ".build.yml", ".drone.jsonnet", ".drone.star",
 		".zuul.yaml", ".zuul.d/", "CODEOWNERS", ".husky/", ".githooks/", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml",
 		".lefthook.yaml", "lefthook-local.yml", ".vscode/", ".devcontainer/", ".devcontainer.json", ".envrc",
-		"Makefile", "GNUmakefile", "justfile", "package.json#scripts", ".mcp.json", FileName,
+		"Makefile", "GNUmakefile", "justfile", "package.json#scripts", ".mcp.json", FileName, IntakeFileName,
 	}
 	list = append(list, instructionFiles...)
 	for _, dir := range instructionDirs {

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 
+	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/presence"
 )
 
@@ -11,15 +12,16 @@ const runnerName = "runner"
 
 // Announce makes this replica known to those who ask which services run, until ctx ends or
 // it is called again. Agents are those whose programs were found here, and in is where they
-// run; zero where that is not known yet. What goes wrong is only logged: the work goes on
-// without it.
-func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executor) {
+// run; zero where that is not known yet. Also are projects beside those of the settings. What
+// goes wrong is only logged: the work goes on without it.
+func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executor, also ...forge.ProjectID) {
 	r := presence.Replica{Service: e.Name, ID: e.Config.Replica, Group: e.Config.Group, Version: Version(), Started: e.started, Agents: agents, Executor: in}
 	if e.Name != runnerName {
 		for _, p := range e.Config.Served() {
 			r.Projects = append(r.Projects, p.ID)
 		}
 	}
+	r.Projects = append(r.Projects, also...)
 	stop, err := e.Bus.Presence.Announce(ctx, r)
 	if err != nil && ctx.Err() == nil {
 		e.Log.ErrorContext(ctx, "others may not see that this service runs", "error", err)

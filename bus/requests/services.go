@@ -165,6 +165,9 @@ func (e *endpoints) services(ctx context.Context, from subjects.Sender, r micro.
 	return answer, nil
 }
 
+// gateway is the service that stands before all projects.
+const gateway = "gateway"
+
 // gather returns the replicas that run, and notes whether the project is known to one.
 func (e *endpoints) gather(ctx context.Context, answer *Services, brief bool) ([]presence.Replica, error) {
 	defer e.gathers.Add(-1)
@@ -178,7 +181,8 @@ func (e *endpoints) gather(ctx context.Context, answer *Services, brief bool) ([
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	list, err := presence.New(e.conn).Gather(ctx, func(r *presence.Replica) bool {
-		answer.Known = answer.Known || slices.Contains(r.Projects, answer.Project)
+		// A gateway has the name of a project from its settings, and does no work on it.
+		answer.Known = answer.Known || r.Service != gateway && slices.Contains(r.Projects, answer.Project)
 		return brief && answer.Known
 	})
 	if errors.Is(err, ErrNotAllowed) {

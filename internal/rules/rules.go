@@ -13,7 +13,7 @@
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
-//	   until it has passed often enough; a project has schedules
+//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -115,6 +115,8 @@ var (
 	}
 	// Schedules is asked for where schedules are set: the messages came with this version, and no runner of one before reads them.
 	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
+	// LateChecks is asked for in package mergequeue.
+	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
 	// PausedLook is asked for where an intent says what it waits for.
@@ -128,7 +130,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,8 @@ type Config struct {
 type Gateway struct {
 	cfg Config
 	mux *http.ServeMux
+	// projects are those of the forges, in order, each once.
+	projects []forge.ProjectID
 	// loops run beside the server.
 	loops []func(context.Context) error
 	// ending is closed when the server stops taking connections. Those who follow changes
@@ -181,6 +184,7 @@ func (g *Gateway) addForges(list []hooks.Hook) error {
 	}
 	var keepers []*pulls.Keeper
 	for _, f := range forges {
+		g.projects = append(g.projects, f.projects...)
 		if len(f.issues.Repositories) > 0 {
 			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, look.New(f.issues).Run) })
 		}
@@ -189,6 +193,8 @@ func (g *Gateway) addForges(list []hooks.Hook) error {
 			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, f.pulls.Run) })
 		}
 	}
+	slices.Sort(g.projects)
+	g.projects = slices.Compact(g.projects)
 	if len(keepers) == 0 {
 		return nil
 	}
@@ -198,6 +204,9 @@ func (g *Gateway) addForges(list []hooks.Hook) error {
 	g.Go(g.cfg.Worker(pulls.Handlers(keepers)...).Run)
 	return nil
 }
+
+// Projects returns those of which a forge is watched: whose issues become intents of theirs, or whose pull requests are kept.
+func (g *Gateway) Projects() []forge.ProjectID { return g.projects }
 
 // Mount has a handler serve everything below a path, such as "/hooks/".
 func (g *Gateway) Mount(pattern string, h http.Handler) { g.mux.Handle(pattern, h) }

@@ -106,6 +106,8 @@ type watching struct {
 	issues look.Config
 	// pulls is nil where no project's changes are merged by pull requests of the forge.
 	pulls *pulls.Keeper
+	// projects are those of both.
+	projects []forge.ProjectID
 }
 
 // readForges reads the file of forges, and returns all that is done with each. Everything that is wrong is told at once, by
@@ -222,7 +224,11 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	// known by their shape.
 	token, _ := os.ReadFile(f.path(w.TokenFile))
 	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(environ.All()), string(token))...)
-	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client)}
+	projects := slices.Clone(cfg.Projects)
+	for name := range w.PullRequests {
+		projects = append(projects, forge.ProjectID(name))
+	}
+	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client), projects: projects}
 }
 
 // checkRepository returns an error unless name can be one of the forge: GitLab alone has groups in groups.

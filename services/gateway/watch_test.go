@@ -61,6 +61,12 @@ func readGuide(t *testing.T, forge hooks.Kind) {
 	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		kind, _, _ := strings.Cut(block, ":")
+		if kind == "rules" && !strings.Contains(block, "project:") { // those of a repository
+			if _, err := intake.ParseNarrowing("pfl-forge-intake.yaml", []byte(block)); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
 		name := map[string]string{"forges": "forges.yaml", "rules": "intake.yaml", "hooks": "hooks.yaml", "merge": "pfl-forge.yaml"}[kind]
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(block), 0o600); err != nil {
 			t.Fatal(err)

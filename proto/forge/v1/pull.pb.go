@@ -10,6 +10,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	_ "google.golang.org/protobuf/types/gofeaturespb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	unsafe "unsafe"
@@ -188,6 +189,7 @@ type PullPolicy struct {
 	xxx_hidden_Draft       bool                   `protobuf:"varint,4,opt,name=draft"`
 	xxx_hidden_Checks      []string               `protobuf:"bytes,5,rep,name=checks"`
 	xxx_hidden_Labels      []string               `protobuf:"bytes,6,rep,name=labels"`
+	xxx_hidden_ChecksWait  *durationpb.Duration   `protobuf:"bytes,7,opt,name=checks_wait,json=checksWait"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -270,24 +272,31 @@ func (x *PullPolicy) GetLabels() []string {
 	return nil
 }
 
+func (x *PullPolicy) GetChecksWait() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_ChecksWait
+	}
+	return nil
+}
+
 func (x *PullPolicy) SetMethod(v string) {
 	x.xxx_hidden_Method = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *PullPolicy) SetBy(v string) {
 	x.xxx_hidden_By = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *PullPolicy) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
 func (x *PullPolicy) SetDraft(v bool) {
 	x.xxx_hidden_Draft = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
 func (x *PullPolicy) SetChecks(v []string) {
@@ -296,6 +305,10 @@ func (x *PullPolicy) SetChecks(v []string) {
 
 func (x *PullPolicy) SetLabels(v []string) {
 	x.xxx_hidden_Labels = v
+}
+
+func (x *PullPolicy) SetChecksWait(v *durationpb.Duration) {
+	x.xxx_hidden_ChecksWait = v
 }
 
 func (x *PullPolicy) HasMethod() bool {
@@ -326,6 +339,13 @@ func (x *PullPolicy) HasDraft() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
+func (x *PullPolicy) HasChecksWait() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_ChecksWait != nil
+}
+
 func (x *PullPolicy) ClearMethod() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Method = nil
@@ -346,6 +366,10 @@ func (x *PullPolicy) ClearDraft() {
 	x.xxx_hidden_Draft = false
 }
 
+func (x *PullPolicy) ClearChecksWait() {
+	x.xxx_hidden_ChecksWait = nil
+}
+
 type PullPolicy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -363,6 +387,9 @@ type PullPolicy_builder struct {
 	Checks []string
 	// labels: put on the pull request.
 	Labels []string
+	// checks_wait: after how long a check that has not ended is told to people; 0
+	// stands for two hours.
+	ChecksWait *durationpb.Duration
 }
 
 func (b0 PullPolicy_builder) Build() *PullPolicy {
@@ -370,23 +397,24 @@ func (b0 PullPolicy_builder) Build() *PullPolicy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Method != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Method = b.Method
 	}
 	if b.By != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_By = b.By
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 7)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.Draft != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 7)
 		x.xxx_hidden_Draft = *b.Draft
 	}
 	x.xxx_hidden_Checks = b.Checks
 	x.xxx_hidden_Labels = b.Labels
+	x.xxx_hidden_ChecksWait = b.ChecksWait
 	return m0
 }
 
@@ -2562,7 +2590,7 @@ var File_forge_v1_pull_proto protoreflect.FileDescriptor
 
 const file_forge_v1_pull_proto_rawDesc = "" +
 	"\n" +
-	"\x13forge/v1/pull.proto\x12\bforge.v1\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
+	"\x13forge/v1/pull.proto\x12\bforge.v1\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xce\x01\n" +
 	"\n" +
 	"PullPolicy\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x0e\n" +
@@ -2570,7 +2598,9 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x06branch\x18\x03 \x01(\tR\x06branch\x12\x14\n" +
 	"\x05draft\x18\x04 \x01(\bR\x05draft\x12\x16\n" +
 	"\x06checks\x18\x05 \x03(\tR\x06checks\x12\x16\n" +
-	"\x06labels\x18\x06 \x03(\tR\x06labels\"\xa7\x02\n" +
+	"\x06labels\x18\x06 \x03(\tR\x06labels\x12:\n" +
+	"\vchecks_wait\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"checksWait\"\xa7\x02\n" +
 	"\tPullFacts\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1e\n" +
 	"\n" +
@@ -2677,26 +2707,28 @@ var file_forge_v1_pull_proto_goTypes = []any{
 	(*PullReview)(nil),            // 10: forge.v1.PullReview
 	(*PullRemark)(nil),            // 11: forge.v1.PullRemark
 	(*Landing)(nil),               // 12: forge.v1.Landing
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_forge_v1_pull_proto_depIdxs = []int32{
-	5,  // 0: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
-	3,  // 1: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
-	4,  // 2: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
-	11, // 3: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
-	0,  // 4: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
-	9,  // 5: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
-	10, // 6: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
-	13, // 7: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
-	8,  // 8: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
-	1,  // 9: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
-	2,  // 10: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
-	11, // 11: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 0: forge.v1.PullPolicy.checks_wait:type_name -> google.protobuf.Duration
+	5,  // 1: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
+	3,  // 2: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
+	4,  // 3: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
+	11, // 4: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
+	0,  // 5: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
+	9,  // 6: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
+	10, // 7: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
+	14, // 8: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
+	8,  // 9: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
+	1,  // 10: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
+	2,  // 11: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
+	11, // 12: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_pull_proto_init() }

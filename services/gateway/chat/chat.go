@@ -69,7 +69,7 @@ type Mark struct {
 // Act is one deed of one person in a chat, such as a pressed button. Its sender has signed it, so the ids are true; whether the person may do it
 // is not known yet.
 type Act struct {
-	// Account is the person's, and Home the team of the account. Team is where it was done.
+	// Account is the person's, and Home the team of the account, empty where the chat does not say it. Team is where it was done.
 	Account, Home, Team string
 	// Channel and Message are where it was done; Message is empty for a command.
 	Channel, Message string

@@ -35,6 +35,8 @@ type pending struct {
 	deliveries.Delivery
 
 	due time.Time
+	// stranger says that it is of an account that stands for no person.
+	stranger bool
 }
 
 const (
@@ -42,6 +44,8 @@ const (
 	fresh = 15 * time.Minute
 	// maxOpen bounds the acts that wait to be decided.
 	maxOpen = 1000
+	// maxStrangers bounds those of accounts that stand for no person: everybody in a channel can press.
+	maxStrangers = 20
 	// seldom is how often the stream is looked at without anything having been heard. After something was, it is looked at settles times more,
 	// the first time after settle.
 	seldom  = 15 * time.Second
@@ -69,10 +73,8 @@ func (d *decider) read(ctx context.Context) bool {
 		}
 		switch {
 		case d.cfg.Now().Sub(one.At) > fresh:
-		case len(d.open) >= maxOpen:
-			d.cfg.Log.WarnContext(ctx, "an act in a chat is dropped: too many wait to be decided", "chat", d.cfg.Name, "delivery", one.ID)
 		default:
-			d.open[pressThing(&one)] = &pending{Delivery: one}
+			d.add(ctx, one)
 		}
 		return nil
 	})
@@ -98,14 +100,7 @@ func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
 			next = now.Add(settle << (settles - looks))
 			looks = max(looks-1, 0)
 		}
-		for what, p := range d.open {
-			if !now.Before(p.due) {
-				d.settled(ctx, what, p)
-			}
-			if _, open := d.open[what]; open && p.due.Before(next) {
-				next = p.due
-			}
-		}
+		next = earlier(next, d.round(ctx, now))
 		timer := time.NewTimer(max(next.Sub(d.cfg.Now()), time.Millisecond))
 		select {
 		case <-ctx.Done():
@@ -198,7 +193,10 @@ func (t *turn) decide(ctx context.Context) (why string, err error) {
 // admit finds the person and the channel, or returns why there is none. An account is known by its id and that of its team, whatever its
 // name is, and only where the team is the one of the settings: in a channel that teams share others have ids, too.
 func (t *turn) admit() string {
-	if t.Team != t.cfg.Team || t.Home != t.cfg.Team || t.cfg.People[t.Account] == "" {
+	if t.Home == "" {
+		return "The chat did not say which workspace your account is of, and there are several here: nothing was done. Use a command, or the console."
+	}
+	if !t.cfg.knows(t.Act) {
 		return fmt.Sprintf("Your account %s of team %s is not known here, and nothing was done: have the operator of pfl-forge add it to people of the chat %s.",
 			t.cfg.Words.line(t.Account, maxLabel), t.cfg.Words.line(t.Home, maxLabel), t.cfg.Name)
 	}
@@ -211,6 +209,11 @@ func (t *turn) admit() string {
 	account := fmt.Sprintf("%s account %s of team %s", t.cfg.Name, t.Account, t.Team)
 	t.holder = t.cfg.API.ForAccount(t.find, account, strings.TrimSpace(fmt.Sprintf("channel %s %s", t.Channel, t.Message)))
 	return ""
+}
+
+// knows reports whether an act is of an account that stands for a person.
+func (c *Config) knows(a *Act) bool {
+	return a.Team == c.Team && a.Home == c.Team && c.People[a.Account] != ""
 }
 
 // find returns the person's entry of the file of tokens, as it is now.

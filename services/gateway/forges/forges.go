@@ -61,6 +61,13 @@ type Forge interface {
 	CloseIssue(ctx context.Context, repository string, number int64) error
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
+	// InTeam reports whether an account belongs to a team of the organisation that owns a
+	// repository, in the form of intake.When.Team. The error is ErrDenied if our account may not read
+	// that, and ErrNotFound if there is no such team, or our account may not see it.
+	InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error)
+	// File returns the file of a path, of the branch that a repository's people look at first, as it
+	// is now. The error is ErrNotFound if there is none, and ErrNoFile if it is none of MaxFile bytes.
+	File(ctx context.Context, repository, path string) ([]byte, error)
 	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body
 	// cannot be read; a delivery that is about nothing of the kind leads to nothing.
 	Hint(event string, body []byte) (Hint, error)
@@ -164,6 +171,12 @@ type Hint struct {
 
 // ErrNotFound says that something is not there, or that our account may not see it.
 var ErrNotFound = errors.New("the forge does not have it")
+
+// MaxFile bounds a file that is read from a repository, in bytes.
+const MaxFile = 64 << 10
+
+// ErrNoFile says that a path is that of a folder or a link, or of a file that is larger than MaxFile.
+var ErrNoFile = fmt.Errorf("it is no file of at most %d KiB", MaxFile>>10)
 
 // ErrDenied says that our account may not do something. A person has to give it the right.
 var ErrDenied = errors.New("the forge does not let our account do that")

@@ -28,8 +28,8 @@ type Decision struct {
 	Agent     string
 	BudgetUSD float64
 	Priority  int
-	// Keys are all those that the intent counts under if it is submitted, with its budget, whether a limit asks for them or not.
-	Keys []string
+	// Counts are all those that the intent counts under if it is submitted, whether a limit asks for them or not.
+	Counts []Count
 	// Limits are those that it was held against, each with one of the keys.
 	Limits []Bound
 	// Refused says why nothing becomes of it although a rule let it in, as a sentence for its author; empty if nothing is in the way.
@@ -40,14 +40,21 @@ type Decision struct {
 
 // Step is one rule that was looked at.
 type Step struct {
-	// Rule is its name.
-	Rule string
+	// File is the name of the file that it stands in, and Rule its own.
+	File, Rule string
 	// Repository says that it is one of the repository's own.
 	Repository bool
 	// Matched says whether it is the one that decided.
 	Matched bool
 	// Why is the first condition that did not hold, or what the rule says.
 	Why string
+}
+
+// Count is one key that an intent counts under, with the dollars that it counts for there. Under the operator's keys that is the
+// operator's budget, whatever smaller one a repository gives: many cheap intents would be let in otherwise where the operator lets few in.
+type Count struct {
+	Key string
+	USD float64
 }
 
 // Bound is a limit with the key under which it is counted.
@@ -104,12 +111,16 @@ type found struct {
 	asker Account
 	// steps are all that were looked at.
 	steps []Step
-	// unread says that a rule before it might have matched: its pattern was not held against a text that is too long.
+	// unread says that a stricter rule before it might have matched: its pattern was not held against a text that is too long, or
+	// who is in its team is not known.
 	unread bool
 }
 
-// tooLong is why a rule does not match whose pattern does not see all of the text.
-const tooLong = "the text is longer than patterns see"
+// Why a rule does not match although it might: its pattern does not see all of the text, or its team, which follows, cannot be read.
+const (
+	tooLong    = "the text is longer than patterns see"
+	unreadTeam = "the forge does not tell our account who is in the team "
+)
 
 // first looks for the first rule that matches.
 func (rs *Rules) first(t *Trigger, repository bool) found {
@@ -117,12 +128,12 @@ func (rs *Rules) first(t *Trigger, repository bool) found {
 	for i := range rs.list {
 		r := &rs.list[i]
 		asker, why := r.match(t, rs.text)
-		step := Step{Rule: r.Name, Repository: repository, Matched: why == "", Why: why}
+		step := Step{File: rs.file, Rule: r.Name, Repository: repository, Matched: why == "", Why: why}
 		if step.Matched {
 			step.Why = "matches: " + string(r.Do)
 		}
 		f.steps = append(f.steps, step)
-		f.unread = f.unread || why == tooLong
+		f.unread = f.unread || why == tooLong || r.Do != Go && strings.HasPrefix(why, unreadTeam)
 		if step.Matched {
 			f.rule, f.asker = r, asker
 			return f
@@ -131,7 +142,7 @@ func (rs *Rules) first(t *Trigger, repository bool) found {
 	return f
 }
 
-// doubt has a person asked if a rule was passed over because of the length of the text: it might have been a stricter one.
+// doubt has a person asked if a rule was passed over that might have matched, and be a stricter one.
 func (d *Decision) doubt(f found) {
 	if f.unread && d.Do == Go {
 		d.Do = Ask
@@ -163,7 +174,7 @@ func (r *Rule) match(t *Trigger, most int) (asker Account, why string) {
 		return asker, "it is for the event " + string(w.Event)
 	case w.Command != "" && w.Command != t.Command:
 		return asker, "it is for the command " + string(w.Command)
-	case w.Command == "" && t.Command != "" && r.Do != Ignore:
+	case w.Command == "" && t.Command != "" && !r.keeps:
 		return asker, "it lets no commands in"
 	case w.Author != "" && !strings.EqualFold(w.Author, t.Author.Login):
 		return asker, "it is for the author " + w.Author
@@ -177,14 +188,14 @@ func (r *Rule) match(t *Trigger, most int) (asker Account, why string) {
 }
 
 // matchText returns the first pattern that does not match; empty if all do. A text of more than so many bytes is not looked into:
-// to ignore it that is enough, and to let it in it never is, since whatever a pattern looks for could stand at the end.
+// to keep it out that is enough, and to let it in it never is, since whatever a pattern looks for could stand at the end.
 func (r *Rule) matchText(t *Trigger, most int) string {
 	for _, of := range []struct {
 		name, text string
 		pattern    *regexp.Regexp
 	}{{"title", t.Title, r.When.title}, {"body", t.Body, r.When.body}} {
 		switch {
-		case of.pattern == nil, len(of.text) > most && r.Do == Ignore:
+		case of.pattern == nil, len(of.text) > most && r.keeps:
 		case len(of.text) > most:
 			return tooLong
 		case !of.pattern.MatchString(of.text):
@@ -209,10 +220,17 @@ func (r *Rule) matchAsker(author, asker *Account) string {
 		return fmt.Sprintf("it is for a %s; %s is %q", w.Is, asker.Login, asker.Kind)
 	case w.Permission != "" && !asker.Permission.Includes(w.Permission):
 		return fmt.Sprintf("it asks for the permission %s; %s has %q", w.Permission, asker.Login, asker.Permission)
-	case w.Team != "" && !slices.ContainsFunc(asker.Teams, func(team string) bool { return strings.EqualFold(team, w.Team) }):
+	case w.Team != "" && holds(asker.Unread, w.Team):
+		return unreadTeam + w.Team
+	case w.Team != "" && !holds(asker.Teams, w.Team):
 		return fmt.Sprintf("%s is not in the team %s", asker.Login, w.Team)
 	}
 	return ""
+}
+
+// holds reports whether a team is in a list. Letter case is ignored, as forges do.
+func holds(teams []string, team string) bool {
+	return slices.ContainsFunc(teams, func(t string) bool { return strings.EqualFold(t, team) })
 }
 
 // matchPerson returns why a rule lets nothing of these accounts in. A program is let in only by a rule that names it; to ignore
@@ -220,7 +238,7 @@ func (r *Rule) matchAsker(author, asker *Account) string {
 func (r *Rule) matchPerson(author, asker *Account) string {
 	w := &r.When
 	switch {
-	case r.Do == Ignore:
+	case r.keeps:
 		return ""
 	case asker.ID <= 0 || author.ID <= 0:
 		return "the forge did not say who asks, or who wrote the text"
@@ -271,7 +289,7 @@ func (d *Decision) count(r *Rule, of string, t *Trigger, now time.Time) {
 		keys[PerDay] += " " + repository
 	}
 	for _, per := range []Per{PerAuthor, PerRepository, PerDay} {
-		d.Keys = append(d.Keys, keys[per])
+		d.Counts = append(d.Counts, Count{keys[per], d.BudgetUSD})
 	}
 	if r.Limit != nil {
 		d.Limits = append(d.Limits, Bound{Limit: *r.Limit, Key: keys[r.Limit.Per], budget: d.BudgetUSD})
@@ -295,7 +313,7 @@ func (d *Decision) exceeded(used Used) string {
 // maxWhy bounds the reason for one rule in an explanation, in characters: it repeats names of the forge.
 const maxWhy = 200
 
-// Explain returns the decision as lines for a person: each rule that was looked at, and what it said.
+// Explain returns the decision as lines for a person: each rule that was looked at, with its file, and what it said.
 func (d *Decision) Explain() string {
 	var b strings.Builder
 	for _, s := range d.Steps {
@@ -304,9 +322,9 @@ func (d *Decision) Explain() string {
 			mark = "yes"
 		}
 		if s.Repository {
-			of = " (of the repository)"
+			of = ", of the repository"
 		}
-		fmt.Fprintf(&b, "%s %s%s: %s\n", mark, term.Short(s.Rule, maxName), of, term.Short(s.Why, maxWhy))
+		fmt.Fprintf(&b, "%s %s (%s%s): %s\n", mark, term.Short(s.Rule, maxName), term.Short(s.File, maxName), of, term.Short(s.Why, maxWhy))
 	}
 	if d.Rule == "" {
 		b.WriteString("no rule matches: ignore\n")

@@ -44,8 +44,8 @@ rules:
 		t1.Title = title
 		d := rules.Decide(&t1, nil, used, now)
 		if d.Refused == "" {
-			for _, key := range d.Keys {
-				counted[key]++
+			for _, c := range d.Counts {
+				counted[c.Key]++
 			}
 		}
 		return d.Refused
@@ -154,9 +154,9 @@ func TestRepositoriesCountApart(t *testing.T) {
 	here, there := issue(), issue()
 	there.RepositoryID++
 	counted := map[string]int{}
-	for _, key := range rules.Decide(&here, own, unused, now).Keys {
-		if counted[key]++; counted[key] > 1 {
-			t.Errorf("counted twice under %q", key)
+	for _, c := range rules.Decide(&here, own, unused, now).Counts {
+		if counted[c.Key]++; counted[c.Key] > 1 {
+			t.Errorf("counted twice under %q", c.Key)
 		}
 	}
 	used := func(key string) (int, float64) { return counted[key], 0 }

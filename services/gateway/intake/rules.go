@@ -67,7 +67,8 @@ type When struct {
 	AskerID int64  `yaml:"asker_id"`
 	// Permission is the least that the asker may do in the repository.
 	Permission Permission `yaml:"permission"`
-	// Team is one that the asker belongs to.
+	// Team is one that the asker belongs to: of the organisation that owns the repository, as it stands in the team's address. On GitLab
+	// it is a group with all that is before it, as group/subgroup, and in the group that the repository is in at the top.
 	Team string `yaml:"team"`
 	// Is says what the asker is. No rule without it matches a bot.
 	Is Kind `yaml:"is"`
@@ -111,10 +112,16 @@ type Rule struct {
 	Priority  int        `yaml:"priority"`
 	// Limit bounds how much this rule lets in; nil for no bound.
 	Limit *Limit `yaml:"limit"`
+
+	// keeps says that the rule lets nothing in, so that it matches commands, programs and texts that it does not see the end of as well: it
+	// ignores, or asks in a file that only makes others stricter.
+	keeps bool
 }
 
 // Rules are those of an operator, or of a repository.
 type Rules struct {
+	// file is the name of the file, for explanations.
+	file string
 	list []Rule
 	// text bounds the text that their patterns see, in bytes.
 	text int
@@ -124,6 +131,8 @@ const (
 	// maxRules bounds the rules of a file, and maxName the name of one, in characters.
 	maxRules = 200
 	maxName  = 100
+	// maxTeams bounds the teams that a file names: the forge is asked about each of them for everyone who asks.
+	maxTeams = 20
 	// maxNumber bounds counts and dollars, so that sums of them stay exact.
 	maxNumber = 1_000_000
 )
@@ -145,9 +154,30 @@ func (rs *Rules) Projects() []forge.ProjectID {
 	return list
 }
 
+// Teams returns the teams that rules about a repository name, in order, each once; none if there are no rules.
+func (rs *Rules) Teams(repository string) []string {
+	return rs.teams(func(w *When) bool { return w.isRepository(repository) })
+}
+
+// teams returns the teams of those rules that are meant.
+func (rs *Rules) teams(meant func(*When) bool) []string {
+	if rs == nil {
+		return nil
+	}
+	var list []string
+	for i := range rs.list {
+		if w := &rs.list[i].When; w.Team != "" && !holds(list, w.Team) && meant(w) {
+			list = append(list, w.Team)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
 // Parse reads the operator's rules. Every error is a strictyaml.Errors with file, line and field.
 func Parse(name string, data []byte) (*Rules, error) {
 	return read(name, data, operatorsPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {
+		r.keeps = r.Do == Ignore
 		if r.Do != Ignore && r.Project == "" {
 			wrong("project", "is missing; it is the project that the intent is for")
 		}
@@ -160,6 +190,7 @@ func Parse(name string, data []byte) (*Rules, error) {
 // ParseNarrowing reads the rules of a repository. They may ignore or ask, and bound risk and money; everything else is the operator's.
 func ParseNarrowing(name string, data []byte) (*Rules, error) {
 	return read(name, data, repositorysPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {
+		r.keeps = r.Do != Go
 		given := map[string]bool{
 			"as": r.As != AsSystem, "project": r.Project != "", "type": r.Type != "", "recipe": r.Recipe != "", "agent": r.Agent != "",
 			"priority": r.Priority != 0, "when.forge": r.When.Forge != "", "when.repository": r.When.Repository != "",
@@ -201,11 +232,15 @@ func read(name string, data []byte, bounds patternBounds, more func(*Rule, func(
 		r.When.check(patterns, func(field, format string, args ...any) { wrong("when."+field, format, args...) })
 		more(r, wrong)
 	}
+	rules := &Rules{file: name, list: f.Rules, text: bounds.text}
+	if n := len(rules.teams(func(*When) bool { return true })); n > maxTeams {
+		errs = append(errs, places.Errorf("rules", "name %d teams; at most %d are allowed", n, maxTeams))
+	}
 	if len(errs) > 0 {
 		errs.Sort()
 		return nil, errs
 	}
-	return &Rules{list: f.Rules, text: bounds.text}, nil
+	return rules, nil
 }
 
 // check reports what is wrong with everything but the conditions.
@@ -269,6 +304,11 @@ func (w *When) check(patterns *compile, wrong func(field, format string, args ..
 		}
 		if CheckNested(name) != nil {
 			wrong("repository", "has to be owner/name, owner/*, or group/subgroup/name of GitLab")
+		}
+	}
+	if w.Team != "" {
+		if err := CheckTeam(w.Team); err != nil {
+			wrong("team", "%v", err)
 		}
 	}
 	for field, id := range map[string]int64{"author_id": w.AuthorID, "asker_id": w.AskerID} {

@@ -1,13 +1,9 @@
 package intake_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -136,8 +132,8 @@ rules:
   - {name: all, do: ask, project: shop, type: fix, agent: claude, budget_usd: 2, priority: 3}
 `)
 	t1 := issue()
-	want := `no  crashes: it asks for the permission admin; eve has "read"
-yes never eve: matches: ignore
+	want := `no  crashes (intake.yaml): it asks for the permission admin; eve has "read"
+yes never eve (intake.yaml): matches: ignore
 do: ignore
 `
 	if d := rules.Decide(&t1, nil, unused, now); d.Explain() != want {
@@ -204,55 +200,6 @@ func TestBadRules(t *testing.T) {
 			t.Errorf("a repository may say %s: %v", field, err)
 		}
 	}
-}
-
-// TestARepositoryOnlyNarrows: with whatever rules of its own, a repository lets nothing in that the operator does not, and nothing
-// cheaper, less risky or less bounded.
-func TestARepositoryOnlyNarrows(t *testing.T) {
-	conditions := []string{
-		"{permission: read}", "{label: forge, permission: write}", "{author: eve, permission: read}", "{is: member, permission: read}", "{permission: write}",
-		"{title: crash, permission: read}", "{label: no, permission: read}", "{asker_id: 8}",
-	}
-	// Half of the rules match, and money used and money allowed are close to each other: what goes wrong there is found in few tries.
-	condition := rapid.OneOf(rapid.Just(conditions[0]), rapid.SampledFrom(conditions))
-	rule := func(of string) *rapid.Generator[string] {
-		return rapid.Custom(func(t *rapid.T) string {
-			usd := rapid.SampledFrom([]int{5, 1, 3, 9, 0}).Draw(t, "usd")
-			s := fmt.Sprintf("{when: %s, do: %s%s, budget_usd: %d", condition.Draw(t, "when"),
-				rapid.SampledFrom([]string{"go", "ask", "ignore"}).Draw(t, "do"), of, usd)
-			if risk := rapid.SampledFrom([]string{"", "low", "med", "high"}).Draw(t, "risk"); risk != "" {
-				s += ", risk: " + risk
-			}
-			switch limit := rapid.SampledFrom([]string{"usd", "count", ""}).Draw(t, "limit"); {
-			case limit == "count":
-				s += fmt.Sprintf(", limit: {per: day, count: %d}", rapid.IntRange(1, 3).Draw(t, "most"))
-			case limit == "usd" && usd > 0:
-				s += fmt.Sprintf(", limit: {per: day, usd: %d}", rapid.IntRange(10, 12).Draw(t, "most"))
-			}
-			return s + "}"
-		})
-	}
-	order := []intake.Do{intake.Ignore, intake.Ask, intake.Go}
-	rapid.Check(t, func(t *rapid.T) {
-		operators := parse(t, "rules: ["+strings.Join(rapid.SliceOfN(rule(", project: p"), 1, 4).Draw(t, "operator"), ", ")+"]")
-		own, err := intake.ParseNarrowing("x", []byte("rules: ["+strings.Join(rapid.SliceOfN(rule(""), 0, 4).Draw(t, "repository"), ", ")+"]"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		count := rapid.IntRange(0, 3).Draw(t, "used")
-		usd := float64(rapid.IntRange(5, 10).Draw(t, "promised"))
-		used := func(string) (int, float64) { return count, usd }
-		t1 := issue()
-		wide, narrow := operators.Decide(&t1, nil, used, now), operators.Decide(&t1, own, used, now)
-		switch {
-		case slices.Index(order, narrow.Do) > slices.Index(order, wide.Do),
-			narrow.Do != intake.Ignore && narrow.Risk.Rank() < wide.Risk.Rank(),
-			wide.BudgetUSD > 0 && (narrow.BudgetUSD == 0 || narrow.BudgetUSD > wide.BudgetUSD),
-			narrow.Do != intake.Ignore && wide.Refused != "" && narrow.Refused == "",
-			narrow.Project != wide.Project, narrow.As != wide.As, narrow.Rule != wide.Rule:
-			t.Errorf("wider: %+v than %+v", narrow, wide)
-		}
-	})
 }
 
 func TestEventID(t *testing.T) {

@@ -52,8 +52,10 @@ type Account struct {
 	Kind Kind
 	// Permission says what they may do in the repository of the trigger.
 	Permission Permission
-	// Teams are the teams of the organisation that they belong to.
+	// Teams are those that they belong to, of the teams that rules name, in the form of When.Team.
 	Teams []string
+	// Unread are those of which the forge did not tell: our account may not read who is in them, or they are not there.
+	Unread []string
 }
 
 // isPerson reports whether the forge told who the account is, and that it is a person's.
@@ -145,6 +147,15 @@ func CheckNested(name string) error {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > maxParts || slices.ContainsFunc(parts, func(p string) bool { return !isName(p) }) {
 		return errors.New("has to be owner/name or group/subgroup/name, of letters, digits, hyphens, underscores and dots")
+	}
+	return nil
+}
+
+// CheckTeam returns an error unless name can be that of a team, or of a group of GitLab, which may be in others.
+func CheckTeam(name string) error {
+	parts := strings.Split(name, "/")
+	if len(parts) >= maxParts || slices.ContainsFunc(parts, func(p string) bool { return !isName(p) }) {
+		return errors.New("has to be the name of a team as it stands in its address, or group/subgroup of GitLab")
 	}
 	return nil
 }

@@ -180,3 +180,23 @@ func TestDoctorWarns(t *testing.T) {
 		t.Errorf("said %s", text)
 	}
 }
+
+// TestDoctorSaysWhetherAGatewayServes: that none runs, that none has a forge of the project, and how many do; a gateway alone makes no project
+// known, and one without the forge lacks nothing.
+func TestDoctorSaysWhetherAGatewayServes(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.runner()
+	said := func(want string) {
+		t.Helper()
+		if out := o.expect(kit.ExitError, want, "shop", "doctor"); strings.Contains(out, "lacks shop") {
+			t.Errorf("said %s", out)
+		}
+	}
+	said("ok    gateway       no gateway runs: none reaches the project by HTTP")
+	o.announce("gateway", "gateway-1", "v1")
+	said("ok    gateway       1 replica; no forge of project shop is watched")
+	o.announce("gateway", "gateway-2", "v1", "shop", "bank")
+	said("ok    gateway       2 replicas, of which 1 watch a forge of project shop")
+	said("fail  project       nobody serves project \"shop\" here")
+}

@@ -191,12 +191,15 @@ func TestChatOwnApproval(t *testing.T) {
 type cutOff struct {
 	*slack.Client
 
-	kill context.CancelFunc
+	kill  context.CancelFunc
+	reads int
 }
 
-// Read reads, and kills.
+// Read reads, and kills the second time: the first one is to find out whose act it is.
 func (c *cutOff) Read(d *deliveries.Delivery) (*chat.Act, error) {
-	c.kill()
+	if c.reads++; c.reads > 1 {
+		c.kill()
+	}
 	return c.Client.Read(d)
 }
 
@@ -209,7 +212,7 @@ func TestChatKilled(t *testing.T) {
 	stop()
 	w.press("bob", &m, "Approve")
 	ctx, kill := context.WithCancel(wait.Context(t))
-	if err := chat.New(w.config(&cutOff{w.client(), kill})).Run(ctx); err != nil {
+	if err := chat.New(w.config(&cutOff{Client: w.client(), kill: kill})).Run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if w.shown(path)["waiting"] != "approval" {

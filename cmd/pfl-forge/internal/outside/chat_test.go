@@ -32,6 +32,8 @@ type chatWorld struct {
 
 	slack *slacktest.Fake
 	dir   string
+	// alone says that no other workspace is configured.
+	alone bool
 }
 
 // accounts are those of people at Slack, by their entries in the file of tokens.
@@ -67,7 +69,7 @@ func decided(t *testing.T) *chatWorld {
 func (w *chatWorld) client() *slack.Client {
 	w.t.Helper()
 	c, err := slack.New(slack.Config{
-		URL: w.slack.URL(), Team: slacktest.Team, TokenFile: filepath.Join(w.dir, "bot"), AppTokenFile: filepath.Join(w.dir, "app"),
+		URL: w.slack.URL(), Team: slacktest.Team, Alone: w.alone, TokenFile: filepath.Join(w.dir, "bot"), AppTokenFile: filepath.Join(w.dir, "app"),
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,6 +44,9 @@ type forgeWorld struct {
 	bot     string
 	// nothing has the analyzer find that there is nothing to do.
 	nothing atomic.Bool
+	// rules are the operator's; empty for forgeRules. log has what watchers say.
+	rules string
+	log   locked
 	// others are watched beside repo, and before it.
 	others []string
 	ids    map[string]int64
@@ -215,7 +219,7 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 		w.t.Fatal(err)
 	}
 	client := w.client(token)
-	rules, err := intake.Parse("intake.yaml", []byte(forgeRules))
+	rules, err := intake.Parse("intake.yaml", []byte(cmp.Or(w.rules, forgeRules)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -225,7 +229,7 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
 		Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
 		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
-		Secrets: redact.New(), Log: slog.New(slog.DiscardHandler), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
+		Secrets: redact.New(), Log: slog.New(slog.NewTextHandler(&w.log, nil)), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- watcher.Run(ctx) }()

@@ -329,6 +329,9 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeDenied:
 		return "the forge refuses its pull request: " + l.Result.Refusal, Attention
 	case forge.MergeOverdue:
+		if p := l.Result.Pull; p != nil && len(p.Checks) > 0 {
+			return "it " + l.Result.Refusal, Attention
+		}
 		return "its pull request has waited for a day: it " + l.Result.Refusal, Attention
 	case forge.MergeDirty:
 		return "your working tree is in the way: " + files(l.Result.Files), Attention

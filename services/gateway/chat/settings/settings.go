@@ -119,6 +119,8 @@ type file struct {
 	dir  string
 	pos  *strictyaml.Positions
 	errs strictyaml.Errors
+	// alone says that there is one workspace of Slack at most, however many chats are in it.
+	alone bool
 }
 
 // Read reads a file of chats, and returns all that is to run.
@@ -137,6 +139,12 @@ func Read(path string, cfg Config) ([]Loop, error) {
 	if len(in.Chats) > maxChats {
 		f.errs = append(f.errs, f.pos.Errorf("chats", "has %d chats; at most %d are allowed", len(in.Chats), maxChats))
 	}
+	teams := map[string]bool{}
+	for i := range in.Chats {
+		teams[in.Chats[i].Team] = true
+	}
+	delete(teams, "")
+	f.alone = len(teams) <= 1
 	var list []Loop
 	for i := range in.Chats {
 		e := &in.Chats[i]
@@ -282,7 +290,9 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 		wrong("people", "cannot decide anything: Slack tells what they press by hooks, or by Socket Mode with app_token_file")
 	}
 	// The files of tokens are read here once, so that a path that is wrong is told now and not at the first message.
-	client, err := slack.New(slack.Config{URL: e.URL, Team: e.Team, TokenFile: f.path(e.TokenFile), AppTokenFile: f.path(e.AppTokenFile)})
+	client, err := slack.New(slack.Config{
+		URL: e.URL, Team: e.Team, Alone: f.alone, TokenFile: f.path(e.TokenFile), AppTokenFile: f.path(e.AppTokenFile),
+	})
 	if err != nil { // it names the setting
 		field, why, _ := strings.Cut(err.Error(), ": ")
 		wrong(field, "%s", why)

@@ -23,8 +23,10 @@ import (
 type Config struct {
 	// URL is where the Web API begins; empty for that of Slack.
 	URL string
-	// Team is the workspace's id.
-	Team string
+	// Team is the workspace's id. Alone says that there is no other one in the settings: of some people Slack does not say which is theirs, and
+	// they are taken for those of that one then, and known by none else.
+	Team  string
+	Alone bool
 	// TokenFile has the bot's token, and AppTokenFile that of the app for Socket Mode; empty without it. They are read for each request.
 	TokenFile, AppTokenFile string
 	// Now is the clock; nil for that of the machine.

@@ -73,7 +73,7 @@ const maxToken = 2000
 // Read returns the act in a delivery of Slack: a form by HTTP, or the payload of an envelope by Socket Mode.
 func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	if d.Event == chat.Socket {
-		return readJSON(d.Body)
+		return readJSON(d.Body, c.cfg.Alone)
 	}
 	media, _, _ := mime.ParseMediaType(d.ContentType)
 	if media != "application/x-www-form-urlencoded" { // an event of the Events API, of which none is asked for
@@ -84,7 +84,7 @@ func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 		return nil, errors.New("the form of Slack cannot be read")
 	}
 	if text := form["payload"]; len(text) == 1 {
-		return readJSON([]byte(text[0]))
+		return readJSON([]byte(text[0]), c.cfg.Alone)
 	}
 	if form.Get("command") == "" {
 		return nil, chat.ErrNothing
@@ -95,17 +95,17 @@ func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	}).act()
 }
 
-// readJSON reads an interaction or a command.
-func readJSON(data []byte) (*chat.Act, error) {
+// readJSON reads an interaction or a command. Where ours is the only workspace, a person of whom Slack does not say the workspace is of that one.
+func readJSON(data []byte, alone bool) (*chat.Act, error) {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, errors.New("the payload of Slack cannot be read")
 	}
 	switch p.Type {
 	case "block_actions":
-		return p.pressed()
+		return p.pressed(alone)
 	case "view_submission":
-		return p.typed()
+		return p.typed(alone)
 	case "":
 		var cmd command
 		if err := json.Unmarshal(data, &cmd); err != nil || cmd.Command == "" {
@@ -125,7 +125,7 @@ func (c *command) act() (*chat.Act, error) {
 }
 
 // pressed returns the act of a button.
-func (p *payload) pressed() (*chat.Act, error) {
+func (p *payload) pressed(alone bool) (*chat.Act, error) {
 	if len(p.Actions) != 1 || p.Actions[0].Type != "button" || p.Actions[0].Block != "decide" || p.Actions[0].ID == "link" {
 		return nil, chat.ErrNothing // the button with a link sends an interaction as well
 	}
@@ -133,13 +133,13 @@ func (p *payload) pressed() (*chat.Act, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := p.act(press)
+	a := p.act(press, alone)
 	a.Channel, a.Message = p.Container.Channel, p.Container.Message
 	return a, check(a)
 }
 
 // typed returns the act of a dialog.
-func (p *payload) typed() (*chat.Act, error) {
+func (p *payload) typed(alone bool) (*chat.Act, error) {
 	if p.View.Callback != "decide" {
 		return nil, chat.ErrNothing
 	}
@@ -147,16 +147,16 @@ func (p *payload) typed() (*chat.Act, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := p.act(press)
+	a := p.act(press, alone)
 	a.Channel, a.Message = from.Channel, from.Message
 	a.Typed, a.Words = true, p.View.State.Values[fieldBlock][fieldAction].Value
 	return a, check(a)
 }
 
 // act returns an act without its place.
-func (p *payload) act(press *chat.Press) *chat.Act {
+func (p *payload) act(press *chat.Press, alone bool) *chat.Act {
 	home := p.User.TeamID
-	if home == "" { // of a dialog Slack tells it in some workspaces only
+	if home == "" && alone { // of a dialog Slack tells it in some workspaces only
 		home = p.Team.ID
 	}
 	return &chat.Act{Account: p.User.ID, Home: home, Team: p.Team.ID, Press: press, Trigger: p.Trigger}
@@ -167,7 +167,7 @@ func (p *payload) act(press *chat.Press) *chat.Act {
 func check(a *chat.Act) error {
 	_, wrong := instant(a.Message)
 	switch {
-	case !isID(a.Account, "UW"), !isID(a.Home, "TE"), !isID(a.Team, "TE"):
+	case !isID(a.Account, "UW"), a.Home != "" && !isID(a.Home, "TE"), !isID(a.Team, "TE"):
 		return errors.New("the payload of Slack does not say who acted")
 	case !isID(a.Channel, "CGD"), a.Message != "" && wrong != nil, a.Press != nil && a.Message == "":
 		return errors.New("the payload of Slack does not say where it was done")

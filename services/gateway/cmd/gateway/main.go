@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
@@ -34,6 +35,7 @@ func main() {
 		if err != nil {
 			return err
 		}
+		env.Announce(ctx, nil, presence.Executor{}, g.Projects()...)
 		return g.Run(ctx)
 	})
 }

@@ -104,9 +104,7 @@ func (f *Fake) LargePages() {
 
 // pageOf returns the page of a list that a request asks for.
 func pageOf(q *request, all []object) []object {
-	n := max(q.queryNumber("page"), 1)
-	limit := min(max(q.queryNumber("limit"), 1), q.page)
-	return all[min((n-1)*limit, len(all)):min(n*limit, len(all))]
+	return wire.Page(q.Request, "limit", q.page, nil, all)
 }
 
 // openIssue opens an issue. Everybody may.

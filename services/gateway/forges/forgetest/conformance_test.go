@@ -2,6 +2,7 @@ package forgetest_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -272,6 +273,32 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 	if later, err := c.Comments(ctx, w.repo, forges.OfIssue(n), time.Now().Add(24*time.Hour)); err != nil || len(later) != 0 {
 		t.Errorf("the comments of tomorrow are %+v, %v", later, err)
 	}
+}
+
+// TestFiles: a file of the default branch is read as it is now; what is not there is told from what is no file.
+func TestFiles(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
+		c, ctx := w.bot(), wait.Context(t)
+		put := func(path, text string) {
+			w.as("root1", "POST", "/repos/"+w.repo+"/contents/"+path, object{
+				"branch": "main", "message": path, "content": base64.StdEncoding.EncodeToString([]byte(text)),
+			})
+		}
+		put("rules.yaml", "rules: []\n")
+		put("large.yaml", strings.Repeat("x", forges.MaxFile+1))
+		if got, err := c.File(ctx, w.repo, "rules.yaml"); err != nil || strings.TrimSpace(string(got)) != "rules: []" {
+			t.Errorf("read %q, %v", got, err)
+		}
+		if got, err := c.File(ctx, w.repo, "none.yaml"); !isNotFound(err) {
+			t.Errorf("what is not there is %q, %v", got, err)
+		}
+		if got, err := c.File(ctx, w.repo, "large.yaml"); !errors.Is(err, forges.ErrNoFile) {
+			t.Errorf("a large file has %d bytes, %v", len(got), err)
+		}
+		if got, err := c.File(ctx, w.repo, "../../../../user"); err == nil {
+			t.Errorf("a path that leads elsewhere is %q", got)
+		}
+	})
 }
 
 // TestWhatIsNotThere: what is missing is told from what may not be seen, and a name never becomes another path.

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/teams"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -32,6 +33,7 @@ type Fake struct {
 	now    time.Time
 	script wire.Script
 	hooks  wire.Hooks
+	teams  teams.Teams
 	asked  map[string]int
 	// page is how many things a page has at most.
 	page int
@@ -115,6 +117,7 @@ func NewFake() *Fake {
 		"POST /api/v1/repos/{owner}/{name}/issues/comments/{id}/reactions":      f.react,
 		"POST /api/v1/repos/{owner}/{name}/contents/{path}":                     p.makeFile,
 		"PUT /api/v1/repos/{owner}/{name}/contents/{path}":                      p.makeFile,
+		"GET /api/v1/repos/{owner}/{name}/contents/{path}":                      func(q *request) (int, any) { return q.repo.Contents(q.PathValue("path")) },
 		"GET /api/v1/repos/{owner}/{name}/pulls":                                p.listPulls,
 		"POST /api/v1/repos/{owner}/{name}/pulls":                               p.openPull,
 		"GET /api/v1/repos/{owner}/{name}/pulls/{base}/{head}":                  p.findPull,
@@ -132,6 +135,12 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/branch_protections/{branch}":          p.showRule,
 		"GET /api/v1/repos/{owner}/{name}/branches/{branch}":                    p.showBranch,
 		"DELETE /api/v1/repos/{owner}/{name}/branches/{branch}":                 p.deleteBranch,
+		"GET /api/v1/orgs/{org}/teams/search": func(q *request) (int, any) {
+			return f.teams.Search(q.PathValue("org"), q.URL.Query().Get("q"))
+		},
+		"GET /api/v1/teams/{team}/members/{user}": func(q *request) (int, any) {
+			return f.teams.Member(q.number("team"), f.id(q.PathValue("user")), f.user(q.PathValue("user")))
+		},
 	} {
 		mux.HandleFunc(pattern, f.serve(serve))
 	}
@@ -155,6 +164,17 @@ func (f *Fake) Script(faults ...Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.script = append(f.script, faults...)
+}
+
+// Team makes a team, as org/team, or gives it other members. One that is hidden is shown to no one.
+func (f *Fake) Team(name string, hidden bool, members ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ids []int64
+	for _, m := range members {
+		ids = append(ids, f.id(m))
+	}
+	f.teams.Set(name, hidden, ids...)
 }
 
 // Asked returns how many requests there were with a method to paths that hold a part.

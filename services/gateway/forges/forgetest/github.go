@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -100,6 +99,11 @@ func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 		"POST /repos/{owner}/{name}/statuses/{sha}":                       p.setStatus,
 		"GET /repos/{owner}/{name}/branches/{branch}/protection":          p.protection,
 		"GET /repos/{owner}/{name}/rules/branches/{branch}":               p.rules,
+		"GET /repos/{owner}/{name}/contents/{path}":                       func(q *request) (int, any) { return q.repo.Contents(q.PathValue("path")) },
+		"GET /orgs/{org}/teams/{team}":                                    func(q *request) (int, any) { return f.teams.Show(q.team()) },
+		"GET /orgs/{org}/teams/{team}/memberships/{user}": func(q *request) (int, any) {
+			return f.teams.Membership(q.team(), f.id(q.PathValue("user")))
+		},
 	} {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" "+hubAPI+path, f.serveHub(serve))
@@ -109,6 +113,9 @@ func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 	mux.HandleFunc(hubAPI+"/repositories/{id}", func(w http.ResponseWriter, r *http.Request) { f.byNumber(mux, w, r) })
 	return f
 }
+
+// team returns the name of the team that a path names.
+func (q *request) team() string { return q.PathValue("org") + "/" + q.PathValue("team") }
 
 // byNumber serves the place of a repository that does not change with its name.
 func (f *Hub) byNumber(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
@@ -245,13 +252,5 @@ func (f *Hub) redirect(r *http.Request) (string, bool) {
 // hubPage returns the page of a list that a request asks for, and names the next one in the
 // header Link.
 func hubPage(q *request, all []object) []object {
-	n, limit := max(q.queryNumber("page"), 1), min(max(q.queryNumber("per_page"), 1), q.page)
-	if n*limit < len(all) {
-		q.header.Set("Link", fmt.Sprintf(`<https://elsewhere.test/steal?page=%d>; rel="next"`, n+1))
-	}
-	out := all[min((n-1)*limit, len(all)):min(n*limit, len(all))]
-	if out == nil {
-		return []object{}
-	}
-	return out
+	return wire.Page(q.Request, "per_page", q.page, q.header, all)
 }

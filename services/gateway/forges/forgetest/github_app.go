@@ -37,13 +37,10 @@ func (f *Hub) Revoke() {
 	clear(f.apps.Tokens)
 }
 
-// badJWT is GitHub's word for a JWT that it does not take.
-const badJWT = "A JSON web token could not be decoded"
-
 // showApp returns the App itself.
 func (f hubIssues) showApp(q *request) (int, any) {
 	if q.user == "" {
-		return says(http.StatusUnauthorized, badJWT)
+		return f.apps.Unknown()
 	}
 	slug, _, _ := strings.Cut(AppBot, "[")
 	return http.StatusOK, object{"id": 7, "slug": slug, "name": slug}
@@ -51,28 +48,12 @@ func (f hubIssues) showApp(q *request) (int, any) {
 
 // makeToken makes a token of an installation, which is good for an hour.
 func (f hubIssues) makeToken(q *request) (int, any) {
-	i := f.apps.Installations[q.number("id")]
-	switch {
-	case q.user == "":
-		return says(http.StatusUnauthorized, badJWT)
-	case i == nil || i.App != q.user:
-		return says(http.StatusNotFound, "Not Found")
-	case i.Suspended:
-		return says(http.StatusForbidden, "This installation has been suspended")
-	}
-	token, end := fmt.Sprintf("ghs_%d", f.next()), f.now.Add(time.Hour)
-	f.apps.Tokens[token] = &apps.Installed{Installation: i, End: end}
-	return http.StatusCreated, object{"token": token, "expires_at": end}
+	return f.apps.Make(q.user, q.number("id"), fmt.Sprintf("ghs_%d", f.next()), f.now.Add(time.Hour))
 }
 
 // showInstallation returns that of a repository.
 func (f hubIssues) showInstallation(q *request) (int, any) {
-	for _, i := range f.apps.Installations {
-		if i.App == q.user && slices.ContainsFunc(i.Repos, f.isNow(q.repo.name)) {
-			return http.StatusOK, object{"id": i.ID}
-		}
-	}
-	return says(http.StatusNotFound, "Not Found")
+	return f.apps.Find(q.user, f.isNow(q.repo.name))
 }
 
 // Rename gives a repository another name. The former one leads to it until another repository

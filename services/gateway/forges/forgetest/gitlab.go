@@ -100,6 +100,9 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}/issues/{number}/resource_label_events":                   f.ofIssue(f.labelEvents),
 		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":                     f.ofIssue(f.awards),
 		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":                    f.ofIssue(f.award),
+		"GET /groups/{group}":                                                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
+		"GET /groups/{group}/members/all/{user}":                                     f.groupMember,
+		"GET /projects/{id}/repository/files/{path}":                                 func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
@@ -277,6 +280,15 @@ func (f *Lab) member(q *request, _ *labIn) (int, any) {
 	o := f.labUser(f.users[id-1], false)
 	o["access_level"], o["expires_at"], o["membership_state"] = f.levelOf(q.repo, f.users[id-1]), nil, "active"
 	return http.StatusOK, o
+}
+
+// groupMember returns a member of a group by the number.
+func (f *Lab) groupMember(q *request, _ *labIn) (int, any) {
+	id := q.number("user")
+	if id < 1 || int(id) > len(f.users) {
+		return says(http.StatusNotFound, "404 Not found")
+	}
+	return f.teams.GroupMember(q.PathValue("group"), id, f.labUser(f.users[id-1], false))
 }
 
 // showLabel returns a label of the project.

@@ -3,7 +3,6 @@ package forgetest
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
@@ -104,10 +103,4 @@ func (f *Lab) labSend(q *request, i *issue, h wire.Hook, event, id string, told 
 		panic(err)
 	}
 	return func() { h.Post(name, id, body) }
-}
-
-// queryNumber returns a number of the query; 0 if there is none.
-func (q *request) queryNumber(name string) int {
-	n, _ := strconv.Atoi(q.URL.Query().Get(name))
-	return n
 }

@@ -256,6 +256,15 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 	return a, nil
 }
 
+// File returns a file of the default branch.
+func (c *Client) File(ctx context.Context, repository, path string) ([]byte, error) {
+	at, err := rest.Path(repository, "contents", path)
+	if err != nil {
+		return nil, err
+	}
+	return rest.File(ctx, c.Client, at)
+}
+
 // Say writes a comment.
 func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
 	path, err := rest.Path(repository, "issues", on.Number, "comments")

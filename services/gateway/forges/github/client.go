@@ -40,6 +40,7 @@ type Client struct {
 	*rest.Client
 	queued
 	discussions
+	intakes
 
 	cfg Config
 	// graph is the other API, GraphQL: it alone has drafts made ready, and says which remarks
@@ -75,6 +76,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
 	c.queued, c.discussions = queued{c}, discussions{c}
+	c.intakes = intakes{c}
 	on := rest.Config{
 		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
 		Limited: limited, Again: again, Denied: denied,

@@ -95,8 +95,13 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 		_, e3 := c.Account(ctx, repo, "eve")
 		_, e4 := c.Changed(ctx, repo, time.Unix(0, 0))
 		_, e5 := c.Comments(ctx, repo, forges.OfIssue(1), time.Unix(0, 0))
+		w.as("root1", "POST", "/repos/"+repo+"/contents/rules.yaml", `{"branch": "main", "message": "m", "content": "cnVsZXM6IFtdCg=="}`)
+		_, e7 := c.File(ctx, repo, "rules.yaml")
+		w.fake.Team("root1/core", false, "ada")
+		_, e8 := c.InTeam(ctx, repo, intake.Account{ID: 3, Login: "ada"}, "core")
+		_, e9 := c.InTeam(ctx, repo, intake.Account{ID: 4, Login: "eve"}, "core")
 		p, e6 := c.OpenPull(ctx, repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B", Draft: true, Labels: []string{"forge"}})
-		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, c.Edit(ctx, repo, forges.OfIssue(1), said.ID, "y"),
+		if err := errors.Join(err, e1, e2, e3, e4, e5, e6, e7, e8, e9, c.Edit(ctx, repo, forges.OfIssue(1), said.ID, "y"),
 			c.React(ctx, repo, forges.OfIssue(1), said.ID, forges.Seen),
 			c.CloseIssue(ctx, repo, 1)); err != nil {
 			t.Fatal(err)

@@ -270,6 +270,20 @@ func (c *Client) member(ctx context.Context, repository string, a intake.Account
 	return a, nil
 }
 
+// File returns a file of the default branch.
+func (i intakes) File(ctx context.Context, repository, path string) ([]byte, error) {
+	c := i.of
+	at, err := rest.Path(repository, "contents", path)
+	if err != nil {
+		return nil, err
+	}
+	// The rules of a repository that has taken a name of ours are those of strangers.
+	if _, err := c.Repository(ctx, repository); err != nil {
+		return nil, err
+	}
+	return rest.File(ctx, c.Client, at)
+}
+
 // Say writes a comment.
 func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
 	path, err := rest.Path(repository, "issues", on.Number, "comments")

@@ -140,6 +140,14 @@ func TestApprovals(t *testing.T) {
 		list[2].Body != "explain" {
 		t.Errorf("after ada's second they are %+v", list)
 	}
+	w.fake.Lab.Change(func(s *forgetest.LabState) { s.Blocked["ada"] = true })
+	if list = w.reviews(n); list[2].Official {
+		t.Error("who is blocked counts")
+	}
+	w.fake.Lab.Change(func(s *forgetest.LabState) { delete(s.Blocked, "ada") })
+	if list = w.reviews(n); !list[2].Official {
+		t.Error("who is let in again does not count")
+	}
 	w.role("ada", "reporter")
 	if list = w.reviews(n); list[2].Official {
 		t.Error("who may not write any more counts")

@@ -39,6 +39,7 @@ type Client struct {
 	*rest.Client
 	queued
 	discussions
+	intakes
 
 	cfg Config
 
@@ -75,6 +76,7 @@ func New(cfg Config) (*Client, error) {
 		},
 	})}
 	c.queued, c.discussions = queued{c}, discussions{c}
+	c.intakes = intakes{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }
@@ -227,20 +229,22 @@ type memberJSON struct {
 	Expires string `json:"expires_at"`
 	// Membership is awaiting until an owner lets them in.
 	Membership string `json:"membership_state"`
+	// State is that of the account: active for those who can do anything.
+	State string `json:"state"`
 }
 
 // members asks for accounts and for their levels in a project.
 type members struct{ *Client }
 
-// level returns the level of an account in a project, by its number; 0 for one that is no member, or
-// that is one no longer, or not yet.
+// level returns the level of an account in a project or a group, by its number; 0 for one that is no
+// member, or that is one no longer, or not yet, or that was blocked.
 func (c members) level(ctx context.Context, project string, id int64) (int64, error) {
 	var m memberJSON
 	err := c.Call(ctx, http.MethodGet, rest.Join(project, "members", "all", id), nil, &m)
 	if errors.Is(err, forges.ErrNotFound) {
 		return 0, nil
 	}
-	if m.Membership == "awaiting" || m.Expires != "" && m.Expires <= c.cfg.Now().UTC().Format(time.DateOnly) {
+	if m.State != "" && m.State != "active" || m.Membership == "awaiting" || m.Expires != "" && m.Expires <= c.cfg.Now().UTC().Format(time.DateOnly) {
 		return 0, err
 	}
 	return m.Level, err

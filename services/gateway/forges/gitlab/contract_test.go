@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
 // contract is the part of GitLab's official client that is about what ours asks: of each operation its query, and the types of its body and
@@ -40,6 +41,9 @@ var operations = map[string]operation{
 	"GET /projects/*":                     {"", "", "Project"},
 	"GET /members/all/*":                  {"", "", "ProjectMember"},
 	"GET /labels/*":                       {"", "", "Label"},
+	"GET /groups/*":                       {"", "", "Group"},
+	"GET /groups/*/members/all/*":         {"", "", "GroupMember"},
+	"GET /repository/files/*":             {"GetFileOptions", "", "File"},
 	"GET /issues":                         {"ListProjectIssuesOptions", "", "[]Issue"},
 	"GET /issues/*":                       {"", "", "Issue"},
 	"PUT /issues/*":                       {"", "UpdateIssueOptions", "Issue"},
@@ -75,6 +79,7 @@ var operations = map[string]operation{
 // documented are fields that GitLab's documentation or source has and its client has not, by the operation whose answer they are in.
 var documented = map[string][]string{
 	"GET /members/all/*":             {"membership_state"}, // doc/api/project_members.md
+	"GET /groups/*/members/all/*":    {"membership_state"}, // doc/api/group_members.md
 	"GET /merge_requests/*/versions": {"patch_id_sha"},     // lib/api/entities/merge_request_diff.rb
 }
 
@@ -114,6 +119,7 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 		}
 	})
 	w.as("ada", "POST", "/repos/"+repo+"/issues/1/labels", `{"labels": ["forge"]}`)
+	w.as("root1", "POST", "/repos/"+repo+"/contents/rules.yaml", `{"branch": "main", "message": "m", "content": "cnVsZXM6IFtdCg=="}`)
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main", "dismiss_stale_approvals": true}`)
 	head := w.commit("a.txt", true)
 	_, e1 := w.Self(ctx)
@@ -122,6 +128,11 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	_, e4 := w.Changed(ctx, repo, time.Unix(0, 0))
 	p, e5 := w.OpenPull(ctx, repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B", Draft: true, Labels: []string{"forge"}})
 	errs := []error{e1, e2, e3, e4, e5}
+	w.fake.Team("root1/core", false, "ada")
+	_, err := w.File(ctx, repo, "rules.yaml")
+	_, err2 := w.InTeam(ctx, repo, intake.Account{ID: 3, Login: "ada"}, "root1/core")
+	_, err3 := w.InTeam(ctx, repo, intake.Account{ID: 4, Login: "eve"}, "root1/core")
+	errs = append(errs, err, err2, err3)
 	for _, on := range []forges.Topic{forges.OfIssue(1), forges.OfPull(p.Number)} {
 		said, err := w.Say(ctx, repo, on, "x")
 		_, err2 := w.Comments(ctx, repo, on, time.Unix(0, 0))

@@ -240,6 +240,16 @@ func (c *Client) Edit(ctx context.Context, repository string, on forges.Topic, c
 	return c.Call(ctx, http.MethodPut, rest.Join(path, "notes", comment), map[string]string{"body": body}, nil)
 }
 
+// File returns a file of the default branch, which GitLab calls HEAD.
+func (i intakes) File(ctx context.Context, repository, path string) ([]byte, error) {
+	c := i.of
+	at, err := c.path(ctx, repository, "repository", "files", path)
+	if err != nil {
+		return nil, err
+	}
+	return rest.File(ctx, c.Client, at+"?ref=HEAD")
+}
+
 // emoji are GitLab's names of the reactions. It knows thumbsdown as -1 as well, and tells it by this
 // one.
 var emoji = map[forges.Reaction]string{forges.Seen: "eyes", forges.Done: "rocket", forges.Refused: "thumbsdown"}

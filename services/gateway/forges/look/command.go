@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
@@ -116,11 +115,14 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 	if err != nil {
 		return "", err
 	}
+	if err := w.join(ctx, s, &author); err != nil {
+		return "", err
+	}
 	t.Event, t.Commander, t.Command = intake.Comment, author, intake.Run
-	d := w.cfg.Rules.Decide(&t, nil, w.usedUp, time.Now())
+	d := w.decide(s, &t)
 	switch {
 	case cmd.Verb == intake.Explain && s.mark != (mark{}):
-		s.mark.Note = d.Explain()
+		s.mark.Note = s.explain(&d)
 		return "", nil
 	case cmd.Verb == intake.Explain:
 		return "this issue has no intent", nil
@@ -141,6 +143,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 	}
 	// The count is of this look: two looks at once would submit the same event.
 	before := s.mark.Intent
+	s.mark.Own = s.unheard
 	if err := w.submit(ctx, s, &d, s.mark.Count+1, cmd.Text); err != nil {
 		return "", err
 	}

@@ -10,14 +10,25 @@
 //
 // All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
 // comment was read last. There is no database beside the forge and the journal. The mark counts only in a comment of our own account;
-// everybody can write one like it. Whoever may write in the repository can edit our comment: a mark that names another intent than the
-// issue leads to is not obeyed, and the most that such an edit achieves is that old comments are read again, whose commands the runner knows.
+// everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
+// has a sum) is left alone, and a new one is made from the intents that the runner has.
+//
+// # Whose rules
+//
+// The operator's rules decide, and the file pfl-forge-intake.yaml of the repository's default branch can make what follows stricter. It is
+// read whenever it is decided about an issue, so that a change of it counts from the next decision on:
+//
+//	no file                  the operator's rules alone
+//	a file that is wrong     the same, and our comment and the log say why
+//	no right to read it      the same
+//	no answer of the forge   nothing is decided until there is one
+//	a team that is unknown   no rule that names it matches; a stricter one that was passed over has a person asked
 //
 // # One look
 //
 //	the forge     the issue, who put its labels on, all comments
 //	the mark      of the first comment that is ours
-//	the rules     if the issue is open and has no intent: submit it, or note why not
+//	the rules     if the issue is open and has no intent: submit it, or note why not. The repository's own are read for that
 //	the comments  behind the last one that was read, in their order: each command once
 //	the runner    how the intent is
 //	our comment   written, or edited if its text is another one, and not more often than Config.Seldom
@@ -37,6 +48,6 @@
 // # What it does not do yet
 //
 // Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. The rules of a repository are not read from it. Limits are counted by the process. A text that was edited between the
+// there twice. Limits are counted by the process. A text that was edited between the
 // label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
 package look

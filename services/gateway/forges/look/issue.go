@@ -27,6 +27,9 @@ type seen struct {
 	mark   mark
 	// intent is the issue's, as the runner shows it; nil if there is none.
 	intent *document.Detail
+	// own are the repository's rules; nil if it has none. Why those that it has do not count, unheard says.
+	own     *intake.Rules
+	unheard string
 }
 
 // look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
@@ -40,13 +43,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if s.comments, err = w.cfg.Forge.Comments(ctx, key.repository, forges.OfIssue(key.number), time.Time{}); err != nil {
 		return err
 	}
-	for _, c := range s.comments {
-		if m, ok := readMark(c.Body); ok && c.Author.ID == w.self.ID { // the mark alone, anybody can write
-			if s.status, s.mark = c, m; !w.isOurs(&s.Issue, &m) {
-				return fmt.Errorf("the mark of our comment %d names an intent that is none of this issue: remove the comment", c.ID)
-			}
-			break
-		}
+	if err := w.remember(ctx, s); err != nil {
+		return err
 	}
 	if s.Open && s.mark.Intent == "" {
 		if err := w.trigger(ctx, s); err != nil {
@@ -78,16 +76,6 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 // isDone reports whether the newest intent of an issue is done. One that failed or was cancelled leaves its issue to people.
 func (s *seen) isDone() bool { return s.intent != nil && s.intent.Status == forge.StatusDone }
 
-// isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our
-// comment, and would have another intent shown there and decided on.
-func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
-	if m.Intent == "" {
-		return true
-	}
-	id, err := w.intentID(i, m.Count)
-	return err == nil && m.Intent == string(id) && slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project))
-}
-
 // intentID returns the id of the n-th intent of an issue.
 func (w *Watcher) intentID(i *forges.Issue, n int) (forge.IntentID, error) {
 	event, err := intake.EventID(w.cfg.Name, i.Repository.ID, i.Number, n)
@@ -106,34 +94,46 @@ func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	d := w.cfg.Rules.Decide(&t, nil, w.usedUp, time.Now())
+	d := w.decide(s, &t)
 	if d.Do == intake.Ignore {
 		return nil
 	}
-	s.mark.Note = d.Refused
+	s.mark.Note, s.mark.Own = d.Refused, s.unheard
 	if d.Refused != "" {
 		return nil
 	}
 	return w.submit(ctx, s, &d, 1, "")
 }
 
-// facts asks for the permission of everybody whom a rule may ask for.
+// facts asks for the rules of the repository, and for the permission and the teams of everybody whom a rule may ask for.
 func (w *Watcher) facts(ctx context.Context, s *seen) (intake.Trigger, error) {
 	t := intake.Trigger{
 		Forge: w.cfg.Name, Repository: s.Repository.Name, RepositoryID: s.Repository.ID, Number: s.Number, Event: intake.Issue,
 		Title: s.Title, Body: s.Body,
 	}
-	var err error
-	if t.Author, err = w.account(ctx, s, s.Author); err != nil {
+	err := w.readOwn(ctx, s)
+	if err != nil {
+		return t, err
+	}
+	if t.Author, err = w.asker(ctx, s, s.Author); err != nil {
 		return t, err
 	}
 	for _, l := range s.Labels {
-		if l.By, err = w.account(ctx, s, l.By); err != nil {
+		if l.By, err = w.asker(ctx, s, l.By); err != nil {
 			return t, err
 		}
 		t.Labels = append(t.Labels, l)
 	}
 	return t, nil
+}
+
+// asker is account with the teams of the account as well.
+func (w *Watcher) asker(ctx context.Context, s *seen, a intake.Account) (intake.Account, error) {
+	got, err := w.account(ctx, s, a)
+	if err == nil {
+		err = w.join(ctx, s, &got)
+	}
+	return got, err
 }
 
 // account returns an account with its permission as it is now. One that is gone may nothing; one whose name another account has by
@@ -199,9 +199,9 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 		return errUndecided
 	}
 	if done.Result == "new" {
-		for _, key := range d.Keys {
-			u := w.used[key]
-			w.used[key] = usage{u.count + 1, u.usd + d.BudgetUSD}
+		for _, c := range d.Counts {
+			u := w.used[c.Key]
+			w.used[c.Key] = usage{u.count + 1, u.usd + c.USD}
 		}
 	}
 	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""

@@ -20,6 +20,10 @@ type mark struct {
 	Last int64 `json:"last,omitempty"`
 	// Closed is the Count of the intent for whose end the issue was closed. A person who opens it again has the last word.
 	Closed int `json:"closed,omitempty"`
+	// Own is why the repository's own rules did not count when its newest trigger was decided on.
+	Own string `json:"own,omitempty"`
+	// Sum is that of the whole comment as it was written; empty in what is remembered.
+	Sum string `json:"sum,omitempty"`
 	// Note is why the last trigger or command was refused.
 	Note string `json:"note,omitempty"`
 }
@@ -42,8 +46,10 @@ func readMark(body string) (m mark, ok bool) {
 
 // String returns the mark as it stands in a comment. JSON spells < and > so that nothing in it ends the mark.
 func (m mark) String() string {
-	if len(m.Note) > maxNote {
-		m.Note = strings.ToValidUTF8(m.Note[:maxNote], "")
+	for _, text := range []*string{&m.Note, &m.Own} {
+		if len(*text) > maxNote {
+			*text = strings.ToValidUTF8((*text)[:maxNote], "")
+		}
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -65,7 +71,6 @@ func (m mark) key() (forge.Key, error) {
 // text returns our comment: how the intent is, and which commands go on.
 func (w *Watcher) text(s *seen) string {
 	var b strings.Builder
-	b.WriteString(s.mark.String())
 	switch {
 	case s.intent != nil:
 		w.describe(&b, s.intent)
@@ -75,10 +80,14 @@ func (w *Watcher) text(s *seen) string {
 	if s.isDone() {
 		b.WriteString("\n\nIt is done, and the issue is closed by that. Whoever opens it again can ask for more with a comment: `/forge run`\n")
 	}
-	if s.mark.Note != "" {
-		fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(s.mark.Note, w.cfg.Secrets, maxQuoted))
+	for _, text := range []string{s.mark.Own, s.mark.Note} {
+		if text != "" {
+			fmt.Fprintf(&b, "\n\n%s\n", intake.Quote(text, w.cfg.Secrets, maxQuoted))
+		}
 	}
-	return b.String()
+	m := s.mark
+	m.Sum = sumOf(&s.Issue, m.String()+b.String())
+	return m.String() + b.String()
 }
 
 // describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,6 +46,35 @@ func Path(name string, parts ...any) (string, error) {
 		return "", fmt.Errorf("repository %.100q: %w", name, err)
 	}
 	return Join("/repos/"+name, parts...), nil
+}
+
+// File returns a file that a forge answers with as JSON, in base64. One that is larger than an answer may be is as little a file as a
+// folder: both are there, and will not be another time.
+func File(ctx context.Context, c *Client, path string) ([]byte, error) {
+	var raw json.RawMessage
+	if err := c.Call(ctx, http.MethodGet, path, nil, &raw); errors.Is(err, errLarge) {
+		return nil, forges.ErrNoFile
+	} else if err != nil {
+		return nil, err
+	}
+	return readFile(raw)
+}
+
+// readFile reads an answer with a file. A folder is a list, and what is no file has another type; GitLab says none.
+func readFile(raw []byte) ([]byte, error) {
+	var f struct {
+		Type     string `json:"type"`
+		Encoding string `json:"encoding"`
+		Content  string `json:"content"`
+	}
+	if err := json.Unmarshal(raw, &f); err != nil || f.Type != "" && f.Type != "file" || f.Encoding != "base64" {
+		return nil, forges.ErrNoFile
+	}
+	data, err := base64.StdEncoding.DecodeString(f.Content) // which takes the line ends in it
+	if err != nil || len(data) > forges.MaxFile {
+		return nil, forges.ErrNoFile
+	}
+	return data, nil
 }
 
 // Join returns the path of something below another path, each part of it escaped.

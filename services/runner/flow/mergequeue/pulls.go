@@ -65,11 +65,16 @@ type Pull struct {
 	// Denied is why the forge refuses what it was asked for, until a person mends
 	// that; empty if it does not.
 	Denied string
-	// At is where it stands while it waits for others, and DueAt when a person is
-	// told because it still does. Overdue says that this time has come.
-	At      pull.Standing
-	DueAt   time.Time
-	Overdue bool
+	// At is where it stands while it waits for others, Since when, and DueAt when a
+	// person is told because it still does. Overdue says that this time has come.
+	At           pull.Standing
+	Since, DueAt time.Time
+	Overdue      bool
+	// Late has the checks that have not ended since then, of those that were
+	// waited for at first, in the order of the policy; none where no name is
+	// known. Told has the words in which a person was told of them last.
+	Late []string
+	Told string
 	// Unproved says that its task was told that its merge cannot be proved.
 	Unproved bool
 }

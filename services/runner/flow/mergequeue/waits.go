@@ -1,7 +1,10 @@
 package mergequeue
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -15,19 +18,56 @@ import (
 // are seen by no one else.
 const overdueAfter = 24 * time.Hour
 
+// checksAfter is for how long checks are waited for before that, where the
+// policy does not say.
+const checksAfter = 2 * time.Hour
+
 // stands notes where a pull request stands while it waits for others, and reports
 // whether a timer has to be set for that. Elsewhere than there nothing is due.
 func (p *Pull) stands(at pull.Standing, now time.Time) bool {
 	if p.At == at {
 		return false
 	}
-	p.At, p.DueAt, p.Overdue = at, time.Time{}, false
+	p.At, p.Since, p.DueAt, p.Overdue, p.Late = at, now, time.Time{}, false, nil
 	// One that is behind waits for its turn, and not for people.
 	if at == "" || at == pull.Behind {
 		return false
 	}
 	p.DueAt = now.Add(overdueAfter)
 	return true
+}
+
+// awaits notes which checks have not ended, and reports whether a timer has to be
+// set. The time counts as long as one of those that were waited for at first
+// has not ended: where another one follows, that one has its own.
+func (p *Pull) awaits(late []string, now time.Time) bool {
+	still := slices.DeleteFunc(slices.Clone(p.Late), func(name string) bool { return !slices.Contains(late, name) })
+	if p.At == pull.Pending && len(still) > 0 {
+		p.Late = still
+		return false
+	}
+	p.At, p.Since, p.DueAt, p.Overdue = pull.Pending, now, now.Add(cmp.Or(p.Change.Pull.ChecksWait, checksAfter)), false
+	p.Late = late[:min(len(late), maxLate)]
+	return true
+}
+
+const (
+	// maxLate bounds the checks that are remembered, and maxNamed those that a
+	// person is told of.
+	maxLate  = 50
+	maxNamed = 3
+)
+
+// lateWords says which checks are waited for.
+func (p *Pull) lateWords() string {
+	names, word := strings.Join(p.Late[:min(len(p.Late), maxNamed)], ", "), "check"
+	if len(p.Late) > 1 {
+		word = "checks"
+	}
+	if more := len(p.Late) - maxNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("waits for %s %s of %s since %s", word, names, pull.Name(p.Seen), p.Since.UTC().Format("2 Jan 15:04 UTC"))
 }
 
 // dueKey returns the key of the timer that fires at DueAt.
@@ -82,11 +122,32 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 	if at == pull.Ready && q.Change.Pull.By == byForge && p.Errors == 0 { // it is merged next, or when a file lock is given back
 		at = ""
 	}
-	set = by.Has(rules.OverduePulls) && p.stands(at, now)
+	late := []string(nil)
+	if at == pull.Pending && by.Has(rules.LateChecks) {
+		late = pull.Late(p.Change.Pull, p.Seen)
+	}
+	if len(late) > 0 {
+		set = p.awaits(late, now)
+	} else {
+		if len(p.Late) > 0 { // they have ended, or are not shown any more
+			p.At = ""
+		}
+		set = by.Has(rules.OverduePulls) && p.stands(at, now)
+	}
 	why := forge.MergeOutcome("")
-	if p.Overdue {
+	switch {
+	case p.Overdue && len(late) > 0:
+		why, result.Refusal = forge.MergeOverdue, p.lateWords()
+		for _, name := range p.Late[:min(len(p.Late), maxNamed)] {
+			result.Pull.Checks = append(result.Pull.Checks, forge.PullCheck{Name: name, State: forge.PullCheckPending})
+		}
+	case p.Overdue:
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
 	}
+	if len(late) > 0 && p.Held == why && p.Told != result.Refusal { // another one of them came: the rest is waited for still
+		p.Held = ""
+	}
+	p.Told = result.Refusal
 	s.hold(out, q, why, result)
 	return set
 }

@@ -50,6 +50,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -420,6 +422,40 @@ func (o *Ours) Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.Pull
 		})
 	}
 	return failing
+}
+
+// Late returns the names of the checks that have to pass and have not ended, those of the policy first, each once; none where no name is
+// known of what is waited for.
+func Late(p *forge.PullPolicy, seen *forge.PullRequest) (names []string) {
+	for _, name := range p.Checks {
+		if !slices.ContainsFunc(seen.Checks, func(c forge.PullCheck) bool { return c.Name == name && hasEnded(&c) }) {
+			names = append(names, name)
+		}
+	}
+	for i := range seen.Checks {
+		if c := &seen.Checks[i]; len(p.Checks) == 0 && !hasEnded(c) && !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// hasEnded reports whether a check has. A state of a newer version has not, as far as this one knows.
+func hasEnded(c *forge.PullCheck) bool {
+	return c.State == forge.PullCheckFailed || c.State == forge.PullCheckPassed
+}
+
+// Name names a pull request for people, as owner/name#7, which GitLab spells with !, if its address says in which repository it is.
+func Name(seen *forge.PullRequest) string {
+	number := strconv.Itoa(seen.Number)
+	_, place, _ := strings.Cut(seen.URL, "://")
+	_, place, _ = strings.Cut(place, "/")
+	for _, way := range [][2]string{{"/pulls/", "#"}, {"/pull/", "#"}, {"/-/merge_requests/", "!"}} {
+		if repository, ok := strings.CutSuffix(place, way[0]+number); ok && repository != "" {
+			return repository + way[1] + number
+		}
+	}
+	return "pull request " + number
 }
 
 // checks returns those that failed of the checks that have to pass, and whether

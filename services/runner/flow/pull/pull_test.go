@@ -292,3 +292,43 @@ func TestQueuedStanding(t *testing.T) {
 		t.Errorf("failed have %+v", got)
 	}
 }
+
+// TestLate: what is waited for is told by its name, whatever the forge shows of it.
+func TestLate(t *testing.T) {
+	seen := green()
+	seen.Checks = append(seen.Checks, forge.PullCheck{Name: "deploy", State: forge.PullCheckPending}, forge.PullCheck{Name: "lint", State: "parked"})
+	for name, test := range map[string]struct {
+		policy []string
+		want   string
+	}{
+		"none are named":            {nil, "deploy lint"},
+		"one that is not there":     {[]string{"never", "build"}, "never"},
+		"one that has not ended":    {[]string{"build", "deploy"}, "deploy"},
+		"all of them have":          {[]string{"build", "slow"}, ""},
+		"one that is in no state":   {[]string{"lint"}, "lint"},
+		"the order is the policy's": {[]string{"lint", "deploy", "never"}, "lint deploy never"},
+	} {
+		if got := strings.Join(pull.Late(&forge.PullPolicy{Checks: test.policy}, seen), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	if got := pull.Late(&forge.PullPolicy{}, green()); len(got) > 0 {
+		t.Errorf("all have passed, and %v are late", got)
+	}
+}
+
+// TestName: people know a pull request by its repository and number, wherever the forge has it.
+func TestName(t *testing.T) {
+	for url, want := range map[string]string{
+		"https://git.example.com/shop/web/pulls/7":             "shop/web#7",
+		"https://github.com/shop/web/pull/7":                   "shop/web#7",
+		"https://gitlab.com/shop/front/web/-/merge_requests/7": "shop/front/web!7",
+		"https://git.example.com/shop/web/pulls/17":            "pull request 7",
+		"https://git.example.com/shop/web/issues/7":            "pull request 7",
+		"https://pulls/7": "pull request 7", "": "pull request 7", "nonsense": "pull request 7",
+	} {
+		if got := pull.Name(&forge.PullRequest{Number: 7, URL: url}); got != want {
+			t.Errorf("%q is %q, want %q", url, got, want)
+		}
+	}
+}

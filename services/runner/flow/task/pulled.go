@@ -56,6 +56,10 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 	case forge.MergeDenied:
 		t.held(x, fmt.Sprintf("the forge refuses %s: %s", name(seen), m.Refusal), "It is asked again every 10 minutes. When that is mended")
 	case forge.MergeOverdue:
+		if len(seen.Checks) > 0 { // those that are waited for
+			t.held(x, m.Refusal, "It goes on by itself when they have ended. To propose it anew")
+			return
+		}
 		t.held(x, fmt.Sprintf("%s has waited for a day: it %s", name(seen), m.Refusal), "It goes on by itself when that is over. To propose it anew")
 	default: // it goes on
 	}

@@ -20,8 +20,9 @@ import (
 const (
 	// servicesCheck is the check whose finding has the replicas.
 	servicesCheck = "services"
-	// runner is the service that takes all projects.
-	runner = "runner"
+	// runner is the service that takes all projects, and gatewayService the one that says of which it watches a forge.
+	runner         = "runner"
+	gatewayService = "gateway"
 )
 
 // replica is one running copy of a service, as programs read it.
@@ -114,10 +115,43 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 			})
 		}
 	}
+	found = append(found, checkGateway(t, answer.Services))
 	found = append(found, checkExecutors(replicas)...)
 	found = append(found, checkLacks(t, &answer)...)
 	found = append(found, checkTwice(replicas)...)
 	return append(found, checkVersions(replicas)...), replicas
+}
+
+// checkGateway says whether a gateway runs, and whether it watches a forge of the project: none is needed to work on intents, so that nothing of
+// it is a fault.
+func checkGateway(t *target.Target, services []requests.Service) finding {
+	running, serving := 0, 0
+	for i := range services {
+		s := &services[i]
+		if s.Service != gatewayService {
+			continue
+		}
+		running += s.Running
+		for _, r := range s.Replicas {
+			if s.Serves && !r.Lacks {
+				serving++
+			}
+		}
+	}
+	switch {
+	case running == 0:
+		return finding{
+			gatewayService, healthy, "no gateway runs: none reaches the project by HTTP, and no issue, chat or pull request of it is served",
+			"start forge-gateway if that is wanted",
+		}
+	case serving == 0:
+		return finding{
+			gatewayService, healthy, fmt.Sprintf("%s; no forge of project %s is watched: no issue becomes an intent, and no pull request is opened",
+				render.Count(running, "replica"), t.Project),
+			"name the project in the rules or in pull_requests of forges.yaml if that is wanted",
+		}
+	}
+	return finding{gatewayService, healthy, fmt.Sprintf("%s, of which %d watch a forge of project %s", render.Count(running, "replica"), serving, t.Project), ""}
 }
 
 // replicasOf returns the replicas of an answer, a row each.
@@ -146,7 +180,7 @@ func checkLacks(t *target.Target, answer *requests.Services) []finding {
 	for i := range answer.Services {
 		s := &answer.Services[i]
 		for _, r := range s.Replicas {
-			if !r.Lacks || s.Service == runner {
+			if !r.Lacks || s.Service == runner || s.Service == gatewayService { // gateways may have forges of their own
 				continue
 			}
 			found = append(found, finding{

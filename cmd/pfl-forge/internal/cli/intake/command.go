@@ -14,6 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -24,11 +25,14 @@ Gitea, Forgejo, GitHub and GitLab send it; their pages of a webhook show the las
 somebody may do in a repository stands in no delivery: the gateway asks the forge, and here
 --permission says it. Limits count as unused.
 
+Each rule is told with its file: those of the repository are looked at behind the operator's, and
+make what follows stricter or leave it as it is.
+
 Nothing is asked and nothing is submitted. On a forge, the comment /forge explain says the same of
 an issue, with the facts of the forge.`
 
 const examples = `  pfl-forge intake explain --rules intake.yaml --permission write delivery.json
-  pfl-forge intake explain --rules intake.yaml --repository-rules .forge/intake.yaml - < delivery.json`
+  pfl-forge intake explain --rules intake.yaml --repository-rules pfl-forge-intake.yaml - < delivery.json`
 
 // maxDelivery bounds a delivery, in bytes: no forge sends a larger one.
 const maxDelivery = 25 << 20
@@ -75,7 +79,8 @@ func explainCommand(a *kit.App) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.rules, "rules", "", "`file` with the operator's rules")
-	flags.StringVar(&o.repositoryRules, "repository-rules", "", "`file` with rules of the repository, which make the operator's stricter")
+	flags.StringVar(&o.repositoryRules, "repository-rules", "", "`file` with rules of the repository, which make the operator's stricter: its "+
+		config.IntakeFileName)
 	flags.StringVar(&o.forge, "forge", "forge", "`name` of the forge in the gateway's settings")
 	flags.StringVar(&o.permission, "permission", "", "what who asks may do in the repository: none, read, triage, write or admin; default: not known")
 	flags.StringVar(&o.kind, "is", "", "what who asks is: member, outsider or bot; default: as the delivery and the permission say")
@@ -137,6 +142,7 @@ type asker struct {
 
 // step is one rule that was looked at, in their order. Why is the first condition that did not hold, or what the rule says.
 type step struct {
+	File       string `json:"file"       yaml:"file"`
 	Rule       string `json:"rule"       yaml:"rule"`
 	Repository bool   `json:"repository" yaml:"repository"`
 	Matched    bool   `json:"matched"    yaml:"matched"`
@@ -170,7 +176,7 @@ func explain(a *kit.App, o *options, path string) error {
 		Priority: d.Priority, Rules: []step{},
 	}
 	for _, s := range d.Steps {
-		doc.Rules = append(doc.Rules, step{s.Rule, s.Repository, s.Matched, s.Why})
+		doc.Rules = append(doc.Rules, step{s.File, s.Rule, s.Repository, s.Matched, s.Why})
 	}
 	return a.Print(o.format, doc, []string{string(d.Do)}, func() error {
 		_, err := fmt.Fprintf(a.Out, "%s asks, in %s\n%s", kit.Safe(d.Asker.Login), kit.Safe(t.Repository), d.Explain())

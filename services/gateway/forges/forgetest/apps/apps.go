@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -70,4 +72,39 @@ func (a *Apps) Of(token string) string {
 		}
 	}
 	return ""
+}
+
+// Unknown is the answer to a JWT that is not taken.
+func (a *Apps) Unknown() (status int, out map[string]any) {
+	return says(http.StatusUnauthorized, "A JSON web token could not be decoded")
+}
+
+// Make makes a token for an installation of an App, and returns the answer with it.
+func (a *Apps) Make(app string, id int64, token string, end time.Time) (status int, out any) {
+	i := a.Installations[id]
+	switch {
+	case app == "":
+		return a.Unknown()
+	case i == nil || i.App != app:
+		return says(http.StatusNotFound, "Not Found")
+	case i.Suspended:
+		return says(http.StatusForbidden, "This installation has been suspended")
+	}
+	a.Tokens[token] = &Installed{Installation: i, End: end}
+	return http.StatusCreated, map[string]any{"token": token, "expires_at": end}
+}
+
+// Find returns the answer with the installation of an App in a repository, which is one of its names if is says so.
+func (a *Apps) Find(app string, is func(name string) bool) (status int, out any) {
+	for _, i := range a.Installations {
+		if i.App == app && slices.ContainsFunc(i.Repos, is) {
+			return http.StatusOK, map[string]any{"id": i.ID}
+		}
+	}
+	return says(http.StatusNotFound, "Not Found")
+}
+
+// says answers with a reason.
+func says(status int, reason string) (code int, out map[string]any) {
+	return status, map[string]any{"message": reason}
 }

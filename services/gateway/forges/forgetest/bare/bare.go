@@ -7,8 +7,10 @@ package bare
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 
@@ -128,4 +130,53 @@ func (r Repo) Merge(do, base, head, message string) (string, error) {
 		return "", fmt.Errorf("the base: %w", err)
 	}
 	return result, nil
+}
+
+// read returns a file of main, with its kind in words of git: blob for a file, tree for a folder, and 120000 for a link; empty if there
+// is none of that name.
+func (r Repo) read(path string) (kind, id, content string) {
+	out, err := r.Run("", "ls-tree", "main", "--", path)
+	fields := strings.Fields(out)
+	if err != nil || len(fields) < 3 {
+		return "", "", ""
+	}
+	kind, id = fields[1], fields[2]
+	if fields[0] == "120000" {
+		kind = fields[0]
+	}
+	if kind != "tree" {
+		content = r.must("cat-file", "blob", id)
+	}
+	return kind, id, base64.StdEncoding.EncodeToString([]byte(content))
+}
+
+// Contents answers with a file of main as Gitea and GitHub do: a folder is a list, and a link has a type of its own.
+func (r Repo) Contents(path string) (status int, out any) {
+	kind, id, content := r.read(path)
+	o := map[string]any{
+		"type": "file", "encoding": "base64", "size": len(content), "name": path, "path": path, "content": content, "sha": id,
+		"url": "https://x.test", "git_url": nil, "html_url": nil, "download_url": nil,
+		"_links": map[string]any{"self": "https://x.test", "git": nil, "html": nil},
+	}
+	switch kind {
+	case "":
+		return http.StatusNotFound, nil
+	case "tree":
+		return http.StatusOK, []any{}
+	case "120000":
+		o["type"], o["target"] = "symlink", "elsewhere"
+		delete(o, "content")
+	}
+	return http.StatusOK, o
+}
+
+// LabFile answers with a file of main as GitLab does, which knows no other thing in this place. A link is one with the path as its text.
+func (r Repo) LabFile(path string) (status int, out any) {
+	kind, id, content := r.read(path)
+	if kind == "" || kind == "tree" {
+		return http.StatusNotFound, nil
+	}
+	return http.StatusOK, map[string]any{
+		"file_name": path, "file_path": path, "size": len(content), "encoding": "base64", "content": content, "ref": "HEAD", "blob_id": id,
+	}
 }

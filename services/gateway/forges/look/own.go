@@ -1,0 +1,48 @@
+package look
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+)
+
+// readOwn reads the repository's own rules from its default branch. A file that is wrong, or that our account may not read, counts as none,
+// and is told of: in the log once for each reason, and in our comment on each issue that was let in without it. The error is for a forge
+// that does not answer: nothing is decided until it does, so that an outage makes no rule go away.
+func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
+	s.own, s.unheard = nil, ""
+	data, err := w.cfg.Forge.File(ctx, s.Repository.Name, config.IntakeFileName)
+	if errors.Is(err, forges.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		s.own, err = intake.ParseNarrowing(config.IntakeFileName, data)
+	} else if !errors.Is(err, forges.ErrNoFile) && !errors.Is(err, forges.ErrDenied) {
+		return err
+	}
+	if err != nil {
+		s.unheard = config.IntakeFileName + " of the repository does not count: " + err.Error()
+	}
+	if s.unheard != w.unheard[s.Repository.ID] && s.unheard != "" {
+		w.cfg.Log.WarnContext(ctx, "a repository's own intake rules do not count; the operator's go on alone", "repository", s.Repository.Name, "error", err)
+	}
+	w.unheard[s.Repository.ID] = s.unheard
+	return nil
+}
+
+// decide asks the rules about a trigger: the operator's, and those of the repository, which can only make them stricter.
+func (w *Watcher) decide(s *seen, t *intake.Trigger) intake.Decision {
+	return w.cfg.Rules.Decide(t, s.own, w.usedUp, time.Now())
+}
+
+// explain returns the decision as lines for a person, with why the repository's rules do not count if they do not.
+func (s *seen) explain(d *intake.Decision) string {
+	if s.unheard == "" {
+		return d.Explain()
+	}
+	return d.Explain() + s.unheard + "\n"
+}
