@@ -48,7 +48,8 @@ func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, a
 		s.numbers[in.Branch] = number
 	}
 	p := &forge.PullRequest{
-		Number: number, URL: fmt.Sprintf("https://git.example.com/shop/web/pulls/%d", number), Branch: in.Branch, Base: cmp.Or(arg("base"), in.Base), Head: cmp.Or(arg("head"), in.Head),
+		Number: number, URL: fmt.Sprintf("https://git.example.com/shop/web/pulls/%d", number),
+		Branch: in.Branch, Base: cmp.Or(arg("base"), in.Base), Head: cmp.Or(arg("head"), in.Head),
 		State: forge.PullState(cmp.Or(arg("state"), string(forge.PullOpen))), By: arg("by"), Blocked: spaced(arg("blocked")), Behind: d.HasArg("behind"),
 		Seen: s.now,
 	}
