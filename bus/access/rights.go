@@ -226,7 +226,7 @@ func gateway() []Right {
 	var looks []string
 	for _, verb := range []string{
 		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
+		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbWhole, subjects.VerbServices,
 	} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
@@ -299,7 +299,7 @@ func (a Account) operator() []Right {
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
 			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
+			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbWhole, subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/document/whole"
 )
 
 const (
@@ -73,6 +74,8 @@ type ServeConfig struct {
 	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Settings returns by which settings a project is worked on. Error: *RequestError.
 	Settings func(context.Context, forge.ProjectID, setup.Request) (setup.InForce, error)
+	// Whole returns everything that is known of an intent, its records apart, as a reader is told them. Error: ErrNotFound.
+	Whole func(context.Context, forge.Key) (whole.Intent, []forge.Record, error)
 	// Turns returns how many calls of a project wait for their turn; nil: none.
 	Turns func(context.Context, forge.ProjectID) (*turns.State, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
@@ -113,6 +116,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("queue-from", subjects.APIQueueFrom, "queue, for systems", queue),
 		e.endpoint("health", subjects.APIHealthBy, "weeks, optional; answers how the work went, by week", health),
 		e.endpoint("health-from", subjects.APIHealthFrom, "health, for systems", health),
+		e.endpoint("whole", subjects.APIWholeBy, "intent, after, records, all optional; answers an intent or the list as a whole, compressed", e.whole),
+		e.endpoint("whole-from", subjects.APIWholeFrom, "whole, for systems", e.whole),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)
