@@ -241,7 +241,10 @@ func (c *call) barred() error {
 	for _, r := range tokens.With(c.route.Verb) {
 		names = append(names, string(r))
 	}
-	if len(names) == 1 {
+	switch len(names) {
+	case len(tokens.Roles()):
+		return problem(http.StatusForbidden, "this token has no role in this project")
+	case 1:
 		return problem(http.StatusForbidden, text+": that takes the role "+names[0])
 	}
 	return problem(http.StatusForbidden, text+": that takes one of the roles "+strings.Join(names, ", "))
