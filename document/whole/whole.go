@@ -1,4 +1,4 @@
-// Package whole is what a program needs that shows an intent, or all of a project, just as the command line
+// Package whole has documents for programs that show an intent, or all of a project, just as the command line
 // does beside the runner: the state that the rules have, and not the account of it that package document gives.
 //
 // The account is bounded, so that every reader can take it, and its names are kept for ever. Here everything is

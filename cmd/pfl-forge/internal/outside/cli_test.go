@@ -2,7 +2,9 @@ package outside
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// ran is what a command did.
+// ran has the exit code of a command and all that it printed.
 type ran struct {
 	code      kit.Exit
 	out, errs string
@@ -37,7 +39,7 @@ func (w *world) byNATS(args ...string) ran {
 func (w *world) command(server string, env map[string]string, args ...string) ran {
 	w.t.Helper()
 	var out, errs testoutput.Output
-	args = append([]string{"-C", w.t.TempDir(), "--server", server, "--project", "shop"}, args...)
+	args = append([]string{"-C", filepath.Dir(w.file), "--server", server, "--project", "shop"}, args...)
 	code := cli.Main(args, strings.NewReader(""), &out, &errs, func(name string) string { return env[name] })
 	return ran{kit.Exit(code), out.String(), errs.String()}
 }
@@ -63,7 +65,7 @@ func (w *world) waitsFor(what string) (plan string) {
 		var d struct {
 			Intents []struct{ Waiting, Plan string }
 		}
-		listed := w.byHTTP("ada", "status", "-o", "json")
+		listed := w.byHTTP("ada", "status", "--label", "garden", "-o", "json")
 		if err := json.Unmarshal([]byte(listed.out), &d); err != nil || len(d.Intents) == 0 {
 			return false
 		}
@@ -73,21 +75,23 @@ func (w *world) waitsFor(what string) (plan string) {
 	return plan
 }
 
-// asksFirst has the analyzer ask a question, and find a risky task once it is answered.
-func (w *world) asksFirst() {
+// asksFirst has the analyzer ask a question, and find a risky task once it is answered and the channel is closed.
+func (w *world) asksFirst(released <-chan struct{}) {
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if len(c.Intent.Clarifications) == 0 {
 			return &forge.Analysis{Clarifications: []forge.Clarification{{Question: "Which\x1b[31m?", SuggestedAnswers: []string{"blue", "red"}}}}
 		}
+		<-released
 		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "Paint it", Plan: "Take a brush."}}}
 	}
 }
 
 // TestCommandsByHTTP takes an intent from its submission to its merge by the command line alone, at a gateway and with tokens: a question is
-// answered, a plan approved by its hash, and somebody watches meanwhile. What a role does not allow is told with the role that does.
+// answered, a plan approved by its hash, and a viewer watches meanwhile. What a role does not allow is told with the role that does.
 func TestCommandsByHTTP(t *testing.T) {
 	w := start(t, gateway.Settings{})
-	w.asksFirst()
+	released := make(chan struct{})
+	w.asksFirst(released)
 	w.decides(quota.Limits{})
 	w.works()
 	w.byHTTP("ada", "status").wants(t, "nothing yet", kit.ExitOK, "no intents yet")
@@ -101,22 +105,24 @@ func TestCommandsByHTTP(t *testing.T) {
 	w.byHTTP("ada", "inbox", "--list").wants(t, "inbox", kit.ExitOK, "Paint the shed", "Which?", "pfl-forge answer paint 1")
 	w.byHTTP("bob", "answer", "paint", "7", "blue").wants(t, "no such question", kit.ExitError)
 	w.byHTTP("ada", "answer", "paint", "1", "blue").wants(t, "answer", kit.ExitOK, "answered")
+	w.watched(released)
 
 	plan := w.waitsFor("approval")
 	w.byHTTP("ada", "approve", "paint", "--plan", "000000000000").wants(t, "another hash", kit.ExitError, "paint: ", "000000000000")
 	w.byHTTP("viewer", "approve", "paint", "--plan", plan).wants(t, "a viewer", kit.ExitError, "that takes the role approver")
-	watched := make(chan ran, 1)
-	go func() { watched <- w.byHTTP("viewer", "status", "--watch") }()
 	w.byHTTP("bob", "approve", "paint", "--plan", plan).wants(t, "approve", kit.ExitOK, "paint approved")
 	wait.Until(t, "it is done", func() bool { return strings.Contains(w.byHTTP("viewer", "show", "paint").out, "status      done") })
-	wait.For(t, watched).wants(t, "watch", kit.ExitOK, "Paint the shed")
-
 	w.byHTTP("viewer", "show", "paint").wants(t, "show", kit.ExitOK, "approve by bob via gateway, plan "+plan, "It is grey.", "merged as "+commit(99)[:10])
 	w.byHTTP("bob", "approve", "paint").wants(t, "too late", kit.ExitError, "paint: ")
 	w.byHTTP("ada", "show", "other").wants(t, "no intent", kit.ExitError, "there is no intent other; see `pfl-forge")
 	w.byHTTP("ada", "retry", "other").wants(t, "no intent", kit.ExitError)
 	w.byHTTP("ada", "pause", "--all").wants(t, "the project", kit.ExitError, "the whole project")
 	w.byHTTP("viewer", "__complete", "show", "").wants(t, "completion", kit.ExitOK, "paint\tPaint the shed")
+	w.request("viewer", http.MethodGet, "/api/v1/projects/shop/whole", "").wants(t, "overview", http.StatusOK, `"title":"Paint the shed"`)
+	w.request("viewer", http.MethodGet, intents+"/paint/whole?records=1", "").wants(t, "whole", http.StatusOK, `"plan":"Take a brush."`)
+	w.request("viewer", http.MethodGet, intents+"/paint/whole?records=-1", "").wants(t, "no number", http.StatusBadRequest, `"field":"records"`)
+	w.request("viewer", http.MethodGet, intents+"/none/whole", "").wants(t, "none", http.StatusNotFound)
+	w.byHTTP("viewer", "settings").wants(t, "settings", kit.ExitOK, "base_branch")
 	w.byHTTP("ada", "run").wants(t, "run", kit.ExitError, "run does not work by HTTP: it works in a repository")
 	w.byHTTP("banker", "status").wants(t, "another project", kit.ExitError, "this token has no role in this project")
 	w.byHTTP("former", "status").wants(t, "expired", kit.ExitError, "this token has expired", "PFL_FORGE_TOKEN")
@@ -125,6 +131,28 @@ func TestCommandsByHTTP(t *testing.T) {
 		if strings.Contains(w.log.String(), secret) {
 			t.Errorf("the log of the gateway has the token of %s", name)
 		}
+	}
+}
+
+// watched watches while the analyzer waits, until it is known that the watch hears of what happens, and then until it ends by itself: something
+// waits for a person again.
+func (w *world) watched(released chan<- struct{}) {
+	w.t.Helper()
+	var said testoutput.Output
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Main([]string{"-C", filepath.Dir(w.file), "--server", w.base, "--project", "shop", "status", "--watch"}, strings.NewReader(""), &said, &said,
+			func(name string) string { return map[string]string{"PFL_FORGE_TOKEN": w.secrets["viewer"]}[name] })
+	}()
+	n := 0
+	wait.Until(w.t, "the watch tells of another intent", func() bool {
+		n++
+		w.byHTTP("ada", "create", fmt.Sprintf("noise-%d", n), "--title", "Noise").wants(w.t, "noise", kit.ExitOK)
+		return strings.Contains(said.String(), "submitted by ada via gateway: Noise")
+	})
+	close(released)
+	if code := wait.For(w.t, ended); code != int(kit.ExitOK) || !strings.Contains(said.String(), "analyze 2: 1 task") {
+		w.t.Errorf("the watch ends with %d, and says %s", code, said.String())
 	}
 }
 
@@ -162,7 +190,6 @@ func TestSameByHTTP(t *testing.T) {
 		{"costs", "--by", "agent", "-o", "json"},
 		{"health", "-o", "json"},
 		{"queue", "-o", "json"},
-		{"settings", "-o", "json"},
 		{"schedules", "-o", "json"},
 		{"replay", id},
 		{"goal", "list"},
@@ -172,7 +199,7 @@ func TestSameByHTTP(t *testing.T) {
 		{"__complete", "show", ""},
 	} {
 		http, nats := w.byHTTP("viewer", args...), w.byNATS(args...)
-		nats.errs = strings.ReplaceAll(nats.errs, w.nats.URL(), w.base)
+		nats.errs, nats.out = strings.ReplaceAll(nats.errs, w.nats.URL(), w.base), strings.ReplaceAll(nats.out, w.nats.URL(), w.base)
 		if http.code != nats.code || http.out != nats.out || !sameLines(http.errs, nats.errs) {
 			t.Errorf("%v: by HTTP exit code %d,\n%s%s\nby NATS %d,\n%s%s", args, http.code, cut(http.out), http.errs, nats.code, cut(nats.out), nats.errs)
 		}

@@ -1,6 +1,7 @@
 package overhttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,7 +86,10 @@ func (c *Client) asking(ev forge.Event) (r *request, err error) {
 	}
 	r = &request{method: http.MethodPost, address: c.path("intents", string(ev.To.Intent), verb), key: nuid.Next()}
 	if m := forge.As[*forge.Answer](ev.Message); m != nil { // the first question has the number 0, which is not left out
-		r.body, err = json.Marshal(map[string]any{"index": m.Index, "question": m.Question, "answer": m.Answer})
+		c.mu.Lock()
+		question := cmp.Or(c.raw[m.Question], m.Question)
+		c.mu.Unlock()
+		r.body, err = json.Marshal(map[string]any{"index": m.Index, "question": question, "answer": m.Answer})
 		return r, err
 	}
 	r.body, err = plainjson.Marshal(ev.Message)

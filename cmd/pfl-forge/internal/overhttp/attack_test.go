@@ -2,7 +2,6 @@ package overhttp
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -75,6 +74,7 @@ func wants(t *testing.T, about string, err error, text string) {
 
 // TestRedirectTakesNoToken: whoever answers for the gateway cannot have the token sent elsewhere, nor to itself without TLS.
 func TestRedirectTakesNoToken(t *testing.T) {
+	t.Parallel()
 	thief := &heardToken{}
 	elsewhere := serve(t, thief.ServeHTTP)
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
@@ -150,6 +150,7 @@ func serveElsewhere(t *testing.T) string {
 // TestAnswersOfOthers: what is no answer of a gateway is told as such: a page to log in, half an answer, one without an end, one that does
 // not come, and nonsense.
 func TestAnswersOfOthers(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -178,7 +179,7 @@ func TestAnswersOfOthers(t *testing.T) {
 		"no kind":            {says(200, "", "{}"), "where a gateway answers with JSON"},
 		"no JSON":            {says(200, "application/json", "{"), "is not JSON"},
 		"another shape":      {says(200, "application/json", `{"intents": {"a": 1}}`), "is not understood: intents"},
-		"escapes":            {says(404, "text/\x1b[2Jhtml", ""), "as no gateway does"},
+		"no gateway":         {says(404, "text/plain", "\x1b[2J"), "and text/plain, as no gateway does"},
 		"half":               {half, "did not come as a whole"},
 		"endless":            {endless, "more than 65536 bytes"},
 		"slow":               {slow, "no answer in time"},
@@ -198,9 +199,11 @@ func TestAnswersOfOthers(t *testing.T) {
 
 // TestCertificates: a certificate that the system does not know is refused, once, and taken with the file of its authority.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	heard := &heardToken{}
-	s := httptest.NewTLSServer(heard)
+	s := httptest.NewUnstartedServer(heard)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	s.StartTLS()
 	defer s.Close()
 	_, err := client(t, s.URL).Overview(wait.Context(t))
 	wants(t, "unknown", err, "--tls-ca names a file")
@@ -208,7 +211,7 @@ func TestCertificates(t *testing.T) {
 		t.Error("the token was sent to a server that is not known")
 	}
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate(s).Raw})
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	if err := os.WriteFile(file, block, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -223,8 +226,6 @@ func TestCertificates(t *testing.T) {
 	_, err = New(Config{Server: s.URL, Token: secret, CA: file + ".none", Project: "shop"})
 	wants(t, "no file", err, "--tls-ca: ")
 }
-
-func certificate(s *httptest.Server) *x509.Certificate { return s.Certificate() }
 
 // TestTexts: no text of an answer steers a terminal, be it a word of ours or one that is not known, and fields of a newer version are passed over.
 func TestTexts(t *testing.T) {
@@ -280,6 +281,7 @@ func (g *gatewayOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestLostAnswers: what was done before its answer was lost is asked for again under the same name, and counts as done; a second wish, or an
 // intent by its id, is known by its name as well.
 func TestLostAnswers(t *testing.T) {
+	t.Parallel()
 	to := forge.Key{Project: "shop", Intent: "a"}
 	for name, m := range map[string]forge.Message{
 		"a wish":    &forge.Approve{Plan: "d6b94d4dcc51"},
@@ -308,6 +310,7 @@ func TestLostAnswers(t *testing.T) {
 // TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do; those that end by themselves are asked again, as soon as
 // the gateway says and not for long.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	ask := func(c *Client) (forge.Ruling, error) {
 		return c.Ask(ctx, forge.Event{To: forge.Key{Project: "shop", Intent: "a"}, Message: &forge.Cancel{}})
@@ -335,7 +338,7 @@ func TestRefusals(t *testing.T) {
 		{400, "", `{"errors": [{"field": "reason", "reason": "is long"}, {"reason": "no"}]}`, "reason: is long; no", 1},
 		{413, "", `{"detail": "the content may have 512 KiB"}`, "512 KiB", 1},
 		{429, "1", `{"detail": "this token asks too often"}`, "", 3},
-		{503, "1", `{"detail": "no runner is up: nothing was done"}`, "", 3},
+		{503, "", `{"detail": "no runner is up: nothing was done"}`, "", 3},
 		{503, "3600", `{"detail": "no runner is up: nothing was done"}`, "try again in 1h0m0s", 1},
 		{500, "", `{"detail": "broken"}`, "broken", 1},
 	} {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -32,6 +33,10 @@ type Client struct {
 	log     *slog.Logger
 	http    *http.Client
 	bounds  bounds
+
+	mu sync.Mutex
+	// raw has questions as they were asked, by the text that is shown where that is another one: an answer repeats the question.
+	raw map[string]string
 }
 
 // bounds are those of requests.
@@ -68,7 +73,7 @@ func New(cfg Config) (*Client, error) {
 	if err := CheckToken(cfg.Token); err != nil {
 		return nil, fmt.Errorf("the token %w", err)
 	}
-	c := &Client{base: base, project: cfg.Project, token: cfg.Token, log: cfg.Log, bounds: standard}
+	c := &Client{base: base, project: cfg.Project, token: cfg.Token, log: cfg.Log, bounds: standard, raw: map[string]string{}}
 	transport := &http.Transport{
 		TLSClientConfig: secure, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 		MaxResponseHeaderBytes: 64 << 10, DialContext: c.dial,

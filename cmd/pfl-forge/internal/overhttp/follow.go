@@ -17,7 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
-// heard is what a stream of events says.
+// heard is told by a stream of events.
 type heard struct {
 	// begun is called whenever the stream has begun, also again after it was cut off.
 	begun func()

@@ -93,6 +93,7 @@ func (p *project) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestStreamGoesOn: a stream that is cut off is asked for again after the last event that came, also if an event was cut in two.
 func TestStreamGoesOn(t *testing.T) {
+	t.Parallel()
 	p := &project{told: make(chan string)}
 	c := client(t, serve(t, p.ServeHTTP))
 	ctx, cancel := context.WithCancel(wait.Context(t))
@@ -128,6 +129,7 @@ func TestStreamGoesOn(t *testing.T) {
 
 // TestStreamIsRefused: a token that ends, ends the stream; and so does what is no stream.
 func TestStreamIsRefused(t *testing.T) {
+	t.Parallel()
 	for want, answer := range map[string]http.HandlerFunc{
 		"this token has expired":   says(401, "application/problem+json", `{"detail": "this token has expired"}`),
 		"answers with a web page":  says(200, "text/html", "<html>"),
@@ -155,6 +157,7 @@ func (w *watcher) State(all []forge.Summary) {
 
 // TestWatchEnds: watching ends when nothing is left to do, also if it is not told of the end.
 func TestWatchEnds(t *testing.T) {
+	t.Parallel()
 	p := &project{told: make(chan string)}
 	c := client(t, serve(t, p.ServeHTTP))
 	ended := make(chan error, 1)
@@ -162,7 +165,7 @@ func TestWatchEnds(t *testing.T) {
 	go func() { ended <- c.Watch(wait.Context(t), w, "", true) }()
 	p.told <- p.decide()
 	p.decide()
-	p.decide() // nobody tells of these two: the stream that is asked for again finds them
+	p.decide() // no event tells of these two: the stream that is asked for again finds them
 	if err := wait.For(t, ended); err != nil || w.state != 1 {
 		t.Errorf("%v, the state has %d intents", err, w.state)
 	}

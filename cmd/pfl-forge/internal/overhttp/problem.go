@@ -66,8 +66,8 @@ func refusalOf(status int, header http.Header, body []byte) *Refusal {
 	r := &Refusal{}
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 	if kind != "application/problem+json" || json.Unmarshal(body, &r.Problem) != nil {
-		r.Problem = api.Problem{Detail: fmt.Sprintf("%s answers with status %d (%s) and %s, as no gateway does: is that the address of one, and is something before it?",
-			"the server", status, http.StatusText(status), content(kind))}
+		r.Problem = api.Problem{Detail: fmt.Sprintf("the server answers with status %d (%s) and %s, as no gateway does: is that the address of one?",
+			status, http.StatusText(status), content(kind))}
 	}
 	clean(&r.Problem)
 	r.Status = status // the one that counts

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -95,12 +96,25 @@ func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whol
 	if err != nil {
 		return nil, nil, garbage("the answer of the server is not understood: %v", err)
 	}
+	asked := slices.Clone(d.View.Intent.Clarifications)
 	clean(&d)
 	clean(&records)
+	c.keep(asked, d.View.Intent.Clarifications)
 	if d.View.Intent.ID != id {
 		return nil, nil, garbage("the server answers about intent %s", d.View.Intent.ID)
 	}
 	return &d, records, nil
+}
+
+// keep notes the questions that are shown otherwise than they were asked.
+func (c *Client) keep(asked, shown []forge.Clarification) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range asked {
+		if asked[i].Question != shown[i].Question {
+			c.raw[shown[i].Question] = asked[i].Question
+		}
+	}
 }
 
 // Diff returns the change of an attempt, all its pages. Error: ErrNoIntent.

@@ -62,7 +62,7 @@ func (c *Client) Watch(ctx context.Context, observer Observer, only forge.Intent
 	}
 }
 
-// watch is what was told so far.
+// watch knows how much was told so far.
 type watch struct {
 	client   *Client
 	observer Observer
@@ -146,7 +146,7 @@ func (w *watch) tell(ctx context.Context, id forge.IntentID) error {
 		known = &seen{}
 		w.seen[id] = known
 	}
-	_, records, err := w.client.Whole(ctx, id, known.records)
+	d, records, err := w.client.Whole(ctx, id, known.records)
 	if err != nil {
 		return err
 	}
@@ -160,6 +160,9 @@ func (w *watch) tell(ctx context.Context, id forge.IntentID) error {
 		before := known.summary
 		known.summary = r.Summary
 		w.observer.Decided(&before, &r.Summary, r)
+	}
+	if d.View.Summary.UpdatedAt.After(known.summary.UpdatedAt) { // whatever was left out of the records
+		known.summary = d.View.Summary
 	}
 	return nil
 }

@@ -85,7 +85,8 @@ func (w *Where) ByHTTP() bool {
 func (a *App) AddFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.Dir, "repo", "C", ".", "the `folder` of the repository")
-	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server or, with https, of its gateway, instead of the repository's own server; default: $FORGE_SERVER")
+	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server, or with https of its gateway, "+
+		"instead of the repository's own; default: $FORGE_SERVER")
 	flags.StringVar(&a.Context, "context", "", "`name` of a NATS context to connect with, instead of --server")
 	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a token, with --server; for a gateway there is $PFL_FORGE_TOKEN, too")
 	flags.StringVar(&a.Creds, "creds", "", "`file` with NATS credentials, with --server")

@@ -137,6 +137,11 @@ func (t *Target) read(ctx context.Context, id forge.IntentID) (*read, error) {
 
 // askHTTP sends an event of a person. What was read before may be another now.
 func (t *Target) askHTTP(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+	if forge.As[*forge.Answer](ev.Message) != nil { // the question is repeated as it was asked
+		if _, err := t.read(ctx, ev.To.Intent); err != nil {
+			return forge.Ruling{}, err
+		}
+	}
 	t.web.list = nil
 	clear(t.web.whole)
 	return t.web.Ask(ctx, ev)

@@ -1,5 +1,5 @@
 // Package target is whom a command talks to about which project: the repository's own
-// server, which this process may have to start, or an organisation's.
+// server, which this process may have to start, or an organisation's, over NATS or through its gateway.
 //
 // A command that only looks opens a Reader; one that wants something decided opens a
 // Decider, or uses Once while a person is being asked. Both return a *Target, which the
