@@ -105,7 +105,7 @@ func runner(all []Account) []Right {
 				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
 				subjects.APICostsBy, subjects.APICostsFrom, subjects.APISettingsBy, subjects.APISettingsFrom,
 				subjects.APIQueueBy, subjects.APIQueueFrom,
-				subjects.APIHealthBy, subjects.APIHealthFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APIHealthBy, subjects.APIHealthFrom, subjects.APIWholeBy, subjects.APIWholeFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{

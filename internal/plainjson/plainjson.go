@@ -87,6 +87,10 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 		b.WriteByte('}')
 		return nil
 	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			b.WriteString("null")
+			return nil
+		}
 		b.WriteByte('[')
 		for i := range v.Len() {
 			if i > 0 {

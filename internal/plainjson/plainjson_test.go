@@ -15,7 +15,7 @@ type word string
 // inner is within outer, and beside it.
 type inner struct {
 	CostUSD float64
-	IDs     []word
+	Words   []word
 }
 
 // outer has a field of each kind.
@@ -41,7 +41,7 @@ type Inner inner
 // TestRoundTrip reads what was written, exactly: a list that is empty stays apart from none.
 func TestRoundTrip(t *testing.T) {
 	full := outer{
-		Name: "a\x1b\"ü", Took: 1500 * time.Millisecond, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC), Pointer: &inner{CostUSD: 0.1, IDs: []word{}},
+		Name: "a\x1b\"ü", Took: 1500 * time.Millisecond, At: time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC), Pointer: &inner{CostUSD: 0.1, Words: []word{}},
 		Deep: [][]inner{{}, nil, {{CostUSD: 2}}}, With: map[word]inner{"SOME_Name": {CostUSD: 3}}, Yes: true, N: 1 << 63,
 	}
 	full.Tagged.Other = 7

@@ -114,8 +114,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	c, err := New(Config{Server: "https://example.com/forge/api/v1", Token: secret, Project: "shop"})
-	if got := c.path("intents", "a/../b"); err != nil || got != "https://example.com/forge/api/v1/projects/shop/intents/a/../b" &&
-		got != "https://example.com/forge/api/v1/projects/shop/intents/a%2F..%2Fb" {
+	if got := c.path("intents", "a/../b"); err != nil || got != "https://example.com/forge/api/v1/projects/shop/intents/a%2F..%2Fb" {
 		t.Errorf("%s, %v", got, err)
 	}
 	for token, want := range map[string]string{"": "is empty", "a b": "holds more", "a\nb": "holds more", strings.Repeat("x", 201): "at most 200"} {
@@ -229,9 +228,9 @@ func TestCertificates(t *testing.T) {
 
 // TestTexts: no text of an answer steers a terminal, be it a word of ours or one that is not known, and fields of a newer version are passed over.
 func TestTexts(t *testing.T) {
-	const evil = `\u001b]0;x\u0007\u009b31m\u202e`
+	const evil, hidden = `\u001b]0;x\u0007\u009b31m`, `\u202e`
 	list := `{"newer": 1, "intents": [{"key": {"project": "shop", "intent": "a` + evil + `"}, "title": "t` + evil + `", "status": "done` + evil + `",
-		"newer": {"x": [1]}, "tasks": [{"id": "a-001` + evil + `", "detail": "d` + evil + `\nline"}], "requester": "r` + evil + `"}],
+		"newer": {"x": [1]}, "tasks": [{"id": "a-001` + evil + `", "detail": "d` + evil + `\nline"}], "requester": "r` + evil + hidden + `"}],
 		"project": [{"project": {"queue": {"a-001` + evil + `": "next` + evil + `"}}}]}`
 	c := client(t, serve(t, says(200, "application/json", list)))
 	all, err := c.Overview(wait.Context(t))

@@ -106,7 +106,11 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// path returns the address of something of the project. Each element is escaped.
+// path returns the address of something of the project. Each element is one of the path, whatever is in it.
 func (c *Client) path(elements ...string) string {
-	return c.base.JoinPath(append([]string{"api", "v1", "projects", string(c.project)}, elements...)...).String()
+	address := c.base.String() + "/api/v1/projects/" + url.PathEscape(string(c.project))
+	for _, e := range elements {
+		address += "/" + url.PathEscape(e)
+	}
+	return address
 }
