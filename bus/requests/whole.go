@@ -99,7 +99,8 @@ func pack(a whole.Answer) (Packed, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	_, err = w.Write(data)
-	return Packed{b.Bytes()}, errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close()) // which writes the rest
+	return Packed{b.Bytes()}, err
 }
 
 // Whole asks a runner for an intent or the list of all as a whole, as List does, and returns the JSON of a
