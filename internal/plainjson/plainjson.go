@@ -111,7 +111,7 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// writeTagged appends what encoding/json makes of a value.
+// writeTagged appends the JSON by encoding/json of a value.
 func writeTagged(b *bytes.Buffer, v reflect.Value) error {
 	data, err := json.Marshal(v.Interface())
 	b.Write(data)

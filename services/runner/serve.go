@@ -10,7 +10,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/setup"
-	"github.com/pfl-forge/pfl-forge/document/whole"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
@@ -86,13 +85,10 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	set := func(ctx context.Context, project forge.ProjectID, _ setup.Request) (setup.InForce, error) {
 		return Settings(ctx, r.bus.Journal, project, r.notify, r.ballot.Active())
 	}
-	all := func(ctx context.Context, key forge.Key) (whole.Intent, []forge.Record, error) {
-		return Whole(ctx, r.bus, key)
-	}
 	spent := NewSpending(r.bus.Journal)
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
 		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: spent.Costs, By: spent.By, Settings: set,
-		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Turns: r.bus.Turns.Of, Whole: all, Authors: authors,
+		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Turns: r.bus.Turns.Of, Whole: wholes{r.bus, r.bus.Journal.NewLists()}.tell, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/packed"
+	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document/whole"
 )
 
@@ -25,9 +27,13 @@ func (c *call) whole() error {
 			return wrong("records", "is not a whole number")
 		}
 	}
-	found, err := c.api.cfg.Bus.Submissions.Whole(c.r.Context(), c.project, c.api.cfg.Account, ask)
+	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, subjects.VerbWhole, ask)
 	if err != nil {
 		return inWords(err, "there is no such intent", "it is not told as a whole")
 	}
-	return c.answer(http.StatusOK, found)
+	text, err := packed.Open(found)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, text)
 }

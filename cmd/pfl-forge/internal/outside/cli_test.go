@@ -102,7 +102,7 @@ func TestCommandsByHTTP(t *testing.T) {
 	w.byHTTP("ada", "create", "paint", "--title", "Another shed").wants(t, "another one", kit.ExitError, "id: ")
 
 	w.waitsFor("clarification")
-	w.byHTTP("ada", "inbox", "--list").wants(t, "inbox", kit.ExitOK, "Paint the shed", "Which?", "pfl-forge answer paint 1")
+	w.byHTTP("ada", "inbox", "--list").wants(t, "inbox", kit.ExitOK, "Paint the shed", "Which?", "answer paint 1 ")
 	w.byHTTP("bob", "answer", "paint", "7", "blue").wants(t, "no such question", kit.ExitError)
 	w.byHTTP("ada", "answer", "paint", "1", "blue").wants(t, "answer", kit.ExitOK, "answered")
 	w.watched(released)
@@ -111,9 +111,9 @@ func TestCommandsByHTTP(t *testing.T) {
 	w.byHTTP("ada", "approve", "paint", "--plan", "000000000000").wants(t, "another hash", kit.ExitError, "paint: ", "000000000000")
 	w.byHTTP("viewer", "approve", "paint", "--plan", plan).wants(t, "a viewer", kit.ExitError, "that takes the role approver")
 	w.byHTTP("bob", "approve", "paint", "--plan", plan).wants(t, "approve", kit.ExitOK, "paint approved")
-	wait.Until(t, "it is done", func() bool { return strings.Contains(w.byHTTP("viewer", "show", "paint").out, "status      done") })
+	wait.Until(t, "it is done", func() bool { return strings.Contains(w.byHTTP("viewer", "show", "paint").out, "status:      done") })
 	w.byHTTP("viewer", "show", "paint").wants(t, "show", kit.ExitOK, "approve by bob via gateway, plan "+plan, "It is grey.", "merged as "+commit(99)[:10])
-	w.byHTTP("bob", "approve", "paint").wants(t, "too late", kit.ExitError, "paint: ")
+	w.byHTTP("bob", "approve", "paint").wants(t, "once more", kit.ExitOK, "paint unchanged: it was done before")
 	w.byHTTP("ada", "show", "other").wants(t, "no intent", kit.ExitError, "there is no intent other; see `pfl-forge")
 	w.byHTTP("ada", "retry", "other").wants(t, "no intent", kit.ExitError)
 	w.byHTTP("ada", "pause", "--all").wants(t, "the project", kit.ExitError, "the whole project")
@@ -151,7 +151,7 @@ func (w *world) watched(released chan<- struct{}) {
 		return strings.Contains(said.String(), "submitted by ada via gateway: Noise")
 	})
 	close(released)
-	if code := wait.For(w.t, ended); code != int(kit.ExitOK) || !strings.Contains(said.String(), "analyze 2: 1 task") {
+	if code := wait.For(w.t, ended); code != int(kit.ExitOK) || !strings.Contains(said.String(), "paint                     analyze 3: 1 task") {
 		w.t.Errorf("the watch ends with %d, and says %s", code, said.String())
 	}
 }

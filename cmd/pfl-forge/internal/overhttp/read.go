@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/bus/packed"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
@@ -92,7 +92,7 @@ func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whol
 	if err != nil {
 		return nil, nil, garbage("the answer of the server is not understood: %v", err)
 	}
-	records, err := requests.RecordsOf(&d)
+	records, err := packed.Records(&d)
 	if err != nil {
 		return nil, nil, garbage("the answer of the server is not understood: %v", err)
 	}
@@ -180,7 +180,8 @@ func (c *Client) Queue(ctx context.Context) (document.Queue, error) {
 	return read[document.Queue](ctx, c, nil, "queue")
 }
 
-// Costs returns what agents used.
+// Costs returns the usage of agents in a time, by the group that is asked for, with budgets.
+// The rows are those of a runner: at most 200, and the sum of the others.
 func (c *Client) Costs(ctx context.Context, req document.CostsRequest) (document.Costs, error) {
 	query := url.Values{}
 	if req.By != "" {

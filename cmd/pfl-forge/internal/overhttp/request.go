@@ -155,7 +155,7 @@ func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Res
 	return nil, refused
 }
 
-// maxRetryAfter bounds what is believed of a Retry-After, in seconds.
+// maxRetryAfter bounds the pause that a Retry-After is believed to say, in seconds: it is only told to a person.
 const maxRetryAfter = 24 * 60 * 60
 
 // where names the host that a redirect leads to.

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Observer receives what happens, as the observers of package local do.
+// Observer receives records and states, as the observers of package local do. Its methods are called one
+// after the other, and should not block for long.
 type Observer interface {
 	// Decided receives a record of an intent, and the intent before and after it.
 	Decided(before, after *forge.Summary, rec *forge.Record)

@@ -89,7 +89,7 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
-// reported returns what was used. By HTTP it is told by a runner.
+// reported returns the usage of agents. By HTTP it is told by a runner.
 func reported(ctx context.Context, t *target.Target, q document.CostsRequest, now time.Time) (rep document.Costs, err error) {
 	var ledger spending.Ledger
 	var sums []forge.Summary

@@ -145,7 +145,7 @@ func (t *Target) Queue(ctx context.Context) (document.Queue, error) {
 	return runner.Queue(ctx, t.Bus, t.Project)
 }
 
-// Costs returns what agents used, by HTTP at most 200 rows and the sum of the others; by HTTP only.
+// Costs returns the usage of agents, at most 200 rows and the sum of the others; by HTTP only.
 func (t *Target) Costs(ctx context.Context, req document.CostsRequest) (document.Costs, error) {
 	return t.web.Costs(ctx, req)
 }
@@ -163,7 +163,7 @@ func (t *Target) Timeline(ctx context.Context, id forge.IntentID) ([]document.Re
 	return t.web.Timeline(ctx, id)
 }
 
-// Transcript returns what was done in an attempt, nothing if that is not kept any more; by HTTP only.
+// Transcript returns the lines of an attempt, none if they are not kept any more; by HTTP only.
 func (t *Target) Transcript(ctx context.Context, req document.TranscriptRequest) ([]document.TranscriptLine, error) {
 	return t.web.Transcript(ctx, req)
 }
