@@ -5,6 +5,20 @@
 // whole, and the names are those of package forge: fields come with new versions, and a reader passes over
 // those that it does not know. So the account is for other systems, and this is for the command line by HTTP.
 //
+// A list has a page of intents, each as it was decided last, and the state of the project:
+//
+//	{"intents": [{"key": {"project": "shop", "intent": "a"}, "title": "...", "status": "done", ...}], "project": [...], "next": "..."}
+//
+// An intent has everything that is known of it:
+//
+//	{"view": {"summary": ..., "intent": ..., "tasks": [...], "reviews": [...], "history": [...], ...},
+//	 "work": the account of package document, without its bounds,
+//	 "attempts": [...], "records": ["<base64>", ...], "broken": "..."}
+//
+// All of it can be made of the journal of the intent, and is made of it anew for each reader. Why is it not made by the reader? Who folds a
+// journal has to know every rule by which it was decided, and needs all of it, with what only auditors are told; and a reader
+// of an older version could not read on at the first event that it does not know. Here it passes over a field.
+//
 // What auditors alone are told is not here: the accounts at a gateway, its references and signatures. Nor are
 // the settings of the repository, which may hold a secret, and the commands to workers.
 package whole

@@ -118,7 +118,8 @@ func writeTagged(b *bytes.Buffer, v reflect.Value) error {
 	return err
 }
 
-// writeFields appends the fields of a struct that are not zero. The object begins at start of the buffer.
+// writeFields appends the fields of a struct that are not zero. The object begins at start of the buffer. Fields of an embedded
+// struct are written into the same object; two of one name would be written twice, which the vocabulary does not have.
 func writeFields(b *bytes.Buffer, v reflect.Value, start int) error {
 	for f, one := range v.Fields() {
 		switch {
@@ -162,7 +163,8 @@ func writeMap(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// read sets a value from JSON.
+// read sets a value from JSON. null is the zero value, as encoding/json has it. A value that was there before is replaced and not
+// added to, but for the fields of a struct that the JSON does not have.
 func read(data []byte, v reflect.Value) error {
 	if Tagged(v.Type()) {
 		return json.Unmarshal(data, v.Addr().Interface())

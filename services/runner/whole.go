@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
-// wholes tells intents as a whole, and the lists of all, of which it reads again only the journals that went on.
+// wholes tells intents as a whole, and the lists of all, of which it reads again only the journals that went on. It is for readers who
+// cannot fold a journal themselves, because they may not have all of it.
 type wholes struct {
 	bus   *bus.Bus
 	lists *journal.Lists

@@ -18,6 +18,9 @@ var (
 
 // whole answers with an intent, or with the list of all, as the rules have them. Its schema goes with the version: it
 // is for the command line, and other clients do well with the documents of the other addresses.
+//
+// A runner answers in one message, compressed; here it is opened, so that a client needs to know nothing of that. How large it may
+// become is bounded there and here.
 func (c *call) whole() error {
 	q := c.r.URL.Query()
 	ask := whole.Request{Intent: c.intent, After: forge.IntentID(q.Get("after"))}

@@ -28,7 +28,8 @@ type ending struct {
 }
 
 // event applies an event, and takes the attempt that ended with it. One that is reported twice, or
-// too late and cost nothing, is none.
+// too late and cost nothing, is none. Whether it counts is seen by the sums of the machine before and after: there is no second
+// rule for that here.
 func (f *ending) event(by rules.Version, ev *forge.Event) {
 	before := f.machine.Summary()
 	f.machine.Step(by, *ev)

@@ -54,7 +54,9 @@ var byHTTP = map[string]string{
 	"login": noLogin, "logout": noLogin, "whoami": noLogin,
 }
 
-// checkHTTP refuses a command that does not work by HTTP, if its server is a gateway.
+// checkHTTP refuses a command that does not work by HTTP, if its server is a gateway. It is asked before the command does anything.
+// A command that has nothing to do with a server is let through, because FORGE_SERVER may be set for all commands of a shell.
+// The completion of a shell is let through as well: it names ids, which can be read.
 func checkHTTP(a *kit.App, cmd *cobra.Command) error {
 	if !a.ByHTTP() {
 		return nil

@@ -32,14 +32,15 @@ func parseAddress(server string) (*url.URL, error) {
 	return u, nil
 }
 
-// isLoopback reports whether a host is this machine by its name. The connection is looked at as well.
+// isLoopback reports whether a host is this machine by its name. The connection is looked at as well: a name server may say
+// anything of localhost.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// encryption returns how TLS is spoken. The file has the authorities that the gateway's certificate is checked against, in PEM; empty for the
-// system's.
+// encryption returns how TLS is spoken: in no version that can be broken, and with the certificate always checked. The file has
+// the authorities that the gateway's certificate is checked against, in PEM; empty for the system's.
 func encryption(file string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file == "" {
@@ -59,7 +60,8 @@ func encryption(file string) (*tls.Config, error) {
 // maxToken bounds a token, in bytes, as the gateway does.
 const maxToken = 200
 
-// CheckToken returns why a text is no token; nil if it is one. The error does not repeat it.
+// CheckToken returns why a text is no token; nil if it is one. The error does not repeat it. A token that holds the end of a line would be
+// two headers, and one that is too long is not looked for by the gateway; both are mistakes of the file, which are told before anything is sent.
 func CheckToken(text string) error {
 	switch {
 	case text == "":

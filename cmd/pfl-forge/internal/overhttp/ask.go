@@ -57,7 +57,9 @@ func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	return ruling, nil
 }
 
-// ruled returns the ruling that a refusal is: one of the rules. Others are errors.
+// ruled returns the ruling that a refusal is. There are two of the rules: the intent does not allow this now, and a
+// quota has no room. They are told like those that come over NATS, where they are rulings. All others are errors:
+// they are about the request or its sender, and no rule was asked.
 func ruled(ruling forge.Ruling, r *Refusal) (forge.Ruling, error) {
 	quota := r.Status == http.StatusTooManyRequests && len(r.Errors) > 0
 	if r.Status != http.StatusConflict && !quota {
@@ -73,7 +75,9 @@ func ruled(ruling forge.Ruling, r *Refusal) (forge.Ruling, error) {
 	return ruling, nil
 }
 
-// asking returns the request for an event. Its key is the same however often it is sent; an intent is known by its id.
+// asking returns the request for an event. Its key is the same however often it is sent, and another one for each event:
+// a person who wants the same twice has said it twice. An intent has no key, since its id would follow from that; it is
+// known by the id that it has, together with its content.
 func (c *Client) asking(ev forge.Event) (r *request, err error) {
 	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
 		r = &request{method: http.MethodPost, address: c.path("intents")}
@@ -105,7 +109,9 @@ var wishes = func() map[string]bool {
 	return all
 }()
 
-// submission returns an intent as systems submit it: with the fields that a sender may set, and its id.
+// submission returns an intent as systems submit it: with the fields that a sender may set, and its id. Who asks, and
+// when, is for the gateway to say. A field that the table of package document gains is sent by itself. Error: a field that
+// the API does not take, which is better than an intent without it.
 func submission(in *forge.Intent) ([]byte, error) {
 	body := map[string]any{"id": in.ID}
 	for _, f := range document.FieldsBy(document.Systems) {

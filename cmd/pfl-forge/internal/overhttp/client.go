@@ -89,7 +89,7 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that are idle.
+// Close ends the connections that are idle. A request that is under way ends with its context.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // dial connects, and without TLS to this machine only, whatever a name stands for.

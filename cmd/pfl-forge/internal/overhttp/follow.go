@@ -56,7 +56,11 @@ func (c *Client) follow(ctx context.Context, h heard) error {
 	}
 }
 
-// stream reads one stream of events to its end, and keeps the id of the last event. came says that it had begun. It never returns nil.
+// stream reads one stream of events to its end, and keeps the id of the last event. came says that it had begun. It never returns nil:
+// a stream has no end of its own.
+//
+// The id counts once its event is complete. An event that was cut in two comes again as a whole, because it is asked for after the one
+// before it. An id that the gateway cannot have made is not sent back: it is a number there.
 func (c *Client) stream(ctx context.Context, last *string, h heard) (came bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,7 +104,8 @@ func (c *Client) stream(ctx context.Context, last *string, h heard) (came bool, 
 	return came, errors.Join(io.ErrUnexpectedEOF, lines.Err())
 }
 
-// tell tells of a change. One that is not understood is of no intent that could be looked at.
+// tell tells of a change. One that is not understood is of no intent that could be looked at. Nothing else of an event is
+// used: it may be a part of the truth, and the state is read anyway.
 func (h *heard) tell(data []byte) {
 	var event changes.CloudEvent[document.Change]
 	if json.Unmarshal(data, &event) != nil {

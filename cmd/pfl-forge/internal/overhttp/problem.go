@@ -55,7 +55,8 @@ func (r *Refusal) reason() string {
 	return term.Line(strings.Join(parts, "; "))
 }
 
-// unsure reports whether the request may have been done nevertheless.
+// unsure reports whether the request may have been done nevertheless. The gateway says so where it knows that nothing was; a proxy
+// before it does not know.
 func (r *Refusal) unsure() bool {
 	return r.Status >= http.StatusInternalServerError && !strings.Contains(r.Detail, "nothing was done")
 }

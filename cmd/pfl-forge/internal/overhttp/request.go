@@ -59,7 +59,9 @@ func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool
 	}
 }
 
-// again reports whether a request that failed is sent again, and when; 0 leaves that to us.
+// again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is where the failure may end by
+// itself: the gateway is busy or restarts, a proxy before it does not reach it, or the connection broke. A server that answers
+// something else than a gateway, or has a certificate that is not known, does so again.
 func (c *Client) again(err error) (wait time.Duration, again bool) {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		switch r.Status {
@@ -83,7 +85,8 @@ func (e *garbageError) Error() string { return e.text }
 // garbage returns a garbageError.
 func garbage(format string, args ...any) error { return &garbageError{fmt.Sprintf(format, args...)} }
 
-// once sends a request once. An answer that ends before its end is an error.
+// once sends a request once. An answer that ends before its end is an error, and so is one that is no JSON, or has another
+// type of content: a page to log in is answered with the status of a success.
 func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.answer)
 	defer cancel()
@@ -109,7 +112,9 @@ func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	return body, nil
 }
 
-// send sends a request and returns an answer that is a success; its body is to be closed.
+// send sends a request and returns an answer that is a success; its body is to be closed. Of an answer that is none the body is
+// read here, as far as a problem has room. The log has the path, the status and the gateway's id of the request, which the
+// operator of the gateway can look up, and neither the token nor any content.
 func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Response, error) {
 	address := r.address
 	if len(r.query) > 0 {

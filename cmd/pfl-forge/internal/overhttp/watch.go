@@ -114,6 +114,9 @@ func (w *watch) take() (ids []forge.IntentID, all bool) {
 }
 
 // look tells what happened since the last look, and reports whether nothing is left to do. The first look tells the state.
+//
+// Every look reads the list of all intents. Which of them have changed is seen by their times, and so nothing is missed while the
+// stream was cut off, or where an event could not be read; the events say when to look.
 func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 	ids, _ := w.take()
 	list, err := w.client.Overview(ctx)
@@ -141,6 +144,7 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 }
 
 // tell tells the records of an intent that are new. Of one that was there at the start, these are the ones after its state of then.
+// How many it has is known from the first time on, so that only those after them are sent from then on.
 func (w *watch) tell(ctx context.Context, id forge.IntentID) error {
 	known := w.seen[id]
 	if known == nil {

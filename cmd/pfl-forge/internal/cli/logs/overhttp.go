@@ -10,6 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
+// By HTTP there is no stream of transcripts: the gateway answers with the transcript of one attempt, whether its lines are still in
+// the stream or were put into the store of objects. So an intent is read attempt by attempt, and put in order here.
+
 // readHTTP shows what happened to an intent until now, in the order of time: its decisions, and the transcripts of its
 // attempts. A transcript that is not there any more is left out, as by NATS.
 func readHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry)) error {

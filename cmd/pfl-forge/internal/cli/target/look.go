@@ -1,5 +1,11 @@
 package target
 
+// This file has what commands read, whoever is asked. A target over NATS, or of a repository, reads the journals itself and folds
+// them here; a target by HTTP is told by a runner, which has folded them. Both have the same types, so that no command has to know.
+//
+// The methods that are marked as by HTTP only are for commands whose answer is a document of the API anyway: over NATS each has
+// its own way to make that document of the journals, in the package of the command.
+
 import (
 	"context"
 	"time"
@@ -50,7 +56,9 @@ func (t *Target) Records(ctx context.Context, id forge.IntentID) ([]forge.Record
 	return records, err
 }
 
-// Decisions returns the records of an intent that there is, each with what it changed.
+// Decisions returns the records of an intent that there is, each with what it changed. The state after a record is folded where
+// the records are whole. By HTTP they are not, and the state is the one that was journaled with the record: the runner made it
+// by the rules of then.
 func (t *Target) Decisions(ctx context.Context, id forge.IntentID) ([]Decision, error) {
 	records, err := t.Records(ctx, id)
 	if err != nil {
@@ -90,7 +98,7 @@ func (t *Target) Attempts(ctx context.Context, id forge.IntentID) ([]forge.StepR
 	return report.Ended(t.Key(id), records), nil
 }
 
-// Finished returns the finished runs that are wanted. By HTTP it reads intents until there are most of them, if that is not 0, and
+// Finished returns the finished runs that are wanted, in no order. By HTTP it reads intents until there are most of them, if that is not 0, and
 // none of the others can have a newer one.
 func (t *Target) Finished(ctx context.Context, wants func(*forge.History) bool, most int) (found []forge.History, err error) {
 	take := func(v *forge.View) {

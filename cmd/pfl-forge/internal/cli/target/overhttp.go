@@ -33,7 +33,9 @@ type read struct {
 	records []forge.Record
 }
 
-// connectHTTP opens a target at the gateway that --server names.
+// connectHTTP opens a target at the gateway that --server names. It asks for nothing yet: the first thing that a command reads shows
+// whether there is a gateway, and whether the token counts there. Credentials of NATS are refused where they were typed,
+// so that no person takes them for what lets them in.
 func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 	for flag, value := range map[string]string{
 		"--creds": a.Creds, "--nkey": a.NKey, "--tls-cert": a.TLSCert, "--tls-key": a.TLSKey, "--person": a.Person,
@@ -78,7 +80,8 @@ func (t *Target) chooseProject(a *kit.App) (err error) {
 	return nil
 }
 
-// httpToken returns the token of the file of --token-file, or else of the environment. No error repeats it.
+// httpToken returns the token of the file of --token-file, or else of the environment. No error repeats it. There is no flag for the token
+// itself: everybody on the machine sees the arguments of its processes.
 func httpToken(a *kit.App) (string, error) {
 	from, token := "PFL_FORGE_TOKEN", a.Getenv("PFL_FORGE_TOKEN")
 	file := a.TokenFile
@@ -119,7 +122,8 @@ func (t *Target) overview(ctx context.Context, anew bool) (*whole.List, error) {
 	return t.web.list, nil
 }
 
-// read returns an intent as it was when it was first asked for. Error: the one of NoIntent.
+// read returns an intent as it was when it was first asked for: what a command prints of it is of one moment, however many of the
+// methods it calls. Error: the one of NoIntent.
 func (t *Target) read(ctx context.Context, id forge.IntentID) (*read, error) {
 	if known := t.web.whole[id]; known != nil {
 		return known, nil
@@ -135,7 +139,8 @@ func (t *Target) read(ctx context.Context, id forge.IntentID) (*read, error) {
 	return t.web.whole[id], nil
 }
 
-// askHTTP sends an event of a person. What was read before may be another now.
+// askHTTP sends an event of a person. What was read before may be another now, and is read anew. Who the person is follows from
+// the token, whatever the event says.
 func (t *Target) askHTTP(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	if forge.As[*forge.Answer](ev.Message) != nil { // the question is repeated as it was asked
 		if _, err := t.read(ctx, ev.To.Intent); err != nil {
