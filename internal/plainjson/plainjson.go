@@ -6,6 +6,14 @@
 // is exactly what was written. A struct that has tags, and all that is in it, is left to encoding/json.
 //
 // A reader passes over fields that it does not know: the writer may be of a newer version.
+//
+// Beside this there are three other forms of the vocabulary, each for its own readers: package bus/codec writes it in the binary format of
+// proto/forge/v1, for journals and for what services tell each other; package document has the accounts for other systems, whose names
+// are kept for ever; and package forgedir writes files that a person edits. This one is for a program that has the same vocabulary, of
+// about the same version, and shows all of it.
+//
+// What is in the vocabulary decides what has a form here: structs, lists, maps with texts as keys, pointers, texts, numbers,
+// times and durations. An interface has none, because what is behind it would have to be named.
 package plainjson
 
 import (

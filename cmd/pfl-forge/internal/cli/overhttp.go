@@ -27,6 +27,11 @@ const (
 )
 
 // byHTTP has the commands by their paths, without the name of the program. What is below a command that is refused is refused, too.
+//
+// A command works if all that it reads is in documents of the API, and all that it asks for is a wish about intents. What works on a
+// repository, or on the streams of NATS themselves, cannot; and what is for the operators of an installation is not for whoever has a token.
+// To let a command work that is refused, have it read by the methods of target.Target, change its line here, and its row in
+// docs/guide-api.md; a test compares the two. Another one compares the outputs by HTTP and over NATS: add the command there.
 var byHTTP = map[string]string{
 	"status": works, "watch": works, "inbox": works, "clarifications": works, "show": works, "diff": works, "logs": works, "costs": works,
 	"history": works, "replay": works, "settings": works, "health": works, "queue": works, "schedules": works,

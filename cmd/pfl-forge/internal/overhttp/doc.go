@@ -29,16 +29,16 @@
 //
 // A request goes this way:
 //
-//	       send ------------> a success ----> read to its end, bounded, JSON ----> cleaned, to the caller
-//	        ^                     |
-//	        |                     +----> something else: garbage, told as such
-//	        |
-//	        +--- a pause <--- 429, 502, 503, 504, a broken connection, no answer in time
-//	        |    as long as the gateway says, at most bounds.pause
-//	        |
-//	        +--- at most bounds.tries times within bounds.all; then the last failure is told
+//	send ------------> a success ----> read to its end, bounded, JSON ----> cleaned, to the caller
+//	 ^                     |
+//	 |                     +----> something else: garbage, told as such
+//	 |
+//	 +--- a pause <--- 429, 502, 503, 504, a broken connection, no answer in time
+//	 |    as long as the gateway says, at most bounds.pause
+//	 |
+//	 +--- at most bounds.tries times within bounds.all; then the last failure is told
 //
-//	        any other refusal ----> told by its fields, or in the words of the gateway
+//	 any other refusal ----> told by its fields, or in the words of the gateway
 //
 // Whether a request that is sent again was done the first time is not known here, and need not be: the gateway knows its key.
 //
