@@ -105,7 +105,7 @@ func runner(all []Account) []Right {
 				subjects.APITimelineBy, subjects.APITimelineFrom, subjects.APIAuditBy, subjects.APIAuditFrom,
 				subjects.APICostsBy, subjects.APICostsFrom, subjects.APISettingsBy, subjects.APISettingsFrom,
 				subjects.APIQueueBy, subjects.APIQueueFrom,
-				subjects.APIHealthBy, subjects.APIHealthFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
+				subjects.APIHealthBy, subjects.APIHealthFrom, subjects.APIWholeBy, subjects.APIWholeFrom, subjects.APIServicesBy, subjects.APIServicesFrom,
 			}, microService("pfl-forge")...),
 		},
 		{
@@ -226,7 +226,7 @@ func gateway() []Right {
 	var looks []string
 	for _, verb := range []string{
 		subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
+		subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbWhole, subjects.VerbServices,
 	} {
 		looks = append(looks, "forge.api.*.from."+name+"."+verb)
 	}
@@ -299,7 +299,7 @@ func (a Account) operator() []Right {
 		asks = append(asks, "forge.intent."+own+"*")
 		for _, verb := range []string{
 			subjects.VerbRead, subjects.VerbList, subjects.VerbShow, subjects.VerbDiff, subjects.VerbTranscript, subjects.VerbTimeline, subjects.VerbAudit,
-			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbServices,
+			subjects.VerbCosts, subjects.VerbSettings, subjects.VerbQueue, subjects.VerbHealth, subjects.VerbWhole, subjects.VerbServices,
 		} {
 			reads = append(reads, "forge.api."+own+verb)
 		}

@@ -17,10 +17,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
+	"github.com/pfl-forge/pfl-forge/bus/packed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/document/whole"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/messages"
 )
@@ -208,6 +210,7 @@ var pages = map[string]struct {
 	"costs":      {"Ask what agents used.", reflect.TypeFor[document.CostsRequest](), reflect.TypeFor[document.Costs]()},
 	"queue":      {"Ask for the merge queue.", reflect.TypeFor[document.QueueRequest](), reflect.TypeFor[document.Queue]()},
 	"health":     {"Ask how the work went, by week.", reflect.TypeFor[figures.HealthRequest](), reflect.TypeFor[figures.Health]()},
+	"whole":      {"Ask for an intent, or for the list of all, as a whole.", reflect.TypeFor[whole.Request](), reflect.TypeFor[packed.Packed]()},
 	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[setup.Request](), reflect.TypeFor[setup.InForce]()},
 }
 

@@ -18,12 +18,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/packed"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/turns"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/document/whole"
 )
 
 const (
@@ -73,6 +75,8 @@ type ServeConfig struct {
 	Audit func(context.Context, forge.ProjectID, document.AuditRequest) (document.Audit, error)
 	// Settings returns by which settings a project is worked on. Error: *RequestError.
 	Settings func(context.Context, forge.ProjectID, setup.Request) (setup.InForce, error)
+	// Whole returns an intent, or the list of all, as a whole, with the same errors.
+	Whole func(context.Context, forge.ProjectID, whole.Request) (packed.Packed, error)
 	// Turns returns how many calls of a project wait for their turn; nil: none.
 	Turns func(context.Context, forge.ProjectID) (*turns.State, error)
 	// Authors has submissions proven by the signatures of their systems; nil: nothing is.
@@ -89,6 +93,7 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	diff, transcript := page(e, compares, cfg.Diff), page(e, nil, cfg.Transcript)
 	timeline, audit := page(e, nil, cfg.Timeline), page(e, alone[*document.AuditRequest], cfg.Audit)
 	costs, settings := page(e, small[*document.CostsRequest], cfg.Costs), page(e, nil, cfg.Settings)
+	all := page(e, nil, cfg.Whole)
 	queue, health := page(e, small[*document.QueueRequest], cfg.Queue), page(e, small[*figures.HealthRequest], cfg.Health)
 	return e.serve(ctx, serviceName, "ask for changes of repositories, and look at them",
 		e.endpoint("submit", subjects.APISubmit, "an intent, as JSON, a CloudEvent or protobuf; answers project, intent, result", e.submit),
@@ -113,6 +118,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 		e.endpoint("queue-from", subjects.APIQueueFrom, "queue, for systems", queue),
 		e.endpoint("health", subjects.APIHealthBy, "weeks, optional; answers how the work went, by week", health),
 		e.endpoint("health-from", subjects.APIHealthFrom, "health, for systems", health),
+		e.endpoint("whole", subjects.APIWholeBy, "intent, after, records, all optional; answers an intent or the list as a whole, compressed", all),
+		e.endpoint("whole-from", subjects.APIWholeFrom, "whole, for systems", all),
 		e.endpoint("services", subjects.APIServicesBy, "brief, optional; answers known, services", e.services),
 		e.endpoint("services-from", subjects.APIServicesFrom, "services, for systems", e.services),
 	)

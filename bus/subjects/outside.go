@@ -60,6 +60,8 @@ const (
 	APIAuditFrom      = "forge.api.*.from.*." + VerbAudit
 	APISettingsBy     = "forge.api.*.by.*." + VerbSettings
 	APISettingsFrom   = "forge.api.*.from.*." + VerbSettings
+	APIWholeBy        = "forge.api.*.by.*." + VerbWhole
+	APIWholeFrom      = "forge.api.*.from.*." + VerbWhole
 	APIServicesBy     = "forge.api.*.by.*." + VerbServices
 	APIServicesFrom   = "forge.api.*.from.*." + VerbServices
 	APIRead           = "forge.api.*.by.*." + VerbRead
@@ -78,6 +80,7 @@ const (
 	VerbTimeline   = "timeline"
 	VerbAudit      = "audit"
 	VerbSettings   = "settings"
+	VerbWhole      = "whole"
 	VerbServices   = "services"
 	VerbRead       = "read"
 	VerbClean      = "clean"
@@ -101,6 +104,7 @@ var askers = map[string]struct{ unnamed, system, person bool }{
 	VerbTimeline:   {system: true, person: true},
 	VerbAudit:      {system: true, person: true}, // of systems, the gateway has the right to it
 	VerbSettings:   {system: true, person: true},
+	VerbWhole:      {system: true, person: true},
 	VerbServices:   {system: true, person: true},
 	VerbRead:       {person: true},
 	VerbClean:      {person: true},

@@ -54,6 +54,8 @@ var decoding = map[string]string{
 
 	"cmd/pfl-forge/internal/cli/auth": operator, "cmd/pfl-forge/internal/cli/target": operator,
 	"cmd/pfl-forge/internal/cli/knowledge": "FuzzParse", "cmd/pfl-forge/internal/goalfile": "FuzzParse",
+	"cmd/pfl-forge/internal/overhttp": "FuzzAnswers", "document/whole": "cmd/pfl-forge/internal/overhttp FuzzAnswers",
+	"internal/plainjson": "FuzzUnmarshal", "bus/packed": runners,
 	"cmd/pfl-forge/internal/local": own, "cmd/pfl-forge/internal/trust": own, "command_json.go": own,
 	"config": "FuzzParse", "forgedir/drafts": "FuzzDraft", "forgedir/goals": "FuzzLine", "forgedir/projection/intent.go": "FuzzIntent",
 	"forgedir/projection/index.go": own, "forgedir/records/notebook.go": own, "forgedir/records/overview.go": "internal/strictyaml FuzzDecode",

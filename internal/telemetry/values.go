@@ -31,10 +31,10 @@ var (
 	httpRoutes = []string{
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/api/v1/projects/{project}/audit",
 		"/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/settings",
-		"/api/v1/projects/{project}/queue", "/api/v1/projects/{project}/health", "/hooks/{name}",
+		"/api/v1/projects/{project}/whole", "/api/v1/projects/{project}/queue", "/api/v1/projects/{project}/health", "/hooks/{name}",
 		wishRoute + "edit", wishRoute + "answer", wishRoute + "approve", wishRoute + "request_changes", wishRoute + "reject", wishRoute + "retry",
 		wishRoute + "cancel",
-		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline",
+		wishRoute + "pause", wishRoute + "resume", wishRoute + "diff", wishRoute + "transcript", wishRoute + "timeline", wishRoute + "whole",
 		"/console/", "/console/{$}", "/console/sign-in", "/console/log-in", "/console/logged-in", "/console/sign-out",
 		"/console/static/{stamp}/{file}", "/console/inbox", "/console/inbox/approve", "/console/board",
 		"/console/costs", "/console/costs/export", "/console/audit", "/console/audit/export", "/console/settings",

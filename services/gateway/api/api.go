@@ -211,7 +211,7 @@ func (c *call) admit() error {
 		return wrong("project", err.Error())
 	}
 	if !c.token.May(c.project, c.route.Verb) {
-		return problem(http.StatusForbidden, "this token may not "+string(c.route.Verb)+" in this project")
+		return c.barred()
 	}
 	if id := c.r.PathValue("intent"); c.route.ofIntent() {
 		if c.intent, err = forge.ParseIntentID(id); err != nil {
@@ -228,6 +228,26 @@ func (c *call) admit() error {
 		return err
 	}
 	return c.content()
+}
+
+// barred returns the problem of a holder who may not do this, with the roles that would let them: they ask
+// the operator of the gateway for one. It is the same whether or not there is such a project.
+func (c *call) barred() error {
+	text := "this token may not " + string(c.route.Verb) + " in this project"
+	if _, person := c.token.Holder(); !person && !tokens.ForSystems(c.route.Verb) {
+		return problem(http.StatusForbidden, text+": no system may")
+	}
+	var names []string
+	for _, r := range tokens.With(c.route.Verb) {
+		names = append(names, string(r))
+	}
+	switch len(names) {
+	case len(tokens.Roles()):
+		return problem(http.StatusForbidden, "this token has no role in this project")
+	case 1:
+		return problem(http.StatusForbidden, text+": that takes the role "+names[0])
+	}
+	return problem(http.StatusForbidden, text+": that takes one of the roles "+strings.Join(names, ", "))
 }
 
 // authenticate finds out whose token the request has.

@@ -99,6 +99,16 @@ func Routes() []Route {
 			(*call).timeline,
 		},
 		{
+			http.MethodGet, base + "/whole", tokens.Overview, "The state of a project and of its intents as the rules have it, for the command line.", overviewPages,
+			[]int{http.StatusOK},
+			(*call).whole,
+		},
+		{
+			http.MethodGet, base + "/intents/{intent}/whole", tokens.Whole, "The state of an intent as the rules have it, for the command line.", wholePages,
+			[]int{http.StatusOK},
+			(*call).whole,
+		},
+		{
 			http.MethodGet, base + "/audit", tokens.Audit, "Who did what in a project, the newest first, and whether its journals prove it, a page at a time.",
 			auditPages,
 			[]int{http.StatusOK},

@@ -40,6 +40,8 @@ const (
 	Timeline   Verb = "timeline"
 	Audit      Verb = "audit"
 	Settings   Verb = "settings"
+	Overview   Verb = "overview"
+	Whole      Verb = "whole"
 	Follow     Verb = "follow"
 	Submit     Verb = "submit"
 	Edit       Verb = "edit"
@@ -54,7 +56,7 @@ const (
 )
 
 // looks are the verbs of every role.
-var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Follow}
+var looks = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Overview, Whole, Follow}
 
 // grants has the other verbs of each role. Who else may approve, and how many have to, the
 // rules decide by the project's policy.
@@ -67,10 +69,18 @@ var grants = map[Role][]Verb{
 }
 
 // forSystems are the verbs that systems have: what a person decides, none of them does.
-var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Follow, Submit}
+var forSystems = []Verb{List, Show, Diff, Transcript, Timeline, Costs, Settings, Queue, Health, Overview, Whole, Follow, Submit}
 
 // May reports whether a role includes a verb.
 func (r Role) May(v Verb) bool {
 	own, known := grants[r]
 	return known && (slices.Contains(looks, v) || slices.Contains(own, v))
+}
+
+// ForSystems reports whether systems have a verb.
+func ForSystems(v Verb) bool { return slices.Contains(forSystems, v) }
+
+// With returns the roles that include a verb, in the order of Roles.
+func With(v Verb) []Role {
+	return slices.DeleteFunc(Roles(), func(r Role) bool { return !r.May(v) })
 }

@@ -47,7 +47,8 @@ const longHelp = `pfl-forge turns intents, requests for a change, into reviewed 
 repository's main branch.
 
 In a repository it works by itself: write what you want, run it, and look at what
-waits for you. With --server it talks to an organisation's pfl-forge.`
+waits for you. With --server it talks to an organisation's pfl-forge: over NATS
+(tls://...), or with a token through its gateway (https://...).`
 
 // newRoot returns the whole command tree.
 func newRoot(a *kit.App) *cobra.Command {
@@ -58,11 +59,12 @@ func newRoot(a *kit.App) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          kit.KnownCommand,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.Remember()
 			if name := a.Complete(a.Getenv); name != "" {
 				a.Say("using the selected NATS context %s", kit.Safe(name))
 			}
+			return checkHTTP(a, cmd)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -20,6 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
+	"github.com/pfl-forge/pfl-forge/document/whole"
+	"github.com/pfl-forge/pfl-forge/internal/plainjson"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -66,7 +68,7 @@ func answered(v tokens.Verb) string {
 	names := map[tokens.Verb]string{
 		tokens.List: "listed", tokens.Show: "detail", tokens.Diff: "diff", tokens.Transcript: "transcript",
 		tokens.Timeline: "timeline", tokens.Audit: "audit", tokens.Costs: "costs", tokens.Settings: "settings",
-		tokens.Queue: "queue", tokens.Health: "health", tokens.Submit: "accepted",
+		tokens.Queue: "queue", tokens.Health: "health", tokens.Submit: "accepted", tokens.Overview: "overview", tokens.Whole: "whole",
 	}
 	if name := names[v]; name != "" {
 		return name
@@ -85,6 +87,8 @@ func openAPI() doc {
 		"health":     schemaOf(reflect.TypeFor[figures.Health]()),
 		"queue":      schemaOf(reflect.TypeFor[document.Queue]()),
 		"transcript": schemaOf(reflect.TypeFor[document.Transcript]()),
+		"overview":   schemaOf(reflect.TypeFor[whole.List]()),
+		"whole":      schemaOf(reflect.TypeFor[whole.Intent]()),
 		"problem":    schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),
 	}
@@ -135,7 +139,7 @@ func operation(r api.Route) doc {
 		}
 		responses[strconv.Itoa(status)] = doc{"description": http.StatusText(status), "content": content}
 	}
-	if r.Verb == tokens.Diff || r.Verb == tokens.Transcript {
+	if r.Verb == tokens.Diff || r.Verb == tokens.Transcript || r.Verb == tokens.Overview || r.Verb == tokens.Whole {
 		statuses = append(statuses, http.StatusConflict)
 	}
 	if r.Verb == tokens.Follow {
@@ -267,6 +271,8 @@ func addFields(typ reflect.Type, properties doc, required *[]string) {
 		switch {
 		case f.Anonymous && name == "":
 			addFields(f.Type, properties, required)
+		case f.IsExported() && !plainjson.Tagged(typ):
+			properties[plainjson.Name(f.Name)] = schemaOf(f.Type) // what is zero is left out
 		case f.IsExported() && name != "-":
 			properties[name] = schemaOf(f.Type)
 			if options == "" {

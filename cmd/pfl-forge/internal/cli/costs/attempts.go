@@ -11,9 +11,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/machine"
-	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
 // AttemptDetail is an attempt that has ended, with what it used, as programs read it.
@@ -54,67 +51,23 @@ func (d *AttemptDetail) Usage() forge.Usage {
 	}
 }
 
-// Attempts returns every attempt of an intent that has ended, in that order. The journal is folded,
-// so that an attempt counts here exactly if it counts for the rules.
+// Attempts returns every attempt of an intent that has ended, in that order.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
-	key := t.Key(id)
-	records, _, err := t.Bus.Journal.Load(ctx, key)
+	ended, err := t.Attempts(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	f := fold{machine: machine.New(key)}
-	for i := range records {
-		for j := range records[i].Events {
-			f.event(rules.Of(&records[i]), &records[i].Events[j])
-		}
+	var list []AttemptDetail
+	for i := range ended {
+		s := &ended[i]
+		u := &s.Usage
+		list = append(list, AttemptDetail{
+			Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: s.Outcome, Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor,
+			Seconds: s.Duration.Seconds(), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
+			CacheWriteTokens: u.CacheWriteTokens, Turns: u.Turns, CostUSD: u.CostUSD, EndedAt: s.At,
+		})
 	}
-	return f.ended, nil
-}
-
-// fold is a journal that is being read.
-type fold struct {
-	machine machine.Machine
-	ended   []AttemptDetail
-}
-
-// event applies an event, and takes the attempt that ended with it. One that is reported twice, or
-// too late and cost nothing, is none.
-func (f *fold) event(by rules.Version, ev *forge.Event) {
-	before := f.machine.Summary()
-	f.machine.Step(by, *ev)
-	after := f.machine.Summary()
-	counted := after.Usage != before.Usage
-	switch m := ev.Message.(type) {
-	case *forge.RunReflected: // the result is the project's
-		if s := &m.Step; counted {
-			f.add(ev.At, s, s.Outcome)
-		}
-	case *forge.Result:
-		wanted := before.Wants(m.Attempt)
-		if m.IsStart() || !wanted && !counted {
-			return
-		}
-		s := forge.StepRecord{
-			Step: m.Attempt.Step, TaskID: m.Attempt.Task, Attempt: m.Attempt.Number, Duration: m.Duration, Session: m.Session, Agent: m.Agent,
-			Model: m.Model, Executor: m.Executor, Usage: m.Usage,
-		}
-		outcome := report.Outcome(m)
-		if !wanted {
-			outcome = "unwanted"
-		}
-		f.add(ev.At, &s, outcome)
-	default:
-	}
-}
-
-// add adds an attempt that ended.
-func (f *fold) add(at time.Time, s *forge.StepRecord, outcome string) {
-	u := &s.Usage
-	f.ended = append(f.ended, AttemptDetail{
-		Task: s.TaskID, Step: s.Step, Attempt: s.Attempt, Outcome: outcome, Agent: s.Agent, Model: s.Model, Session: s.Session, Executor: s.Executor,
-		Seconds: s.Duration.Seconds(), InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens, Turns: u.Turns, CostUSD: u.CostUSD, EndedAt: at,
-	})
+	return list, nil
 }
 
 // PrintAttempts prints attempts as a table.

@@ -75,21 +75,10 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 		return err
 	}
 	defer t.Close()
-	var ledger spending.Ledger
-	var sums []forge.Summary
-	if t.Bus != nil {
-		project := t.Project
-		if by == document.CostsByProject {
-			project = ""
-		}
-		if err := read(ctx, t.Bus.Journal, project, &ledger); err != nil {
-			return err
-		}
-		if sums, err = t.Bus.Journal.ProjectSummaries(ctx, project); err != nil {
-			return err
-		}
+	rep, err := reported(ctx, t, q, now)
+	if err != nil {
+		return err
 	}
-	rep := ledger.Costs(q, sums, now)
 	names := kit.Names(rep.Rows, func(r *document.CostRow) string { return r.Key })
 	return a.Print(f.format, rep, names, func() error {
 		if len(rep.Rows) == 0 {
@@ -98,6 +87,28 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 		}
 		return printTable(a, &rep)
 	})
+}
+
+// reported returns the usage of agents. By HTTP it is told by a runner.
+func reported(ctx context.Context, t *target.Target, q document.CostsRequest, now time.Time) (rep document.Costs, err error) {
+	var ledger spending.Ledger
+	var sums []forge.Summary
+	switch {
+	case t.ByHTTP():
+		return t.Costs(ctx, q)
+	case t.Bus != nil:
+		project := t.Project
+		if q.By == document.CostsByProject {
+			project = ""
+		}
+		if err := read(ctx, t.Bus.Journal, project, &ledger); err != nil {
+			return rep, err
+		}
+		if sums, err = t.Bus.Journal.ProjectSummaries(ctx, project); err != nil {
+			return rep, err
+		}
+	}
+	return ledger.Costs(q, sums, now), nil
 }
 
 // read adds the journals of a project to a ledger, or those of all projects if it is empty.

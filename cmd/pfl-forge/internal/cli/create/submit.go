@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 		return err
 	}
 	i.Project, i.Origin.Actor = t.Project, t.Actor
+	if t.ByHTTP() && i.ID != "" { // whether it is the same is for the gateway to say: the answer may have been lost
+		all = slices.DeleteFunc(slices.Clone(all), func(s forge.Summary) bool { return s.Key.Intent == i.ID })
+	}
 	if err := place(i, all); err != nil {
 		return err
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
-	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // Command returns the command diff.
@@ -53,8 +52,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints the change that a request names, as a whole: first one line that says which change this is and whether that is
-// proven, then each file with its lines.
+// show prints the change that a request names, as a whole.
 func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -72,7 +70,7 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	for _, e := range req.Check() {
 		return kit.Usage(fmt.Errorf("--%s: %s", e.Field, e.Reason))
 	}
-	d, err := runner.Diff(ctx, t.Bus, t.Project, req)
+	d, err := t.Diff(ctx, req)
 	if errors.Is(err, bus.ErrNotFound) {
 		return target.NoIntent(req.Intent)
 	}
@@ -87,6 +85,12 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	if format.Data() {
 		return format.Write(a.Out, d)
 	}
+	Print(a, &d)
+	return nil
+}
+
+// Print prints a change: first one line that says which change this is and whether that is proven, then each file with its lines.
+func Print(a *kit.App, d *document.Diff) {
 	fmt.Fprintf(a.Out, "%s %d of %s, patch %.12s, %.10s to %.10s", d.Step, d.Attempt, d.Task, d.PatchID, d.Base, d.Head)
 	if s := d.Since; s != nil {
 		fmt.Fprintf(a.Out, ",\nsince attempt %d, patch %.12s, %.10s to %.10s, the same in %s", s.Attempt, s.PatchID, s.Base, s.Head, render.Count(s.Same, "file"))
@@ -105,7 +109,6 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	for i := range d.Files {
 		printFile(a, &d.Files[i])
 	}
-	return nil
 }
 
 // printFile prints a file of a change: no name and no line of it is longer than one line, or more than text.

@@ -54,14 +54,10 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 		return err
 	}
 	defer t.Close()
-	ledger := health.Ledger{Keep: figures.MostHealthWeeks}
-	if t.Bus != nil {
-		if err := read(ctx, t.Bus.Journal, t.Project, &ledger); err != nil {
-			return err
-		}
+	h, err := told(ctx, t, req)
+	if err != nil {
+		return err
 	}
-	h := ledger.Health(req, time.Now())
-	figures.Shown(h.Checks)
 	names := kit.Names(h.Weeks, func(w *figures.HealthWeek) string { return w.Week })
 	return a.Print(format, h, names, func() error {
 		if err := weeks(a, &h); err != nil {
@@ -73,6 +69,22 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 		}
 		return durations(a, &h.Total)
 	})
+}
+
+// told returns the health of the project. By HTTP it is told by a runner.
+func told(ctx context.Context, t *target.Target, req figures.HealthRequest) (figures.Health, error) {
+	ledger := health.Ledger{Keep: figures.MostHealthWeeks}
+	switch {
+	case t.ByHTTP():
+		return t.Health(ctx, req.Weeks)
+	case t.Bus != nil:
+		if err := read(ctx, t.Bus.Journal, t.Project, &ledger); err != nil {
+			return figures.Health{}, err
+		}
+	}
+	h := ledger.Health(req, time.Now())
+	figures.Shown(h.Checks)
+	return h, nil
 }
 
 // read adds the journals of a project to a ledger.

@@ -20,7 +20,6 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -119,19 +118,9 @@ func history(ctx context.Context, a *kit.App, f *flags) error {
 		return err
 	}
 	defer t.Close()
-	var views []forge.View
-	if t.Bus != nil {
-		if views, err = local.LoadAll(ctx, t.Bus, t.Project); err != nil {
-			return err
-		}
-	}
-	var found []forge.History
-	for i := range views {
-		for j := range views[i].History {
-			if h := &views[i].History[j]; wants(h) {
-				found = append(found, *h)
-			}
-		}
+	found, err := t.Finished(ctx, wants, f.limit)
+	if err != nil {
+		return err
 	}
 	sortRuns(found)
 	more := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/diff"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
@@ -11,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/show"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -63,6 +65,16 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	for i := range v.Tasks {
 		d := show.TaskOf(v, &v.Tasks[i])
 		if d.Head == "" || d.Commit != "" {
+			continue
+		}
+		if t.ByHTTP() {
+			change, err := t.Diff(ctx, model.DiffRequest{Intent: e.ID, Task: d.ID})
+			if err != nil {
+				return stay, fmt.Errorf("cannot show the change of %s: %w", d.ID, err)
+			}
+			w.app.Heading(string(d.ID))
+			diff.Print(w.app, &change)
+			shown++
 			continue
 		}
 		if t.Repo == nil {

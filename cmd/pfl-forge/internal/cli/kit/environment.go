@@ -30,20 +30,26 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 	if w.Project == "" {
 		w.Project = getenv("FORGE_PROJECT")
 	}
-	if w.TokenFile == "" && w.Creds == "" && w.NKey == "" {
-		w.TokenFile, w.Creds, w.NKey = getenv("FORGE_TOKEN_FILE"), getenv("FORGE_CREDS"), getenv("FORGE_NKEY")
-	}
 	if w.TLSCA == "" {
 		w.TLSCA = getenv("FORGE_TLS_CA")
+	}
+	if w.TraceURL == "" {
+		w.TraceURL = getenv("FORGE_TRACE_URL")
+	}
+	if w.ByHTTP() { // what else there is in the environment is for NATS
+		if w.TokenFile == "" && getenv("PFL_FORGE_TOKEN") == "" {
+			w.TokenFile = getenv("FORGE_TOKEN_FILE")
+		}
+		return remembered
+	}
+	if w.TokenFile == "" && w.Creds == "" && w.NKey == "" {
+		w.TokenFile, w.Creds, w.NKey = getenv("FORGE_TOKEN_FILE"), getenv("FORGE_CREDS"), getenv("FORGE_NKEY")
 	}
 	if w.TLSCert == "" && w.TLSKey == "" {
 		w.TLSCert, w.TLSKey = getenv("FORGE_TLS_CERT"), getenv("FORGE_TLS_KEY")
 	}
 	if w.Person == "" {
 		w.Person = getenv("FORGE_PERSON")
-	}
-	if w.TraceURL == "" {
-		w.TraceURL = getenv("FORGE_TRACE_URL")
 	}
 	return remembered
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -42,12 +43,12 @@ type App struct {
 type Where struct {
 	// Dir is the repository's folder, or one in it.
 	Dir string
-	// Server is the URL of an organisation's NATS; empty for the repository's
+	// Server is the URL of an organisation's NATS, or of its gateway; empty for the repository's
 	// own server.
 	Server string
 	// Context is the name of a NATS context, instead of Server.
 	Context string
-	// TokenFile is a file with a NATS token, and Creds one with NATS
+	// TokenFile is a file with a token of NATS or of the gateway, and Creds one with NATS
 	// credentials.
 	TokenFile string
 	Creds     string // file with NATS credentials
@@ -73,13 +74,21 @@ type Where struct {
 // the one that works in the repository itself.
 func (w *Where) Remote() bool { return w.Server != "" || w.Context != "" }
 
+// ByHTTP reports whether a command is about an organisation's pfl-forge that is asked through its gateway, and
+// not over NATS.
+func (w *Where) ByHTTP() bool {
+	scheme, _, found := strings.Cut(w.Server, "://")
+	return found && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
+}
+
 // AddFlags adds to the root command the flags that every command has.
 func (a *App) AddFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.Dir, "repo", "C", ".", "the `folder` of the repository")
-	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server, instead of the repository's own; default: $FORGE_SERVER")
+	flags.StringVar(&a.Server, "server", "", "`URL` of an organisation's NATS server, or with https of its gateway, "+
+		"instead of the repository's own; default: $FORGE_SERVER")
 	flags.StringVar(&a.Context, "context", "", "`name` of a NATS context to connect with, instead of --server")
-	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a NATS token, with --server")
+	flags.StringVar(&a.TokenFile, "token-file", "", "`file` that holds a token, with --server; for a gateway there is $PFL_FORGE_TOKEN, too")
 	flags.StringVar(&a.Creds, "creds", "", "`file` with NATS credentials, with --server")
 	flags.StringVar(&a.NKey, "nkey", "", "`file` with the seed of an nkey, with --server")
 	flags.StringVar(&a.TLSCA, "tls-ca", "", "`file` with the authorities of the server's certificate, with --server; default: the system's")

@@ -125,11 +125,23 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 			q.Task = task.ID
 		}
 	}
-	if t.Bus == nil {
+	if t.Empty() {
 		a.Say("no intents yet")
 		return nil
 	}
 	out := newOutput(a, f.output)
+	if t.ByHTTP() {
+		switch {
+		case f.follow:
+			return kit.Usage(errors.New("-f: by HTTP nothing is told while an attempt goes on; omit -f, or see pfl-forge status --watch for the decisions"))
+		case q.Intent == "":
+			return kit.Usage(errors.New("by HTTP there are the logs of one intent at a time: give its id"))
+		}
+		if err := readHTTP(ctx, t, &q, out.show); err != nil {
+			return err
+		}
+		return out.end()
+	}
 	r := New(q, out.show)
 	if err := readLogs(ctx, a, &t, r, f.follow, q.Intent != ""); err != nil {
 		return err

@@ -16,6 +16,9 @@ func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
 	}
 	defer t.Close()
 	out := newOutput(a, formatLines)
+	if t.ByHTTP() {
+		return readHTTP(ctx, t, &Query{Project: t.Project, Intent: id}, out.show)
+	}
 	r := New(Query{Project: t.Project, Intent: id}, out.show)
 	if err := r.Read(ctx, t.Bus, false); err != nil {
 		return err
@@ -33,13 +36,13 @@ func sayIncomplete(a *kit.App, r *Reader) {
 
 // Timeline prints the decisions on an intent, as the section of a description.
 func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
-	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
+	list, err := decisions(ctx, t, id)
 	if err != nil {
 		return err
 	}
 	a.Heading("history")
 	out := newOutput(a, formatLines)
-	for _, e := range Decisions(t.Key(id), records) {
+	for _, e := range list {
 		out.show(e)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/bus/transcripts"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
@@ -193,8 +194,12 @@ func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
 		m.Step(rules.Of(rec), ev)
 	}
 	after := m.Summary()
-	var list []Entry
-	for _, line := range render.Lines(&before, &after, rec) {
+	return entries(key, &before, &after, rec)
+}
+
+// entries returns the entries of a record that made one state of an intent of another.
+func entries(key forge.Key, before, after *forge.Summary, rec *forge.Record) (list []Entry) {
+	for _, line := range render.Lines(before, after, rec) {
 		e := Entry{Tone: line.Tone, Line: transcript.Line{
 			At: line.At, Project: key.Project, Intent: key.Intent, Step: line.Attempt.Step, Attempt: line.Attempt.Number,
 			Claim: line.Attempt.Claim, Kind: Decided, Text: line.Text,
@@ -207,14 +212,13 @@ func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
 	return list
 }
 
-// Decisions returns an entry for each event of an intent's journal that is of interest.
-func Decisions(key forge.Key, records []forge.Record) []Entry {
-	r := New(Query{}, nil)
-	var list []Entry
-	for i := range records {
-		list = append(list, r.fold(key, &records[i])...)
+// decisions returns an entry for each event of an intent's journal that is of interest.
+func decisions(ctx context.Context, t *target.Target, id forge.IntentID) (list []Entry, err error) {
+	all, err := t.Decisions(ctx, id)
+	for i := range all {
+		list = append(list, entries(t.Key(id), &all[i].Before, &all[i].After, all[i].Record)...)
 	}
-	return list
+	return list, err
 }
 
 // take shows lines, and before each what happened until then.

@@ -37,7 +37,7 @@ func Checks(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge
 
 // readEvidence returns the evidence about the tasks of an intent.
 func readEvidence(ctx context.Context, t *target.Target, id forge.IntentID) (map[forge.TaskID]*evidence, error) {
-	records, _, err := t.Bus.Journal.Load(ctx, t.Key(id))
+	records, err := t.Records(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 const help = `Show the changes in the merge queue, in the order in which they are merged: how far each is, what it
@@ -43,11 +42,9 @@ func show(ctx context.Context, a *kit.App, format render.Format) error {
 		return err
 	}
 	defer t.Close()
-	q := model.Queue{Facts: []model.Fact{}, Changes: []model.QueuedChange{}}
-	if t.Bus != nil {
-		if q, err = runner.Queue(ctx, t.Bus, t.Project); err != nil {
-			return err
-		}
+	q, err := t.Queue(ctx)
+	if err != nil {
+		return err
 	}
 	names := kit.Names(q.Changes, func(c *model.QueuedChange) string { return string(c.Task) })
 	return a.Print(format, q, names, func() error {

@@ -73,30 +73,42 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 		return err
 	}
 	defer t.Close()
-	if t.Bus == nil {
+	if t.Empty() {
 		return fmt.Errorf("there is no intent %s: nothing was ever submitted here", id)
 	}
-	key := t.Key(id)
-	film := report.NewFilm(key, f.rules != "")
-	err = t.Bus.Journal.Each(ctx, key, func(e *journal.Entry) error {
-		if e.Key == key && e.Record != nil {
-			film.Add(e.Record)
-		}
-		return nil
-	})
+	all, err := told(ctx, t, id, f)
 	if err != nil {
 		return err
 	}
-	if len(film.Records) == 0 {
-		return fmt.Errorf("project %s has no intent %s", key.Project, key.Intent)
+	if len(all) == 0 {
+		return fmt.Errorf("project %s has no intent %s", t.Project, id)
 	}
-	shown := film.Records[:0:0]
-	for _, r := range film.Records {
+	shown := all[:0:0]
+	for _, r := range all {
 		if number := uint64(r.Number); number >= f.from && (f.to == 0 || number <= f.to) {
 			shown = append(shown, r)
 		}
 	}
 	return a.Print(f.format, map[string]any{"intent": id, "records": shown}, nil, func() error { return text(a, shown, f.rules != "") })
+}
+
+// told returns the records of an intent in words. By HTTP they are told by a runner, by the rules that decided.
+func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([]document.Record, error) {
+	if t.ByHTTP() {
+		if f.rules != "" {
+			return nil, kit.Usage(errors.New("--rules: by HTTP nothing is decided once more; use an account of NATS (--server tls://...)"))
+		}
+		return t.Timeline(ctx, id)
+	}
+	key := t.Key(id)
+	film := report.NewFilm(key, f.rules != "")
+	err := t.Bus.Journal.Each(ctx, key, func(e *journal.Entry) error {
+		if e.Key == key && e.Record != nil {
+			film.Add(e.Record)
+		}
+		return nil
+	})
+	return film.Records, err
 }
 
 // text prints the records for a person.

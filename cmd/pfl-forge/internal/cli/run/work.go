@@ -36,7 +36,7 @@ func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.Intent
 	}
 	live := a.Live()
 	defer live.Close()
-	return local.Follow(ctx, t.Bus, t.Project, only, live, a.Log())
+	return t.Follow(ctx, only, live)
 }
 
 // Work works in this process on everything that can go on in a repository, or shows the

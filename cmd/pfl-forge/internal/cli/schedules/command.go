@@ -4,7 +4,6 @@ package schedules
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -45,17 +43,11 @@ func Command(a *kit.App) *cobra.Command {
 // read returns the schedules in force, which the summary of the project's newest decision has. A project in which nothing was decided yet
 // has none, and neither has one whose last decision is of a program before there were any.
 func read(ctx context.Context, t *target.Target) ([]forge.ScheduleSummary, error) {
-	if t.Bus == nil {
-		return nil, nil
-	}
-	sum, err := t.Bus.Journal.Summary(ctx, t.Key("").ProjectKey())
-	switch {
-	case errors.Is(err, bus.ErrNotFound):
-		return nil, nil // nothing has happened in the project yet
-	case err != nil || sum.Project == nil:
+	projects, err := t.Projects(ctx)
+	if err != nil || len(projects) == 0 || projects[0].Project == nil { // nothing has happened in the project yet
 		return nil, err
 	}
-	return sum.Project.Schedules, nil
+	return projects[0].Project.Schedules, nil
 }
 
 // show prints the schedules in force.

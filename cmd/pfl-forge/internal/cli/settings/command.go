@@ -49,17 +49,7 @@ func show(ctx context.Context, a *kit.App, changed bool, format render.Format) e
 		return err
 	}
 	defer t.Close()
-	var told *notify.Config
-	if !t.Remote {
-		if told, err = run.Notifications(a); err != nil {
-			return err
-		}
-	}
-	var j *journal.Journal
-	if t.Bus != nil {
-		j = t.Bus.Journal
-	}
-	s, err := runner.Settings(ctx, j, t.Project, told, 0)
+	s, err := inForce(ctx, a, t)
 	if err != nil {
 		return err
 	}
@@ -68,6 +58,25 @@ func show(ctx context.Context, a *kit.App, changed bool, format render.Format) e
 	}
 	names := kit.Names(s.Settings, func(one *setup.Setting) string { return one.Name })
 	return a.Print(format, s, names, func() error { return table(a, &s) })
+}
+
+// inForce returns the settings. By HTTP they are told by a runner.
+func inForce(ctx context.Context, a *kit.App, t *target.Target) (setup.InForce, error) {
+	if t.ByHTTP() {
+		return t.Settings(ctx)
+	}
+	var told *notify.Config
+	if !t.Remote {
+		var err error
+		if told, err = run.Notifications(a); err != nil {
+			return setup.InForce{}, err
+		}
+	}
+	var j *journal.Journal
+	if t.Bus != nil {
+		j = t.Bus.Journal
+	}
+	return runner.Settings(ctx, j, t.Project, told, 0)
 }
 
 // table prints the settings as a table, and says where the file was read.

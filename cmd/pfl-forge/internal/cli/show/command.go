@@ -47,8 +47,8 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if err != nil {
 		return err
 	}
-	if at := t.Broken(ctx, v.Intent.ID); at != nil {
-		a.Say("what is shown may be wrong, and nothing is decided on it: %s; see `pfl-forge audit-log verify %s`", at.Error(), v.Intent.ID)
+	if at := t.Broken(ctx, v.Intent.ID); at != "" {
+		a.Say("what is shown may be wrong, and nothing is decided on it: %s; see `pfl-forge audit-log verify %s`", at, v.Intent.ID)
 	}
 	if task != nil {
 		return showTask(ctx, a, t, v, task, format)
@@ -87,10 +87,7 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 // place fills in where the tasks of an intent are in the merge queue. All else is shown also to a person who may
 // not read that.
 func place(ctx context.Context, a *kit.App, t *target.Target, d *Intent) {
-	if t.Bus == nil {
-		return
-	}
-	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
+	projects, err := t.Projects(ctx)
 	if err != nil {
 		a.Say("cannot read the merge queue: %v", err)
 	}

@@ -275,10 +275,7 @@ func sayMore(a *kit.App, list []document.Item) {
 
 // shared fills in what is so of the whole project: whether it is paused, which accounts refuse calls, and its merge queue.
 func shared(ctx context.Context, t *target.Target, doc *Document) error {
-	if t.Bus == nil {
-		return nil
-	}
-	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
+	projects, err := t.Projects(ctx)
 	for i := range projects {
 		doc.Paused = doc.Paused || projects[i].Waiting == forge.WaitingPaused
 	}

@@ -15,7 +15,7 @@ func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
 	if f.format.Data() {
 		return kit.Usage(errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`"))
 	}
-	if t.Owner || t.Bus == nil {
+	if t.Owner || t.Empty() {
 		return errors.New("nothing is running here; start it with `pfl-forge run`, or with `pfl-forge run --watch`")
 	}
 	all, err := t.Summaries(ctx)
@@ -28,7 +28,7 @@ func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
 	live := a.Live()
 	defer live.Close()
 	if t.Remote {
-		_, err = local.Follow(ctx, t.Bus, t.Project, "", live, a.Log())
+		_, err = t.Follow(ctx, "", live)
 	} else {
 		_, err = local.Join(ctx, t.Repo, "", live, a.Log())
 	}

@@ -20,6 +20,9 @@ const askTimeout = 10 * time.Second
 // is stored, and that no runner has decided on it within askTimeout, or at once that none
 // is up; its Reason says which.
 func (t *Target) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
+	if t.web != nil {
+		return t.askHTTP(ctx, ev)
+	}
 	ev.ID, ev.Actor = nuid.Next(), t.Actor
 	if !t.looked {
 		_ = t.CheckProject(ctx, true) // refuses nothing

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
@@ -51,6 +50,13 @@ func (t *Target) Dead(ctx context.Context) ([]bus.DeadLetter, error) {
 
 // Summaries returns every intent of the project, sorted by id.
 func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
+	if t.web != nil {
+		list, err := t.overview(ctx, true)
+		if err != nil {
+			return nil, err
+		}
+		return list.Intents, nil
+	}
 	if t.Bus == nil {
 		return nil, nil
 	}
@@ -61,6 +67,13 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 
 // View returns everything that is known of an intent. That it does not exist is an error.
 func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, error) {
+	if t.web != nil {
+		d, err := t.read(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return &d.View, nil
+	}
 	if t.Bus == nil {
 		return nil, NoIntent(id)
 	}
@@ -73,21 +86,33 @@ func (t *Target) View(ctx context.Context, id forge.IntentID) (*forge.View, erro
 
 // Work returns how an intent that there is was carried out.
 func (t *Target) Work(ctx context.Context, id forge.IntentID) (document.Work, error) {
+	if t.web != nil {
+		d, err := t.read(ctx, id)
+		if err != nil {
+			return document.Work{}, err
+		}
+		return d.Work, nil
+	}
 	_, work, err := runner.Report(ctx, t.Bus, t.Key(id))
 	return work, err
 }
 
-// Broken returns where the chain of an intent's journal is broken; nil if it holds, or cannot be
+// Broken says where the chain of an intent's journal is broken; empty if it holds, or cannot be
 // read.
-func (t *Target) Broken(ctx context.Context, id forge.IntentID) *chain.Break {
+func (t *Target) Broken(ctx context.Context, id forge.IntentID) string {
+	if t.web != nil {
+		if d, err := t.read(ctx, id); err == nil {
+			return d.Broken
+		}
+	}
 	if t.Bus == nil {
-		return nil
+		return ""
 	}
 	_, head, err := t.Bus.Journal.Load(ctx, t.Key(id))
-	if err != nil {
-		return nil //nolint:nilerr // whoever reads it next says so
+	if err != nil || head.Broken == nil {
+		return "" // whoever reads it next says so
 	}
-	return head.Broken
+	return head.Broken.Error()
 }
 
 // NoIntent returns the error for the id of an intent that does not exist.

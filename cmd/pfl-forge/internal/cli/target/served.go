@@ -29,7 +29,7 @@ const StartRunner = "start forge-runner with this server"
 // asked of it is stored, whoever runs. It notes in NoRunner that no runner is up, and in
 // Doubt why it could not find out who serves the project. It does nothing in a repository.
 func (t *Target) CheckProject(ctx context.Context, known bool) error {
-	if !t.Remote {
+	if !t.Remote || t.web != nil { // a gateway has answered by a runner
 		return nil
 	}
 	t.looked = true

@@ -1,5 +1,5 @@
 // Package target is whom a command talks to about which project: the repository's own
-// server, which this process may have to start, or an organisation's.
+// server, which this process may have to start, or an organisation's, over NATS or through its gateway.
 //
 // A command that only looks opens a Reader; one that wants something decided opens a
 // Decider, or uses Once while a person is being asked. Both return a *Target, which the
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/user"
 	"time"
 
@@ -32,7 +33,8 @@ const connectTimeout = 5 * time.Second
 // Target is an open connection to a project. The caller of the function that returned it
 // closes it.
 type Target struct {
-	// Bus is nil if nothing was ever submitted in the repository.
+	// Bus is nil if nothing was ever submitted in the repository, and of a target that is asked by HTTP. Commands that
+	// work by HTTP, too, use the methods below.
 	Bus *bus.Bus
 	// Project is the one that the command is about.
 	Project forge.ProjectID
@@ -60,6 +62,9 @@ type Target struct {
 	Turns *turns.State
 
 	looked bool // for a runner
+	// web is the connection to a gateway; nil where there is a Bus.
+	web *byHTTP
+	log *slog.Logger
 	// close ends the connection; nil once it is closed.
 	close func()
 }
@@ -145,11 +150,14 @@ const noticeAfter = 5 * time.Second
 // Connect opens the target that --server or --context names. It fails at once if no
 // runner has ever served the organisation, or if this account may not look.
 func Connect(ctx context.Context, a *kit.App) (*Target, error) {
+	if a.ByHTTP() {
+		return connectHTTP(ctx, a)
+	}
 	cfg, err := connection(a)
 	if err != nil {
 		return nil, err
 	}
-	t := &Target{Remote: true}
+	t := &Target{Remote: true, log: a.Log()}
 	if t.traces, err = telemetry.ParseTraceURL(a.TraceURL); err != nil {
 		return nil, kit.Usage(fmt.Errorf("--trace-url (FORGE_TRACE_URL): %w", err))
 	}
@@ -161,13 +169,8 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	if a.Person != "" {
 		t.Actor = a.Person
 	}
-	if a.Project != "" {
-		if t.Project, err = forge.ParseProjectID(a.Project); err != nil {
-			return nil, kit.Usage(fmt.Errorf("--project: %w", err))
-		}
-	}
-	if t.Project == "" {
-		return nil, kit.Usage(errors.New("--project is missing: give the id of one of the organisation's projects"))
+	if err := t.chooseProject(a); err != nil {
+		return nil, err
 	}
 	cfg.Person, cfg.Project = a.Person, t.Project
 	cfg.Name, cfg.Logger = "pfl-forge/"+t.Actor, a.Log()

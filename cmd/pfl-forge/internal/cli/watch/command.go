@@ -107,7 +107,7 @@ func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Co
 		}
 		return t.Project, func(ctx context.Context, b *render.Board) error {
 			defer t.Close()
-			return local.Observe(ctx, t.Bus, t.Project, b)
+			return t.Observe(ctx, b)
 		}, nil
 	}
 	repo, err := local.OpenRepository(ctx, a.Dir)

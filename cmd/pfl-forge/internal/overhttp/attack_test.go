@@ -1,0 +1,390 @@
+package overhttp
+
+import (
+	"context"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// secret is the token of the tests.
+const secret = "s3cret-token"
+
+// heardToken counts the requests with the token.
+type heardToken struct{ n atomic.Int32 }
+
+func (h *heardToken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(fmt.Sprint(r.Header, r.URL), secret) {
+		h.n.Add(1)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{}`)
+}
+
+// serve answers requests until the test ends.
+func serve(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// client returns a client of a server, with bounds that a test does not wait for.
+func client(t *testing.T, server string) *Client {
+	t.Helper()
+	c, err := New(Config{Server: server, Token: secret, Project: "shop", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.bounds = bounds{answer: 5 * time.Second, all: 20 * time.Second, pause: time.Second, tries: 3, bytes: 64 << 10, silence: 5 * time.Second}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// says answers with a status, a kind of content and a text.
+func says(status int, kind, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// wants checks that an error says something, and not the token.
+func wants(t *testing.T, about string, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), secret) {
+		t.Errorf("%s: %v, want %q", about, err, text)
+	}
+}
+
+// TestRedirectTakesNoToken: whoever answers for the gateway cannot have the token sent elsewhere, nor to itself without TLS.
+func TestRedirectTakesNoToken(t *testing.T) {
+	t.Parallel()
+	thief := &heardToken{}
+	elsewhere := serve(t, thief.ServeHTTP)
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		c := client(t, serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere+"/take?x="+secret, status) }))
+		_, err := c.Overview(wait.Context(t))
+		wants(t, fmt.Sprint(status), err, "the server sends on to "+elsewhere+", where nothing was sent")
+		_, err = c.Ask(wait.Context(t), forge.Event{To: forge.Key{Project: "shop", Intent: "a"}, Message: &forge.Cancel{}})
+		wants(t, fmt.Sprint(status), err, "where nothing was sent")
+	}
+	if n := thief.n.Load(); n > 0 {
+		t.Errorf("the token was sent on %d times", n)
+	}
+}
+
+// TestAddresses refuses addresses to which a token is not sent, before anything is.
+func TestAddresses(t *testing.T) {
+	for server, want := range map[string]string{
+		"http://forge.example.com":          "--server: without TLS everybody on the way can read the token: give https://forge.example.com",
+		"http://127.0.0.1.example.com":      "--server: without TLS",
+		"http://10.0.0.1:8080":              "--server: without TLS",
+		"https://user:" + secret + "@host":  "--server: leave out the user and the password",
+		"https://host/?token=" + secret:     "--server: leave out what follows the path",
+		"https://":                          "--server: it is no address",
+		"https://host:port\n":               "--server: it is no address",
+		"https://forge.example.com":         "",
+		"https://forge.example.com/api/v1/": "",
+		"https://example.com/forge":         "",
+		"http://127.0.0.1:8080":             "",
+		"http://[::1]:8080":                 "",
+		"http://localhost:8080":             "",
+	} {
+		_, err := New(Config{Server: server, Token: secret, Project: "shop"})
+		if want == "" && err != nil {
+			t.Errorf("%s: %v", server, err)
+		} else if want != "" {
+			wants(t, server, err, want)
+		}
+	}
+	c, err := New(Config{Server: "https://example.com/forge/api/v1", Token: secret, Project: "shop"})
+	if got := c.path("intents", "a/../b"); err != nil || got != "https://example.com/forge/api/v1/projects/shop/intents/a%2F..%2Fb" {
+		t.Errorf("%s, %v", got, err)
+	}
+	for token, want := range map[string]string{"": "is empty", "a b": "holds more", "a\nb": "holds more", strings.Repeat("x", 201): "at most 200"} {
+		_, err := New(Config{Server: "https://host", Token: token, Project: "shop"})
+		wants(t, "a token", err, want)
+	}
+}
+
+// TestNameOfAnotherMachine: a name that is said to be this machine, and leads elsewhere, gets no token without TLS.
+func TestNameOfAnotherMachine(t *testing.T) {
+	c := client(t, "http://localhost:1")
+	if conn, err := c.dial(wait.Context(t), "tcp", serveElsewhere(t)); err == nil {
+		_ = conn.Close()
+		t.Skip("this machine has no other address than its own")
+	} else {
+		wants(t, "dial", err, "another machine")
+	}
+}
+
+// serveElsewhere listens on an address of this machine that is not of the loopback, and returns it.
+func serveElsewhere(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	t.Cleanup(s.Close)
+	l := listenOutside(t)
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	return l.Addr().String()
+}
+
+// TestAnswersOfOthers: what is no answer of a gateway is told as such: a page to log in, half an answer, one without an end, one that does
+// not come, and nonsense.
+func TestAnswersOfOthers(t *testing.T) {
+	t.Parallel()
+	ctx := wait.Context(t)
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, strings.Repeat("[", 64<<10)); err != nil {
+				return
+			}
+		}
+	}
+	half := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "1000")
+		_, _ = io.WriteString(w, `{"intents":[`)
+	}
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	for name, one := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"a page to log in":   {says(200, "text/html; charset=utf-8", "<html>Sign in"), "a web page where a gateway answers with JSON"},
+		"a page of an error": {says(502, "text/html", "<html>Bad gateway"), "status 502 (Bad Gateway) and a web page, as no gateway does"},
+		"no kind":            {says(200, "", "{}"), "where a gateway answers with JSON"},
+		"no JSON":            {says(200, "application/json", "{"), "is not JSON"},
+		"another shape":      {says(200, "application/json", `{"intents": {"a": 1}}`), "is not understood: intents"},
+		"no gateway":         {says(404, "text/plain", "\x1b[2J"), "and text/plain, as no gateway does"},
+		"half":               {half, "did not come as a whole"},
+		"endless":            {endless, "more than 65536 bytes"},
+		"slow":               {slow, "no answer in time"},
+		"a list in a circle": {says(200, "application/json", `{"intents": [], "next": "a"}`), "does not end"},
+	} {
+		c := client(t, serve(t, one.answer))
+		if name == "slow" {
+			c.bounds.answer = 50 * time.Millisecond
+		}
+		_, err := c.Overview(ctx)
+		wants(t, name, err, one.want)
+		if err != nil && strings.ContainsRune(err.Error(), '\x1b') {
+			t.Errorf("%s: the error steers a terminal: %q", name, err)
+		}
+	}
+}
+
+// TestCertificates: a certificate that the system does not know is refused, once, and taken with the file of its authority.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	heard := &heardToken{}
+	s := httptest.NewUnstartedServer(heard)
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	s.StartTLS()
+	defer s.Close()
+	_, err := client(t, s.URL).Overview(wait.Context(t))
+	wants(t, "unknown", err, "--tls-ca names a file")
+	if heard.n.Load() > 0 {
+		t.Error("the token was sent to a server that is not known")
+	}
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(file, block, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{Server: s.URL, Token: secret, CA: file, Project: "shop", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Overview(wait.Context(t)); err != nil || heard.n.Load() != 1 {
+		t.Errorf("with its authority: %v, %d requests", err, heard.n.Load())
+	}
+	_, err = New(Config{Server: s.URL, Token: secret, CA: file + ".none", Project: "shop"})
+	wants(t, "no file", err, "--tls-ca: ")
+}
+
+// TestTexts: no text of an answer steers a terminal, be it a word of ours or one that is not known, and fields of a newer version are passed over.
+func TestTexts(t *testing.T) {
+	const evil, hidden = `\u001b]0;x\u0007\u009b31m`, `\u202e`
+	list := `{"newer": 1, "intents": [{"key": {"project": "shop", "intent": "a` + evil + `"}, "title": "t` + evil + `", "status": "done` + evil + `",
+		"newer": {"x": [1]}, "tasks": [{"id": "a-001` + evil + `", "detail": "d` + evil + `\nline"}], "requester": "r` + evil + hidden + `"}],
+		"project": [{"project": {"queue": {"a-001` + evil + `": "next` + evil + `"}}}]}`
+	c := client(t, serve(t, says(200, "application/json", list)))
+	all, err := c.Overview(wait.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := all.Intents[0]; s.Title != "t" || s.Key.Intent != "a" || s.Status != forge.StatusDone || s.Tasks[0].Detail != "d\nline" {
+		t.Errorf("it is %+v", s)
+	}
+	if text := fmt.Sprintf("%+v %+v", all, all.Project[0].Project); strings.ContainsAny(text, "\x1b\x07\u009b\u202e") {
+		t.Errorf("%q steers a terminal", text)
+	}
+	c = client(t, serve(t, says(400, "application/problem+json", `{"detail": "d", "errors": [{"field": "f`+evil+`", "reason": "r`+evil+`"}]}`)))
+	_, err = c.Queue(wait.Context(t))
+	wants(t, "a problem", err, "f: r")
+	if strings.ContainsAny(err.Error(), "\x1b\x07\u009b\u202e") {
+		t.Errorf("%q steers a terminal", err)
+	}
+}
+
+// gatewayOnce is a gateway that does what it is asked for, and loses its first answers.
+type gatewayOnce struct {
+	mu   sync.Mutex
+	lost int
+	// did has what was asked for, by its key or its id.
+	did  map[string]int
+	keys []string
+}
+
+func (g *gatewayOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	key := r.Header.Get("Idempotency-Key") + string(body)
+	g.keys = append(g.keys, key)
+	g.did[key]++
+	if g.lost--; g.lost >= 0 {
+		panic(http.ErrAbortHandler) // after it was done
+	}
+	result := "applied"
+	if g.did[key] > 1 {
+		result = "known"
+	}
+	says(200, "application/json", `{"project":"shop","intent":"a","result":"`+result+`"}`)(w, r)
+}
+
+// TestLostAnswers: what was done before its answer was lost is asked for again under the same name, and counts as done; a second wish, or an
+// intent by its id, is known by its name as well.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	to := forge.Key{Project: "shop", Intent: "a"}
+	for name, m := range map[string]forge.Message{
+		"a wish":    &forge.Approve{Plan: "d6b94d4dcc51"},
+		"an intent": &forge.Submit{Intent: forge.Intent{ID: "a", Settings: forge.Settings{Title: "t", Body: "b"}}},
+	} {
+		g := &gatewayOnce{lost: 2, did: map[string]int{}}
+		c := client(t, serve(t, g.ServeHTTP))
+		r, err := c.Ask(wait.Context(t), forge.Event{To: to, Message: m})
+		if err != nil || r.Decision != forge.Applied || len(g.did) != 1 || len(g.keys) != 3 {
+			t.Errorf("%s: %+v, %v after %q", name, r, err, g.keys)
+		}
+		r, err = c.Ask(wait.Context(t), forge.Event{To: to, Message: m})
+		if name == "an intent" && (err != nil || r.Decision != forge.Ignored || len(g.did) != 1) {
+			t.Errorf("%s again: %+v, %v after %q", name, r, err, g.keys)
+		}
+		g.lost = 100
+		_, err = c.Ask(wait.Context(t), forge.Event{To: to, Message: m})
+		if name == "an intent" {
+			wants(t, name, err, "it is not known whether a was stored: create it again by this id, and it is stored once")
+		} else if err == nil {
+			t.Error("no answer is an answer")
+		}
+	}
+}
+
+// TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do; those that end by themselves are asked again, as soon as
+// the gateway says and not for long.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	ctx := wait.Context(t)
+	ask := func(c *Client) (forge.Ruling, error) {
+		return c.Ask(ctx, forge.Event{To: forge.Key{Project: "shop", Intent: "a"}, Message: &forge.Cancel{}})
+	}
+	refuses := func(status int, after, text string, asked *atomic.Int32) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) > 2 {
+				says(200, "application/json", `{"result":"applied"}`)(w, r)
+				return
+			}
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			says(status, "application/problem+json", text)(w, r)
+		}
+	}
+	for _, one := range []struct {
+		status      int
+		after, text string
+		want        string // of the error; empty: it is done
+		asked       int32
+	}{
+		{401, "", `{"detail": "this token has expired"}`, "this token has expired; give a token that counts in PFL_FORGE_TOKEN", 1},
+		{403, "", `{"detail": "that takes the role approver"}`, "that takes the role approver; the operator of the gateway gives roles", 1},
+		{400, "", `{"errors": [{"field": "reason", "reason": "is long"}, {"reason": "no"}]}`, "reason: is long; no", 1},
+		{413, "", `{"detail": "the content may have 512 KiB"}`, "512 KiB", 1},
+		{429, "1", `{"detail": "this token asks too often"}`, "", 3},
+		{503, "", `{"detail": "no runner is up: nothing was done"}`, "", 3},
+		{503, "3600", `{"detail": "no runner is up: nothing was done"}`, "try again in 1h0m0s", 1},
+		{500, "", `{"detail": "broken"}`, "broken", 1},
+	} {
+		var asked atomic.Int32
+		r, err := ask(client(t, serve(t, refuses(one.status, one.after, one.text, &asked))))
+		switch {
+		case one.want != "":
+			wants(t, one.text, err, one.want)
+		case err != nil || r.Decision != forge.Applied:
+			t.Errorf("%d: %+v, %v", one.status, r, err)
+		}
+		if n := asked.Load(); n != one.asked {
+			t.Errorf("%d %s: asked %d times, want %d", one.status, one.after, n, one.asked)
+		}
+	}
+	var asked atomic.Int32
+	r, err := ask(client(t, serve(t, refuses(409, "", `{"errors": [{"field": "plan", "reason": "is another one"}]}`, &asked))))
+	if err != nil || r.Decision != forge.Refused || r.Field != "plan" || r.Reason != "plan: is another one" {
+		t.Errorf("a refusal of the rules is %+v, %v", r, err)
+	}
+	_, err = client(t, "http://127.0.0.1:1").Ask(ctx, forge.Event{To: forge.Key{Project: "shop"}, Message: &forge.Pause{}})
+	wants(t, "the whole project", err, "name the intents")
+}
+
+// TestPagesOfAChange puts the pages of a change together: a file, and a hunk, that are cut by a page are one.
+func TestPagesOfAChange(t *testing.T) {
+	hunk := func(text string) document.DiffHunk {
+		return document.DiffHunk{OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []document.DiffLine{{Op: "+", Text: text}}}
+	}
+	other := document.DiffHunk{OldStart: 9, OldLines: 1, NewStart: 9, NewLines: 1}
+	got := joined([]document.DiffFile{{Path: "a", Hunks: []document.DiffHunk{hunk("1")}}},
+		[]document.DiffFile{{Path: "a", Hunks: []document.DiffHunk{hunk("2"), other}}, {Path: "b"}})
+	if len(got) != 2 || len(got[0].Hunks) != 2 || len(got[0].Hunks[0].Lines) != 2 || got[0].Hunks[0].Lines[1].Text != "2" {
+		t.Errorf("it is %+v", got)
+	}
+}
+
+// TestGivingUp: what a person interrupts is given up at once.
+func TestGivingUp(t *testing.T) {
+	asked := make(chan struct{})
+	c := client(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { close(asked); <-r.Context().Done() }))
+	ctx, cancel := context.WithCancel(wait.Context(t))
+	ended := make(chan error, 1)
+	go func() { _, err := c.Overview(ctx); ended <- err }()
+	wait.For(t, asked)
+	cancel()
+	if err := wait.For(t, ended); err == nil {
+		t.Error("it has an answer")
+	}
+}

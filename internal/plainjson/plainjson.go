@@ -1,0 +1,249 @@
+// Package plainjson writes the structs of package forge as JSON, and reads them back.
+//
+// These structs have no tags, because the vocabulary is of no format. A field is found under its name
+// in snake_case, a field of an embedded struct as one of the struct around it, a duration is a number of
+// nanoseconds. What is zero is left out; a list that is empty and not nil is an empty one. So what is read
+// is exactly what was written. A struct that has tags, and all that is in it, is left to encoding/json.
+//
+// A reader passes over fields that it does not know: the writer may be of a newer version.
+//
+// Beside this there are three other forms of the vocabulary, each for its own readers: package bus/codec writes it in the binary format of
+// proto/forge/v1, for journals and for what services tell each other; package document has the accounts for other systems, whose names
+// are kept for ever; and package forgedir writes files that a person edits. This one is for a program that has the same vocabulary, of
+// about the same version, and shows all of it.
+//
+// What is in the vocabulary decides what has a form here: structs, lists, maps with texts as keys, pointers, texts, numbers,
+// times and durations. An interface has none, because what is behind it would have to be named.
+package plainjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Marshal returns the JSON of a value. Error: a type that is none of a plain struct's, such as an interface.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := write(&b, reflect.ValueOf(v)); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Unmarshal reads JSON of Marshal into what v points to. Error: content that is not of the type.
+func Unmarshal(data []byte, v any) error {
+	return read(data, reflect.ValueOf(v).Elem())
+}
+
+// Name returns the name that a field without a tag has in JSON: "CostUSD" is "cost_usd".
+func Name(field string) string {
+	var b strings.Builder
+	letters := []rune(field)
+	for i, r := range letters {
+		lower := func(k int) bool { return k >= 0 && k < len(letters) && unicode.IsLower(letters[k]) }
+		if unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(letters[i-1]) || lower(i+1)) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Tagged reports whether a type is left to encoding/json: one with tags, a time, or one that writes itself.
+func Tagged(t reflect.Type) bool {
+	if t == reflect.TypeFor[time.Time]() || t.Implements(reflect.TypeFor[json.Marshaler]()) {
+		return true
+	}
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	for f := range t.Fields() {
+		if _, has := f.Tag.Lookup("json"); has {
+			return true
+		}
+	}
+	return false
+}
+
+// write appends the JSON of a value.
+func write(b *bytes.Buffer, v reflect.Value) error {
+	switch {
+	case !v.IsValid():
+		b.WriteString("null")
+		return nil
+	case Tagged(v.Type()):
+		return writeTagged(b, v)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			b.WriteString("null")
+			return nil
+		}
+		return write(b, v.Elem())
+	case reflect.Struct:
+		b.WriteByte('{')
+		if err := writeFields(b, v, b.Len()); err != nil {
+			return err
+		}
+		b.WriteByte('}')
+		return nil
+	case reflect.Slice, reflect.Array:
+		if v.Kind() == reflect.Slice && v.IsNil() {
+			b.WriteString("null")
+			return nil
+		}
+		b.WriteByte('[')
+		for i := range v.Len() {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := write(b, v.Index(i)); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	case reflect.Map:
+		return writeMap(b, v)
+	case reflect.Interface, reflect.Func, reflect.Chan:
+		return fmt.Errorf("%s has no plain JSON", v.Type())
+	default:
+		return writeTagged(b, v)
+	}
+}
+
+// writeTagged appends the JSON by encoding/json of a value.
+func writeTagged(b *bytes.Buffer, v reflect.Value) error {
+	data, err := json.Marshal(v.Interface())
+	b.Write(data)
+	return err
+}
+
+// writeFields appends the fields of a struct that are not zero. The object begins at start of the buffer. Fields of an embedded
+// struct are written into the same object; two of one name would be written twice, which the vocabulary does not have.
+func writeFields(b *bytes.Buffer, v reflect.Value, start int) error {
+	for f, one := range v.Fields() {
+		switch {
+		case !f.IsExported() || one.IsZero():
+			continue
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && !Tagged(f.Type):
+			if err := writeFields(b, one, start); err != nil {
+				return err
+			}
+			continue
+		}
+		if b.Len() > start {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(b, "%q:", Name(f.Name))
+		if err := write(b, one); err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// writeMap appends a map with its keys in order.
+func writeMap(b *bytes.Buffer, v reflect.Value) error {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	b.WriteByte('{')
+	for i, key := range keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := writeTagged(b, key); err != nil {
+			return err
+		}
+		b.WriteByte(':')
+		if err := write(b, v.MapIndex(key)); err != nil {
+			return err
+		}
+	}
+	b.WriteByte('}')
+	return nil
+}
+
+// read sets a value from JSON. null is the zero value, as encoding/json has it. A value that was there before is replaced and not
+// added to, but for the fields of a struct that the JSON does not have.
+func read(data []byte, v reflect.Value) error {
+	if Tagged(v.Type()) {
+		return json.Unmarshal(data, v.Addr().Interface())
+	}
+	if string(bytes.TrimSpace(data)) == "null" {
+		v.SetZero()
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return read(data, v.Elem())
+	case reflect.Struct:
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(data, &fields); err != nil {
+			return err
+		}
+		return readFields(fields, v)
+	case reflect.Slice:
+		return readList(data, v)
+	case reflect.Map:
+		var entries map[string]json.RawMessage
+		if err := json.Unmarshal(data, &entries); err != nil {
+			return err
+		}
+		v.Set(reflect.MakeMapWithSize(v.Type(), len(entries)))
+		for key, one := range entries {
+			value := reflect.New(v.Type().Elem()).Elem()
+			if err := read(one, value); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			v.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), value)
+		}
+		return nil
+	default:
+		return json.Unmarshal(data, v.Addr().Interface())
+	}
+}
+
+// readFields sets the fields of a struct that are known.
+func readFields(fields map[string]json.RawMessage, v reflect.Value) error {
+	for f, one := range v.Fields() {
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && !Tagged(f.Type) {
+			if err := readFields(fields, one); err != nil {
+				return err
+			}
+			continue
+		}
+		name := Name(f.Name)
+		data, given := fields[name]
+		if !given || !f.IsExported() {
+			continue
+		}
+		if err := read(data, one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// readList sets a slice.
+func readList(data []byte, v reflect.Value) error {
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+	for i := range list {
+		if err := read(list[i], v.Index(i)); err != nil {
+			return fmt.Errorf("%d: %w", i, err)
+		}
+	}
+	return nil
+}
