@@ -28,7 +28,7 @@ func (w wholes) tell(ctx context.Context, project forge.ProjectID, req whole.Req
 		p, err = w.intent(ctx, forge.Key{Project: project, Intent: req.Intent}, req.Records)
 	}
 	if errors.Is(err, packed.ErrLarge) {
-		err = refused(http.StatusConflict, "intent", err.Error())
+		err = refused(http.StatusConflict, "intent", "%s", err)
 	}
 	return p, err
 }
