@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/analyzer"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/implementer"
 	"github.com/pfl-forge/pfl-forge/services/reviewer"
@@ -199,7 +200,30 @@ func (w *pullWorld) check(head, state string) {
 // review has ada review the pull request.
 func (w *pullWorld) review(p *pull, event, body string) {
 	w.t.Helper()
-	w.as("ada", http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), object{"event": event, "body": body}, nil)
+	in := object{"event": event, "body": body}
+	if event == "REQUEST_CHANGES" {
+		in["comments"] = []object{{"path": "note.txt", "body": "Why?", "new_position": 1}}
+	}
+	w.as("ada", http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), in, nil)
+}
+
+// answers returns what we say to the remarks of people on a pull request: in their threads, or below it.
+func (w *pullWorld) answers(p *pull) (list []string) {
+	w.fake.Reviews(w.repo, p.Number, func(l reviews.List) {
+		for _, v := range l {
+			for _, m := range v.Remarks {
+				if m.To != 0 {
+					list = append(list, m.Body)
+				}
+			}
+		}
+	})
+	for _, c := range w.fake.Comments(w.repo, p.Number) {
+		if c.By != "ada" {
+			list = append(list, c.Body)
+		}
+	}
+	return list
 }
 
 // intent returns the summary and the view of the only intent.
@@ -259,6 +283,10 @@ func (w *pullWorld) issueToMerged() {
 	w.check(third.Head.SHA, "success")
 	again()
 	w.waits("ada asked for changes")
+	if got := w.answers(&third); len(got) != 1 || !strings.Contains(got[0], "Reworked in `"+third.Head.SHA[:12]+"`") {
+		t.Errorf("the answers to ada's remark are %q", got)
+	}
+	w.fake.Reviews(w.repo, third.Number, func(l reviews.List) { l.Resolve("note.txt", "ada") }) // which is no other wish
 	w.review(&third, "APPROVED", "Good.")
 	again()
 	merged := w.pull("is merged", func(p *pull) bool { return p.Merged })
