@@ -91,7 +91,8 @@ func TestTokenByHTTP(t *testing.T) {
 		{[]string{"--person", "ada"}, map[string]string{"PFL_FORGE_TOKEN": secret}, "--person: is for a NATS server"},
 		{
 			[]string{"--tls-ca", dir + "/none"},
-			map[string]string{"PFL_FORGE_TOKEN": secret, "FORGE_NKEY": two, "FORGE_PERSON": "ada", "FORGE_TLS_CERT": two, "FORGE_CREDS": two}, "--tls-ca: open ",
+			map[string]string{"PFL_FORGE_TOKEN": secret, "FORGE_NKEY": two, "FORGE_PERSON": "ada", "FORGE_TLS_CERT": two, "FORGE_CREDS": two},
+			"--tls-ca: open ",
 		},
 		{[]string{"--server", "http://192.0.2.1"}, map[string]string{"PFL_FORGE_TOKEN": secret}, "without TLS everybody on the way can read the token"},
 	} {
