@@ -70,9 +70,7 @@ type labCall func(*request, *labIn) (int, any)
 func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 	f := &Lab{fake, LabState{projects: map[int64]Project{}, Blocked: map[string]bool{}}}
 	p := labPulls{f}
-	self := func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) }
 	calls := map[string]labCall{
-		"GET /user":                                                                  self,
 		"GET /users":                                                                 f.findUser,
 		"GET /users/{user}":                                                          f.showUser,
 		"GET /projects/{id}":                                                         f.showProject,
@@ -100,9 +98,11 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}/issues/{number}/resource_label_events":                   f.ofIssue(f.labelEvents),
 		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":                     f.ofIssue(f.awards),
 		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":                    f.ofIssue(f.award),
-		"GET /groups/{group}":                                                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
-		"GET /groups/{group}/members/all/{user}":                                     f.groupMember,
-		"GET /projects/{id}/repository/files/{path}":                                 func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
+
+		"GET /user":                                  func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) },
+		"GET /groups/{group}":                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
+		"GET /groups/{group}/members/all/{user}":     f.groupMember,
+		"GET /projects/{id}/repository/files/{path}": func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
