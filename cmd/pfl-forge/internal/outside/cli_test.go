@@ -45,7 +45,7 @@ func (w *world) command(server string, env map[string]string, args ...string) ra
 }
 
 // wants checks the exit code of a command, and what it says.
-func (r ran) wants(t testing.TB, about string, code kit.Exit, texts ...string) ran {
+func (r ran) wants(t testing.TB, about string, code kit.Exit, texts ...string) {
 	t.Helper()
 	if r.code != code {
 		t.Errorf("%s: exit code %d, want %d: %s%s", about, r.code, code, r.out, r.errs)
@@ -55,7 +55,6 @@ func (r ran) wants(t testing.TB, about string, code kit.Exit, texts ...string) r
 			t.Errorf("%s: it says %q and %q, want %q", about, r.out, r.errs, text)
 		}
 	}
-	return r
 }
 
 // waitsFor waits until the intent of the tests waits for something, and returns its plan.
