@@ -1,6 +1,10 @@
 package report
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // A record has more than a reader is told:
 //
@@ -26,6 +30,28 @@ func Abridge(records []forge.Record) []forge.Record {
 		}
 	}
 	return list
+}
+
+// AbridgeView returns the state of an intent without the workers' signed statements, which a reader is not told.
+func AbridgeView(v forge.View) forge.View {
+	v.Reviews = slices.Clone(v.Reviews)
+	for i := range v.Reviews {
+		v.Reviews[i].Statement = ""
+	}
+	if v.Goal == nil {
+		return v
+	}
+	goal := *v.Goal
+	goal.Iterations = slices.Clone(goal.Iterations)
+	for i := range goal.Iterations {
+		if j := goal.Iterations[i].Judgment; j != nil {
+			told := *j
+			told.Statement = ""
+			goal.Iterations[i].Judgment = &told
+		}
+	}
+	v.Goal = &goal
+	return v
 }
 
 // someAccount stands for every account at a gateway.
