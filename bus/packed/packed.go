@@ -28,9 +28,9 @@ type Packed struct {
 	Gzip []byte `json:"gzip"`
 }
 
-// room bounds the compressed JSON, in bytes: as base64 it fits into a message of one megabyte, which servers take
-// unless they are told otherwise.
-const room = 768 << 10
+// room bounds the compressed JSON, in bytes: as base64, and with the kilobyte that is left for what is around it, it fits
+// into a message of one megabyte, which servers take unless they are told otherwise.
+const room = 767 << 10
 
 // ErrLarge says that an intent is too large to be answered as a whole.
 var ErrLarge = errors.New("is too large to be answered as a whole; show and timeline tell it by page")

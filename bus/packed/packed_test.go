@@ -20,6 +20,14 @@ func noise(r *rand.Rand, n int) string {
 	return string(b)
 }
 
+// TestRoom: the largest document that is packed fits into a message of the usual size with what is around it.
+func TestRoom(t *testing.T) {
+	data, err := json.Marshal(Packed{Gzip: make([]byte, room)})
+	if err != nil || len(data) > 1<<20 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
 // TestPacked packs an intent with the records that are not known yet, and a list that has no room in one message: its pages have every intent.
 func TestPacked(t *testing.T) {
 	records := []forge.Record{{Summary: forge.Summary{Title: "one"}}, {Summary: forge.Summary{Title: "two"}}}

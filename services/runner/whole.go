@@ -58,6 +58,7 @@ func (w wholes) intent(ctx context.Context, key forge.Key, known int) (packed.Pa
 	}
 	d := whole.Intent{Attempts: report.Ended(key, records)}
 	d.View, d.Work = report.Of(key, records)
+	d.View = report.AbridgeView(d.View)
 	d.View.Seq = head.Seq
 	if head.Broken != nil {
 		d.Broken = head.Broken.Error()

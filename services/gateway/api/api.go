@@ -68,6 +68,8 @@ type API struct {
 	followers *counts
 	// slots has room for the requests that are answered at the same time.
 	slots chan struct{}
+	// wholes counts the answers of whole that are in memory.
+	wholes *counts
 }
 
 // New returns an API.
@@ -77,7 +79,7 @@ func New(cfg Config) *API {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, heartbeat)
 	a := &API{
 		cfg: cfg, mux: http.NewServeMux(), rates: newRates(cfg.PerSecond, cfg.Burst),
-		followers: newCounts(cfg.Followers, cfg.OwnFollowers), slots: make(chan struct{}, atOnce),
+		followers: newCounts(cfg.Followers, cfg.OwnFollowers), slots: make(chan struct{}, atOnce), wholes: newCounts(mostWholes, ownWholes),
 	}
 	// An address with another method is told which it takes.
 	methods := map[string][]string{}

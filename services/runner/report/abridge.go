@@ -1,6 +1,10 @@
 package report
 
-import "github.com/pfl-forge/pfl-forge"
+import (
+	"slices"
+
+	"github.com/pfl-forge/pfl-forge"
+)
 
 // A record has more than a reader is told:
 //
@@ -28,6 +32,28 @@ func Abridge(records []forge.Record) []forge.Record {
 	return list
 }
 
+// AbridgeView returns the state of an intent without the workers' signed statements, which a reader is not told.
+func AbridgeView(v forge.View) forge.View {
+	v.Reviews = slices.Clone(v.Reviews)
+	for i := range v.Reviews {
+		v.Reviews[i].Statement = ""
+	}
+	if v.Goal == nil {
+		return v
+	}
+	goal := *v.Goal
+	goal.Iterations = slices.Clone(goal.Iterations)
+	for i := range goal.Iterations {
+		if j := goal.Iterations[i].Judgment; j != nil {
+			told := *j
+			told.Statement = ""
+			goal.Iterations[i].Judgment = &told
+		}
+	}
+	v.Goal = &goal
+	return v
+}
+
 // someAccount stands for every account at a gateway.
 const someAccount = "-"
 
@@ -41,6 +67,12 @@ func abridged(ev forge.Event) forge.Event {
 		ev.Account = someAccount
 	}
 	ev.Signature, ev.Ref, ev.Anchor = "", "", ""
+	if m := forge.As[*forge.MergeEnded](ev.Message); m != nil && m.Result != nil {
+		told := *m
+		told.Result = merged(m.Result)
+		ev.Message = &told
+		return ev
+	}
 	m := forge.As[*forge.Result](ev.Message)
 	if m == nil {
 		return ev
@@ -57,9 +89,9 @@ func abridged(ev forge.Event) forge.Event {
 			told.Output = &a
 		}
 	case *forge.Rebase:
-		r := *out
-		r.Statement = ""
-		told.Output = &r
+		told.Output = rebased(out)
+	case *forge.MergeResult:
+		told.Output = merged(out)
 	case *forge.Review:
 		r := *out
 		r.Statement = ""
@@ -72,4 +104,24 @@ func abridged(ev forge.Event) forge.Event {
 	}
 	ev.Message = &told
 	return ev
+}
+
+// rebased returns a change without its signed statement.
+func rebased(r *forge.Rebase) *forge.Rebase {
+	told := *r
+	told.Statement = ""
+	return &told
+}
+
+// merged returns the outcome of a merge without the signed statements of the changes in it.
+func merged(r *forge.MergeResult) *forge.MergeResult {
+	told := *r
+	if r.Candidate != nil {
+		told.Candidate = rebased(r.Candidate)
+	}
+	told.Batch = slices.Clone(r.Batch)
+	for i := range told.Batch {
+		told.Batch[i].Statement = ""
+	}
+	return &told
 }

@@ -6,7 +6,26 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/plainjson"
 )
+
+// TestAbridgeView: the state of an intent has no signed statement, of a review or of a judgment, and what was given keeps it.
+func TestAbridgeView(t *testing.T) {
+	const secret = "tell-nobody"
+	judgment := &forge.Judgment{Statement: secret, Reason: "kept"}
+	v := forge.View{
+		Reviews: []forge.Review{{Statement: secret, Issues: []string{"kept"}}},
+		Goal:    &forge.GoalView{Iterations: []forge.Iteration{{}, {Judgment: judgment}}},
+	}
+	told := AbridgeView(v)
+	data, err := plainjson.Marshal(told)
+	if err != nil || strings.Contains(string(data), secret) || strings.Count(string(data), "kept") != 2 {
+		t.Errorf("told is %s, %v", data, err)
+	}
+	if v.Reviews[0].Statement != secret || judgment.Statement != secret {
+		t.Error("what was given is changed")
+	}
+}
 
 // TestAbridge looks for everything that a reader is not told in what is told, and has what people read there. What was given stays as it is.
 func TestAbridge(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/nats-io/nuid"
 
@@ -34,11 +35,12 @@ func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	body, unsure, err := c.do(ctx, r)
 	ruling := forge.Ruling{EventID: r.key, Intent: ev.To.Intent}
 	refused, answered := errors.AsType[*Refusal](err)
+	_, again := c.again(err)
 	switch _, submits := ev.Message.(*forge.Submit); {
-	case answered && (!refused.unsure() || !submits):
+	case answered && (!unsure || !again && !refused.unsure()): // what was sent before would be known
 		return ruled(ruling, refused)
-	case err != nil && submits:
-		return ruling, fmt.Errorf("%w; it is not known whether %s was stored: create it again by this id, and it is stored once", err, ev.To.Intent)
+	case err != nil && unsure:
+		return ruling, unknown(err, ev.To.Intent, submits)
 	case err != nil:
 		return ruling, err
 	}
@@ -55,6 +57,22 @@ func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 		ruling.Decision = forge.Applied
 	}
 	return ruling, nil
+}
+
+// unknown returns the error of a request of which it is not known whether it was done, with what to do: an intent is stored once by its id, and a
+// wish that is typed again is another one. The gateway's own advice is for programs, which have the key of their request.
+func unknown(err error, id forge.IntentID, submits bool) error {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		text := r.reason()
+		if strings.Contains(text, "Idempotency-Key") {
+			text = "the gateway had no answer of a runner"
+		}
+		err = errors.New(text)
+	}
+	if submits {
+		return fmt.Errorf("%w; it is not known whether %s was stored: create it again by this id, and it is stored once", err, id)
+	}
+	return fmt.Errorf("%w; it is not known whether this was done: see pfl-forge show %s before you ask again", err, id)
 }
 
 // ruled returns the ruling that a refusal is. There are two of the rules: the intent does not allow this now, and a

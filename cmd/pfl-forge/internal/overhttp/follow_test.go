@@ -3,6 +3,7 @@ package overhttp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -45,6 +46,8 @@ type project struct {
 	last []string
 	// told is written into the next stream, which ends after it.
 	told chan string
+	// large has the intent refused as a whole.
+	large bool
 }
 
 // decide has something decided, and tells it.
@@ -85,6 +88,10 @@ func (p *project) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := p.summary()
 	answer := whole.Answer{List: &whole.List{Intents: []forge.Summary{s}}}
 	if strings.HasSuffix(r.URL.Path, "/intents/a/whole") {
+		if p.large {
+			says(409, "application/problem+json", `{"errors": [{"field": "intent", "reason": "is too large"}]}`)(w, r)
+			return
+		}
 		answer = whole.Answer{Intent: &whole.Intent{View: forge.View{Summary: s, Intent: forge.Intent{ID: "a"}}}}
 	}
 	data, err := json.Marshal(answer)
@@ -148,9 +155,14 @@ func TestStreamIsRefused(t *testing.T) {
 type watcher struct {
 	mu    sync.Mutex
 	state int
+	last  string // how far the intent was told to be
 }
 
-func (w *watcher) Decided(_, _ *forge.Summary, _ *forge.Record) {}
+func (w *watcher) Decided(_, after *forge.Summary, _ *forge.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = after.Activity
+}
 
 func (w *watcher) State(all []forge.Summary) {
 	w.mu.Lock()
@@ -171,6 +183,28 @@ func TestWatchEnds(t *testing.T) {
 	p.decide() // no event tells of these two: the stream that is asked for again finds them
 	if err := wait.For(t, ended); err != nil || w.state != 1 {
 		t.Errorf("%v, the state has %d intents", err, w.state)
+	}
+}
+
+// TestWatchOfLargeIntents: an intent that is too large to be read as a whole ends no watch, and its state is told. Who asks for the intent itself is
+// told where it can be read.
+func TestWatchOfLargeIntents(t *testing.T) {
+	t.Parallel()
+	p := &project{told: make(chan string), large: true}
+	c := client(t, serve(t, p.ServeHTTP))
+	ended := make(chan error, 1)
+	w := &watcher{}
+	go func() { ended <- c.Watch(wait.Context(t), w, "", true) }()
+	p.told <- p.decide()
+	wait.Until(t, "the first state is told", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.state == 1 })
+	p.decide()
+	p.told <- p.decide()
+	if err := wait.For(t, ended); err != nil || w.last != "step 3" {
+		t.Errorf("%v, the last state is %q", err, w.last)
+	}
+	_, _, err := c.Whole(wait.Context(t), "a", 0)
+	if wants(t, "the intent", err, "intent a is too large"); !errors.Is(err, ErrLarge) {
+		t.Errorf("%v is another error", err)
 	}
 }
 

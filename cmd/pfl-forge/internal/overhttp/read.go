@@ -50,6 +50,14 @@ func missing(err error) error {
 	return err
 }
 
+// large returns ErrLarge for an answer that says so: an intent as a whole is refused in no other way.
+func large(id forge.IntentID, err error) error {
+	if r, ok := errors.AsType[*Refusal](err); ok && r.Status == http.StatusConflict {
+		return fmt.Errorf("intent %s %w", id, ErrLarge)
+	}
+	return err
+}
+
 // Overview returns all intents of the project, by their ids, and the state of the project. The pages are read one after the other; an
 // intent that comes in meanwhile is there or is not, and none is there twice. The state of the project is that of the last page.
 func (c *Client) Overview(ctx context.Context) (all whole.List, err error) {
@@ -81,7 +89,7 @@ func (c *Client) Overview(ctx context.Context) (all whole.List, err error) {
 }
 
 // Whole returns an intent, and its records for people, without as many from the beginning as are known already. What it returns belongs to the
-// caller. Error: ErrNoIntent.
+// caller. Errors: ErrNoIntent, ErrLarge.
 func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whole.Intent, []forge.Record, error) {
 	query := url.Values{}
 	if known > 0 {
@@ -89,7 +97,7 @@ func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whol
 	}
 	body, err := c.get(ctx, query, "intents", string(id), "whole")
 	if err != nil {
-		return nil, nil, missing(err)
+		return nil, nil, missing(large(id, err))
 	}
 	d, err := whole.ParseIntent(body)
 	if err != nil {

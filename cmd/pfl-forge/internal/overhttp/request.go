@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -35,8 +36,8 @@ type request struct {
 // maxProblem bounds an answer that is no success, in bytes.
 const maxProblem = 64 << 10
 
-// do sends a request until it is answered for good, and returns the JSON of the answer. unsure says that it was sent before, and may have been
-// done then. Errors: *Refusal, and those of a connection, which name no token.
+// do sends a request until it is answered for good, and returns the JSON of the answer. unsure says that it was sent and not
+// answered, by which it may have been done. Errors: *Refusal, and those of a connection, which name no token.
 func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.all)
 	defer cancel()
@@ -46,17 +47,29 @@ func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool
 		if err == nil {
 			return answer, unsure, nil
 		}
+		unsure = unsure || mayBeDone(err)
 		wait, again := c.again(err)
 		if !again || try == c.bounds.tries || ctx.Err() != nil {
 			return nil, unsure, err
 		}
-		refused, answered := errors.AsType[*Refusal](err)
-		unsure = unsure || !answered || refused.unsure()
 		c.log.DebugContext(ctx, "asking again", "method", r.method, "try", try, "error", err)
 		if sleep(ctx, cmp.Or(wait, pace.Pause())) != nil {
 			return nil, unsure, err
 		}
 	}
+}
+
+// mayBeDone reports whether a request that failed may have been done nevertheless: it was sent, and a gateway has not said what became of it.
+func mayBeDone(err error) bool {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return r.unsure()
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return false
+	}
+	_, garbage := errors.AsType[*garbageError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return !garbage && !untrusted
 }
 
 // again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is where the failure may end by

@@ -2,6 +2,7 @@ package overhttp
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -135,7 +136,7 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 		s := &list.Intents[i]
 		known := w.seen[s.Key.Intent]
 		if known == nil || !known.summary.UpdatedAt.Equal(s.UpdatedAt) || slices.Contains(ids, s.Key.Intent) {
-			if err := w.tell(ctx, s.Key.Intent); err != nil {
+			if err := w.tell(ctx, s); err != nil {
 				return false, err
 			}
 		}
@@ -144,14 +145,22 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 }
 
 // tell tells the records of an intent that are new. Of one that was there at the start, these are the ones after its state of then.
-// How many it has is known from the first time on, so that only those after them are sent from then on.
-func (w *watch) tell(ctx context.Context, id forge.IntentID) error {
+// How many it has is known from the first time on, so that only those after them are sent from then on. Of one that is too large to be read,
+// the state that the list has is told.
+func (w *watch) tell(ctx context.Context, now *forge.Summary) error {
+	id := now.Key.Intent
 	known := w.seen[id]
 	if known == nil {
 		known = &seen{}
 		w.seen[id] = known
 	}
 	d, records, err := w.client.Whole(ctx, id, known.records)
+	if errors.Is(err, ErrLarge) {
+		before := known.summary
+		known.summary = *now
+		w.observer.Decided(&before, now, &forge.Record{Summary: *now})
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (w *Where) Remember() {
 	w.typed = ""
 	for _, f := range []struct{ name, value, initial string }{
 		{"-C", w.Dir, "."},
-		{"--server", w.Server, ""},
+		{"--server", withoutUser(w.Server), ""},
 		{"--context", w.Context, ""},
 		{"--token-file", w.TokenFile, ""},
 		{"--creds", w.Creds, ""},
@@ -126,4 +126,22 @@ func (w *Where) Remember() {
 			w.typed += " " + f.name + " " + Quote(f.value)
 		}
 	}
+}
+
+// withoutUser returns the address of a server without the name and the password that may stand before its host, however it is written: lines that
+// people are to paste end in chats and in the logs of other programs.
+func withoutUser(server string) string {
+	scheme, rest, found := strings.Cut(server, "://")
+	if !found {
+		scheme, rest = "", server
+	}
+	host, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		host, path = rest[:i], rest[i:]
+	}
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	if found {
+		scheme += "://"
+	}
+	return scheme + host + path
 }

@@ -24,6 +24,8 @@ type byHTTP struct {
 
 	list  *whole.List
 	whole map[forge.IntentID]*read
+	// say tells a person what is missing in what a command shows.
+	say func(format string, args ...any)
 }
 
 // read is an intent that was read.
@@ -63,7 +65,7 @@ func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 	if err != nil {
 		return nil, kit.Usage(err)
 	}
-	t.web, t.close = &byHTTP{Client: client, whole: map[forge.IntentID]*read{}}, client.Close
+	t.web, t.close = &byHTTP{Client: client, whole: map[forge.IntentID]*read{}, say: a.Say}, client.Close
 	return t, nil
 }
 
@@ -154,7 +156,8 @@ func (t *Target) askHTTP(ctx context.Context, ev forge.Event) (forge.Ruling, err
 }
 
 // history returns the views of the intents that have a finished run, those first on which something was decided last. It reads no more of
-// them than enough wants: it is called with each view, and with the time after which nothing was decided on those that follow.
+// them than enough wants: it is called with each view, and with the time after which nothing was decided on those that follow. One that
+// is too large is left out, and a person is told so.
 func (t *Target) history(ctx context.Context, enough func(v *forge.View, rest *forge.Summary) bool) error {
 	list, err := t.overview(ctx, true)
 	if err != nil {
@@ -166,6 +169,10 @@ func (t *Target) history(ctx context.Context, enough func(v *forge.View, rest *f
 	})
 	for i := range all {
 		d, err := t.read(ctx, all[i].Key.Intent)
+		if errors.Is(err, overhttp.ErrLarge) {
+			t.web.say("left out: %v", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
