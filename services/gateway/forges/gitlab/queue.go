@@ -22,8 +22,12 @@ type queued struct{ c *Client }
 // What the notes say is in English on each instance: system notes are not translated. One that begins otherwise is none of these, and one
 // with another reason is for people.
 
-// removals begin the notes by which GitLab says that it will not merge by itself any more.
-var removals = []string{"aborted the automatic merge", "canceled the automatic merge", "removed this merge request from the merge train"}
+// removals begin the notes by which GitLab says that it will not merge by itself any more: what it aborts, it gives a reason of, and what a person
+// cancels has none.
+var removals = []string{
+	"aborted the automatic merge", "canceled the automatic merge", "removed this merge request from the merge train",
+	"aborted automatic add to merge train", "cancelled automatic add to merge train",
+}
 
 // Queue returns whether a merge request is merged by itself. Its notes say why it is not any more.
 func (l queued) Queue(ctx context.Context, repository string, number int64, _ git.Branch) (q forges.Queue, err error) {
@@ -71,7 +75,8 @@ func (j *noteJSON) removal() *forges.Removal {
 		return nil
 	}
 	r := &forges.Removal{ID: fmt.Sprint(j.ID), Cause: forges.CauseOther, Reason: rest.Reason(j.Body)}
-	if j.Author != nil {
+	// The author of a note with a reason is whoever put it in, although GitLab took it out.
+	if j.Author != nil && !strings.Contains(body, " because ") {
 		r.By = j.Author.Login
 	}
 	switch {

@@ -139,7 +139,8 @@ func (v *Event) Gitea() string {
 	return "pull_cancel_scheduled_merge"
 }
 
-// GitLab returns the words of the note that GitLab writes of an event.
+// GitLab returns the words of the note that GitLab writes of an event. Its author is whoever put the merge request in, also where GitLab took it
+// out by itself.
 func (v *Event) GitLab(train bool) string {
 	why := map[string]string{
 		"failed_checks": "the pipeline did not succeed", "merge_conflict": "there is a conflict", "push": "the source branch was updated",
