@@ -56,3 +56,23 @@ func TestCommentEditedByAnother(t *testing.T) {
 		}
 	})
 }
+
+// TestProjectOfAnIssueIsGone: where the rules have another project by now, the issues of the one before are not taken for those with an edited
+// comment, which would have all of them done once more there.
+func TestProjectOfAnIssueIsGone(t *testing.T) {
+	f := forgetest.NewFake()
+	t.Cleanup(f.Close)
+	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	stop := w.watch(50 * time.Millisecond)
+	issue := w.open()
+	before := w.until(issue, "/forge approve")
+	stop()
+	w.rules = strings.ReplaceAll(forgeRules, "project: shop", "project: other")
+	w.watch(50 * time.Millisecond)
+	wait.Until(t, "a person is told, or it is submitted again", func() bool {
+		return strings.Contains(w.log.String(), `no rule is for its project \"shop\"`) || len(w.ours(issue)) > 1
+	})
+	if said := w.ours(issue); len(said) != 1 || said[0] != before {
+		t.Errorf("we said %q", said)
+	}
+}

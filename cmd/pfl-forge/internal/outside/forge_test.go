@@ -227,7 +227,7 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := look.New(look.Config{
 		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
-		Projects: []forge.ProjectID{"shop"}, Hooks: []string{"work"},
+		Projects: rules.Projects(), Hooks: []string{"work"},
 		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
 		Secrets: redact.New(), Log: slog.New(slog.NewTextHandler(&w.log, nil)), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})

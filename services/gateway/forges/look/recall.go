@@ -39,6 +39,11 @@ func (w *Watcher) remember(ctx context.Context, s *seen) error {
 			edited = true
 			continue
 		}
+		// The settings were changed, and not the comment: a new one would have the issue done once more, by another project.
+		if m.Intent != "" && !slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project)) {
+			return fmt.Errorf("our comment %d names intent %.100q, and no rule is for its project %.100q: name that in one again, or remove the comment",
+				c.ID, m.Intent, m.Project)
+		}
 		m.Sum = ""
 		s.status, s.mark = c, m
 		return nil
@@ -56,7 +61,7 @@ func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
 		return true
 	}
 	id, err := w.intentID(i, m.Count)
-	return err == nil && m.Intent == string(id) && slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project))
+	return err == nil && m.Intent == string(id)
 }
 
 // sumOf returns the sum of a comment on an issue, that in its mark left out. Forges differ in ends of lines and of texts. Whoever knows how it
