@@ -54,8 +54,7 @@ type labIn struct {
 
 	Internal, Confidential, Squash bool
 
-	AutoMerge bool `json:"auto_merge"`
-
+	AutoMerge    bool   `json:"auto_merge"`
 	StateEvent   string `json:"state_event"`
 	SourceBranch string `json:"source_branch"`
 	TargetBranch string `json:"target_branch"`
