@@ -46,7 +46,6 @@ func TestAbridge(t *testing.T) {
 	}}
 	told := Abridge(records)
 	text := fmt.Sprintf("%+v", told[0])
-	kept := 0
 	for _, ev := range told[0].Events {
 		text += fmt.Sprintf("%+v", ev.Message)
 		if r := forge.As[*forge.Result](ev.Message); r != nil {
@@ -56,7 +55,7 @@ func TestAbridge(t *testing.T) {
 			}
 		}
 	}
-	if kept = strings.Count(text, "kept"); strings.Contains(text, secret) || kept < 8 {
+	if kept := strings.Count(text, "kept"); strings.Contains(text, secret) || kept < 8 {
 		t.Errorf("told is %s", text)
 	}
 	if ev := told[0].Events[0]; ev.Account == "" {
