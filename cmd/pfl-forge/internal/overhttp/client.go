@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -108,9 +109,9 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // path returns the address of something of the project. Each element is one of the path, whatever is in it.
 func (c *Client) path(elements ...string) string {
-	address := c.base.String() + "/api/v1/projects/" + url.PathEscape(string(c.project))
+	escaped := []string{c.base.String() + "/api/v1/projects", url.PathEscape(string(c.project))}
 	for _, e := range elements {
-		address += "/" + url.PathEscape(e)
+		escaped = append(escaped, url.PathEscape(e))
 	}
-	return address
+	return strings.Join(escaped, "/")
 }

@@ -94,7 +94,10 @@ func (p *project) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		answer = whole.Answer{Intent: &whole.Intent{View: forge.View{Summary: s, Intent: forge.Intent{ID: "a"}}}}
 	}
-	data, _ := json.Marshal(answer)
+	data, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // the test ends by it
+	}
 	says(200, "application/json", string(data))(w, r)
 }
 
