@@ -109,9 +109,9 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 
 // path returns the address of something of the project. Each element is one of the path, whatever is in it.
 func (c *Client) path(elements ...string) string {
-	parts := []string{c.base.String() + "/api/v1/projects", url.PathEscape(string(c.project))}
+	escaped := []string{c.base.String() + "/api/v1/projects", url.PathEscape(string(c.project))}
 	for _, e := range elements {
-		parts = append(parts, url.PathEscape(e))
+		escaped = append(escaped, url.PathEscape(e))
 	}
-	return strings.Join(parts, "/")
+	return strings.Join(escaped, "/")
 }

@@ -85,8 +85,8 @@ func (t *Target) chooseProject(a *kit.App) (err error) {
 // httpToken returns the token of the file of --token-file, or else of the environment. No error repeats it. There is no flag for the token
 // itself: everybody on the machine sees the arguments of its processes.
 func httpToken(a *kit.App) (string, error) {
-	const variable = "PFL_FORGE_TOKEN"
-	from, token := variable, a.Getenv(variable)
+	from := "PFL_FORGE_TOKEN"
+	token := a.Getenv(from)
 	file := a.TokenFile
 	if file == "" && token == "" {
 		file = a.Getenv("FORGE_TOKEN_FILE") // of which the completion of a shell does not know yet
