@@ -100,10 +100,10 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}/issues/{number}/resource_label_events":                   f.ofIssue(f.labelEvents),
 		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":                     f.ofIssue(f.awards),
 		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":                    f.ofIssue(f.award),
-		"GET /groups/{group}":                                                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
 		"GET /groups/{group}/members/all/{user}":                                     f.groupMember,
-		"GET /projects/{id}/repository/files/{path}":                                 func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
 	}
+	calls["GET /groups/{group}"] = func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) }
+	calls["GET /projects/{id}/repository/files/{path}"] = func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) }
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
 		calls["POST /projects/{id}/"+kind+"/{n}/notes"] = of(f.sayLab)
