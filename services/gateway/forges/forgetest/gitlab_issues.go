@@ -1,7 +1,6 @@
 package forgetest
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -144,7 +143,7 @@ func (f *Lab) discussions(i *issue) (out []object) {
 	}
 	if i.pull != nil {
 		for _, v := range i.pull.queue.Events {
-			add(v.ID, f.note(&event{id: v.ID, kind: "system", by: cmp.Or(v.By, i.pull.queue.By), body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}))
+			add(v.ID, f.note(&event{id: v.ID, kind: "system", by: i.pull.queue.Author(&v), body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}))
 		}
 		notes, first := i.pull.reviews.GitLab(func(id int64, by, body string, at time.Time) object {
 			return f.note(&event{id: id, by: by, body: body, created: at, edited: at})

@@ -3,6 +3,7 @@
 package queues
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -139,8 +140,10 @@ func (v *Event) Gitea() string {
 	return "pull_cancel_scheduled_merge"
 }
 
-// GitLab returns the words of the note that GitLab writes of an event. Its author is whoever put the merge request in, also where GitLab took it
-// out by itself.
+// Author returns in whose name GitLab writes its note of an event: what it did by itself, in that of whoever put the merge request in.
+func (e *Entry) Author(v *Event) string { return cmp.Or(v.By, e.By) }
+
+// GitLab returns the words of the note that GitLab writes of an event.
 func (v *Event) GitLab(train bool) string {
 	why := map[string]string{
 		"failed_checks": "the pipeline did not succeed", "merge_conflict": "there is a conflict", "push": "the source branch was updated",
