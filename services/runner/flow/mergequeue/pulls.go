@@ -129,7 +129,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
-	p.Settle(p.Seen)
+	p.Settle(p.Seen, in.Commit)
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""

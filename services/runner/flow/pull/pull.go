@@ -117,6 +117,9 @@ type Ours struct {
 	// Settled identifies the last time that it was taken out of the merge queue
 	// before Head was proposed: what follows from that is over.
 	Settled string
+	// Stuck is Head if it was taken out for a conflict before and is in none on the
+	// tip: the conflict is with another change of the queue.
+	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
 }
@@ -181,8 +184,11 @@ func (o *Ours) Push(h Head) {
 }
 
 // Settle notes that what followed from all that was seen is done: the change is
-// proposed anew.
-func (o *Ours) Settle(seen *forge.PullRequest) {
+// proposed anew, with a head that may be the same.
+func (o *Ours) Settle(seen *forge.PullRequest, head string) {
+	if o.Stuck = ""; seen != nil && o.out(seen) == QueueConflict && head == o.Head {
+		o.Stuck = head
+	}
 	if seen != nil && seen.Queue != nil && seen.Queue.Out != "" {
 		o.Settled = seen.Queue.Out
 	}
@@ -305,7 +311,7 @@ func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 	switch out := o.out(seen); {
 	case len(failing) > 0, out == QueueChecks:
 		return Failing
-	case out != "" && out != QueueConflict:
+	case out != "" && out != QueueConflict, out != "" && o.Stuck == o.Head: // putting it in again and again would change nothing
 		return Removed
 	case isQueued(seen):
 		return Queued
