@@ -1,10 +1,10 @@
 package target
 
-// This file has what commands read, whoever is asked. A target over NATS, or of a repository, reads the journals itself and folds
-// them here; a target by HTTP is told by a runner, which has folded them. Both have the same types, so that no command has to know.
+// Commands read intents by the methods of this file, whichever kind of target they have. A target over NATS, or of a repository, reads the
+// journals and folds them; a target by HTTP is told by a runner, which has folded them. Both return the same types, so commands need not know.
 //
-// The methods that are marked as by HTTP only are for commands whose answer is a document of the API anyway: over NATS each has
-// its own way to make that document of the journals, in the package of the command.
+// Methods that are marked as by HTTP only return a document of the API. Over NATS each such command makes its document of the journals, in
+// its own package.
 
 import (
 	"context"
