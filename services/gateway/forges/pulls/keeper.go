@@ -207,7 +207,7 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	if err != nil {
 		return nil, fmt.Errorf(ofChange, r.branch, err)
 	}
-	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head})
+	k.track(r.repository, p.Number, &tracked{to: to, attempt: a, head: p.Head, queue: isByQueue(in)})
 	s, _, err := k.snapshot(ctx, r.repository, p.Number, isByQueue(in))
 	return s, err
 }

@@ -70,6 +70,12 @@ func TestQueuedAtAnotherHead(t *testing.T) {
 			w.commit("forge/task-1", "forge/task-1", "d.txt", "d\n")
 			w.run(k)
 		},
+		"asked to be changed, its mark edited": func(w *world, k *pulls.Keeper) {
+			body := strings.Replace(w.show().Body, `"queue":true`, `"queue":false`, 1)
+			w.as("ada", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"body": body}, nil)
+			w.review("ada", "REQUEST_CHANGES", "no")
+			w.run(k)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself

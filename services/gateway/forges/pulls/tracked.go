@@ -14,6 +14,9 @@ type tracked struct {
 	attempt forge.Attempt
 	// marked says that a mark names them, which everybody who may write can edit: it is read at each look.
 	marked bool
+	// queue says that the forge's own queue merges it, by the word of a step or of a mark that was read before: whoever edits the mark
+	// does not keep us from taking it out.
+	queue bool
 	// head is the commit that it had at the last look.
 	head git.OID
 	// told is the digest of the snapshot that was reported last, at the time at; empty where a step has answered since: the rules go by
@@ -36,6 +39,14 @@ func (w *watch) track(repository string, number int64, t *tracked) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pulls[pullKey{repository, number}] = t
+}
+
+// isQueued reports whether a pull request is known to be merged by the forge's own queue.
+func (w *watch) isQueued(key pullKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.pulls[key]
+	return t != nil && t.queue
 }
 
 // answered notes that a step has answered how a pull request is. What is seen next is reported, whatever was before.

@@ -233,7 +233,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		return err
 	}
 	answers := k.answersOf(key)
-	s, l, err := k.snapshot(ctx, key.repository, key.number, false)
+	s, l, err := k.snapshot(ctx, key.repository, key.number, k.isQueued(key))
 	if err != nil {
 		return err
 	}
@@ -244,6 +244,9 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if t == nil {
 		return nil
 	}
+	k.mu.Lock()
+	t.queue = t.queue || s.Queue != nil
+	k.mu.Unlock()
 	now := k.cfg.Now()
 	if (unwanted{k}).close(ctx, key, t, s) || (queues{k}).takeOut(ctx, key, s, l) {
 		k.due[key] = now
@@ -297,7 +300,7 @@ func (k *Keeper) known(key pullKey, body string) *tracked {
 	if !ok || t != nil && t.to == to && t.attempt == a {
 		return t
 	}
-	t = &tracked{to: to, attempt: a, marked: true}
+	t = &tracked{to: to, attempt: a, marked: true, queue: t != nil && t.queue}
 	k.pulls[key] = t
 	return t
 }
