@@ -306,6 +306,37 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// TestSaysThatItWaits: a person is told once that there is no answer yet and why, however often it is asked again, and nothing where
+// there is an answer.
+func TestSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		handler http.HandlerFunc
+		want    string
+	}{
+		"away":    {says(503, "application/problem+json", `{"detail": "it cannot be read now: ask again"}`), "the gateway says 503 Service Unavailable"},
+		"there":   {says(200, "application/json", `{"result":"applied"}`), ""},
+		"refuses": {says(403, "application/problem+json", `{"detail": "no"}`), ""},
+	} {
+		var told []string
+		c, err := New(Config{
+			Server: serve(t, one.handler), Token: secret, Project: "shop", Log: slog.New(slog.DiscardHandler),
+			Say: func(format string, args ...any) { told = append(told, fmt.Sprintf(format, args...)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		c.bounds.tries = 3
+		for range 2 {
+			_, _ = c.Ask(wait.Context(t), forge.Event{To: forge.Key{Project: "shop", Intent: "a"}, Message: &forge.Cancel{}})
+		}
+		if text := strings.Join(told, "\n"); len(told) > 1 || (text == "") != (one.want == "") || !strings.Contains(text, one.want) {
+			t.Errorf("%s: told is %q", name, told)
+		}
+	}
+}
+
 // TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do; those that end by themselves are asked again, as soon as
 // the gateway says and not for long.
 func TestRefusals(t *testing.T) {

@@ -24,6 +24,8 @@ type Config struct {
 	Project forge.ProjectID
 	// Log gets a line for each request at debug level, without the token.
 	Log *slog.Logger
+	// Say tells a person, once, that there is no answer yet and that it is waited for. Nil tells nothing.
+	Say func(format string, args ...any)
 }
 
 // Client asks a gateway. It is safe for concurrent use.
@@ -34,6 +36,8 @@ type Client struct {
 	log     *slog.Logger
 	http    *http.Client
 	bounds  bounds
+	// waits is called for each pause before a request is sent again; the first call tells that.
+	waits func(err error)
 
 	mu sync.Mutex
 	// raw has questions as they were asked, by the text that is shown where that is another one: an answer repeats the question.
@@ -75,6 +79,12 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("the token %w", err)
 	}
 	c := &Client{base: base, project: cfg.Project, token: cfg.Token, log: cfg.Log, bounds: standard, raw: map[string]string{}}
+	var once sync.Once
+	c.waits = func(err error) {
+		if cfg.Say != nil {
+			once.Do(func() { cfg.Say("no answer yet, and asking again for %s at most: %s", c.bounds.all, briefly(err)) })
+		}
+	}
 	transport := &http.Transport{
 		TLSClientConfig: secure, TLSHandshakeTimeout: dialTime, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 		MaxResponseHeaderBytes: 64 << 10, DialContext: c.dial,

@@ -53,6 +53,9 @@ func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool
 			return nil, unsure, err
 		}
 		c.log.DebugContext(ctx, "asking again", "method", r.method, "try", try, "error", err)
+		if wait > 0 || try > 1 { // most of the others end before a person wonders
+			c.waits(err)
+		}
 		if sleep(ctx, cmp.Or(wait, pace.Pause())) != nil {
 			return nil, unsure, err
 		}
@@ -88,6 +91,14 @@ func (c *Client) again(err error) (wait time.Duration, again bool) {
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	return 0, !untrusted
+}
+
+// briefly returns what is in the way of an answer, without what to do about it: that is done already.
+func briefly(err error) string {
+	if r, ok := errors.AsType[*Refusal](err); ok {
+		return fmt.Sprintf("the gateway says %d %s", r.Status, http.StatusText(r.Status))
+	}
+	return err.Error()
 }
 
 // garbageError says that an answer is none of a gateway.

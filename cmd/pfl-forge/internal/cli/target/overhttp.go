@@ -61,7 +61,7 @@ func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := overhttp.New(overhttp.Config{Server: a.Server, Token: token, CA: a.TLSCA, Project: t.Project, Log: a.Log()})
+	client, err := overhttp.New(overhttp.Config{Server: a.Server, Token: token, CA: a.TLSCA, Project: t.Project, Log: a.Log(), Say: a.Say})
 	if err != nil {
 		return nil, kit.Usage(err)
 	}
