@@ -93,7 +93,7 @@ func (c *Client) again(err error) (wait time.Duration, again bool) {
 	return 0, !untrusted
 }
 
-// briefly returns what is in the way of an answer, without what to do about it: that is done already.
+// briefly returns the reason for which there is no answer, without advice: to ask again is done already.
 func briefly(err error) string {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return fmt.Sprintf("the gateway says %d %s", r.Status, http.StatusText(r.Status))

@@ -45,9 +45,6 @@
 package pull
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -139,41 +136,8 @@ const (
 	maxRemarks = 512
 )
 
-// Remark is a remark that the change was made again for.
-type Remark struct {
-	forge.PullRemark
-
-	Account string
-	// Patch identifies the change that it was about.
-	Patch string
-}
-
 // Head is a commit that was pushed for the change.
 type Head struct{ Commit, Patch, Parent, Tree string }
-
-// Wish identifies a review that asks for changes: by whom, of which commit, and
-// a digest of the words.
-type Wish struct{ Account, Commit, Digest string }
-
-// wishOf returns the name of a review's wish.
-func wishOf(r *forge.PullReview) Wish {
-	sum := sha256.Sum256([]byte(r.Text))
-	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
-}
-
-// isHeard reports whether the change was made again for a review: for all of
-// its remarks, or for its words where none are named, as before gateways did.
-func (o *Ours) isHeard(r *forge.PullReview) bool {
-	if slices.Contains(o.Heard, wishOf(r)) {
-		return true
-	}
-	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasHeard(r.Account, m) })
-}
-
-// hasHeard reports whether the change was made again for a remark.
-func (o *Ours) hasHeard(account string, m forge.PullRemark) bool {
-	return slices.ContainsFunc(o.Remarks, func(r Remark) bool { return r.Account == account && r.PullRemark == m })
-}
 
 // Push notes that the head branch was pushed.
 func (o *Ours) Push(h Head) {
@@ -181,32 +145,6 @@ func (o *Ours) Push(h Head) {
 		o.Former = keep(append(slices.Clip(o.Former), o.present()), maxKept)
 	}
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
-}
-
-// Settle notes that what followed from all that was seen is done: the change is
-// proposed anew, with a head that may be the same.
-func (o *Ours) Settle(seen *forge.PullRequest, head string) {
-	if o.Stuck = ""; seen != nil && o.out(seen) == QueueConflict && head == o.Head {
-		o.Stuck = head
-	}
-	if seen != nil && seen.Queue != nil && seen.Queue.Out != "" {
-		o.Settled = seen.Queue.Out
-	}
-}
-
-// out returns why a pull request was taken out of the merge queue; empty if it was
-// not, or if that is settled.
-func (o *Ours) out(seen *forge.PullRequest) string {
-	if q := seen.Queue; q != nil && !q.In && q.Out != "" && q.Out != o.Settled {
-		return cmp.Or(q.Cause, QueueOther)
-	}
-	return ""
-}
-
-// isQueued reports whether the forge is about to merge what was proposed: what is
-// behind in a way that the forge minds waits for us.
-func isQueued(seen *forge.PullRequest) bool {
-	return seen.Queue != nil && seen.Queue.In && !seen.Behind
 }
 
 // present returns the commit that was pushed last.
@@ -222,33 +160,6 @@ func (o *Ours) Merged(seen *forge.PullRequest) Head {
 		}
 	}
 	return o.present()
-}
-
-// Hear notes that the change is made again for all that a look shows to be asked
-// for.
-func (o *Ours) Hear(seen *forge.PullRequest) {
-	for _, r := range o.Wishes(seen) {
-		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)), maxKept)
-		for _, m := range r.Remarks {
-			if o.hasHeard(r.Account, m) {
-				continue
-			}
-			made := Remark{PullRemark: m, Account: r.Account, Patch: o.Patch}
-			o.Remarks = keep(append(slices.Clip(o.Remarks), made), maxRemarks)
-			if m.Thread != 0 {
-				o.Unanswered = keep(append(slices.Clip(o.Unanswered), made), maxRemarks)
-			}
-		}
-	}
-}
-
-// Answers returns the remarks that are to be answered at the forge, now that the
-// change was made again for them.
-func (o *Ours) Answers() (list []forge.PullRemark) {
-	for _, r := range o.Unanswered {
-		list = append(list, forge.PullRemark{Thread: r.Thread, Digest: r.Digest, Changed: r.Patch != o.Patch})
-	}
-	return list
 }
 
 // keep returns the newest entries of a list.
@@ -397,60 +308,6 @@ func same(a, b *forge.PullRequest) bool {
 		slices.Equal(a.Checks, b.Checks) && slices.EqualFunc(a.Reviews, b.Reviews, sameReview)
 }
 
-// sameQueue reports whether two looks saw the same place in the merge queue.
-func sameQueue(a, b *forge.PullQueue) bool { return a == b || a != nil && b != nil && *a == *b }
-
-// sameReview reports whether two reviews say the same.
-func sameReview(a, b forge.PullReview) bool {
-	return a.Person == b.Person && a.Account == b.Account && a.May == b.May && a.Verdict == b.Verdict && a.Commit == b.Commit && a.Text == b.Text &&
-		slices.Equal(a.Remarks, b.Remarks)
-}
-
-// Wishes returns the reviews by which people who may ask for changes, of
-// whatever commit, and that were not heard yet.
-func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
-	for i := range seen.Reviews {
-		r := &seen.Reviews[i]
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isHeard(r) {
-			list = append(list, *r)
-		}
-	}
-	return list
-}
-
-// Failed returns the checks that failed and have to pass, those of the merge queue
-// as one.
-func (o *Ours) Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.PullCheck {
-	failing, _ := checks(p, seen)
-	if o.out(seen) == QueueChecks {
-		failing = append(failing, forge.PullCheck{
-			Name: "merge queue", State: forge.PullCheckFailed, Output: cmp.Or(seen.Queue.Output, seen.Queue.Reason),
-		})
-	}
-	return failing
-}
-
-// Late returns the names of the checks that have to pass and have not ended, those of the policy first, each once; none where no name is
-// known of what is waited for.
-func Late(p *forge.PullPolicy, seen *forge.PullRequest) (names []string) {
-	for _, name := range p.Checks {
-		if !slices.ContainsFunc(seen.Checks, func(c forge.PullCheck) bool { return c.Name == name && hasEnded(&c) }) {
-			names = append(names, name)
-		}
-	}
-	for i := range seen.Checks {
-		if c := &seen.Checks[i]; len(p.Checks) == 0 && !hasEnded(c) && !slices.Contains(names, c.Name) {
-			names = append(names, c.Name)
-		}
-	}
-	return names
-}
-
-// hasEnded reports whether a check has. A state of a newer version has not, as far as this one knows.
-func hasEnded(c *forge.PullCheck) bool {
-	return c.State == forge.PullCheckFailed || c.State == forge.PullCheckPassed
-}
-
 // Name names a pull request for people, as owner/name#7, which GitLab spells with !, if its address says in which repository it is.
 func Name(seen *forge.PullRequest) string {
 	number := strconv.Itoa(seen.Number)
@@ -462,28 +319,4 @@ func Name(seen *forge.PullRequest) string {
 		}
 	}
 	return "pull request " + number
-}
-
-// checks returns those that failed of the checks that have to pass, and whether
-// one of the others has not ended. Without names in the policy these are all
-// that the forge shows, and one at least.
-func checks(p *forge.PullPolicy, seen *forge.PullRequest) (failing []forge.PullCheck, pending bool) {
-	shown := map[string]bool{}
-	for _, c := range seen.Checks {
-		if len(p.Checks) > 0 && !slices.Contains(p.Checks, c.Name) {
-			continue
-		}
-		shown[c.Name] = true
-		switch c.State {
-		case forge.PullCheckFailed:
-			failing = append(failing, c)
-		case forge.PullCheckPassed:
-		case forge.PullCheckPending:
-			pending = true
-		default: // a state of a newer version has not ended, as far as this one knows
-			pending = true
-		}
-	}
-	missing := slices.ContainsFunc(p.Checks, func(name string) bool { return !shown[name] })
-	return failing, pending || missing || len(p.Checks) == 0 && len(shown) == 0
 }
