@@ -181,7 +181,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// race lets many append at once. There has to be one winner.
+// race lets many append at once. One of them is to win; where a server answers it so late that it asks again, it is told of a conflict with itself.
 func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq chain.Head, round int) chain.Head {
 	t.Helper()
 	var wins atomic.Int32
@@ -197,12 +197,9 @@ func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq chain.Head, r
 		})
 	}
 	wg.Wait()
-	if wins.Load() != 1 {
-		t.Fatalf("round %d has %d winners", round, wins.Load())
-	}
-	last, err := buses[0].Journal.Last(ctx, key)
-	if err != nil {
-		t.Fatal(err)
+	recs, last, err := buses[0].Journal.Load(ctx, key)
+	if err != nil || len(recs) != round+1 || wins.Load() > 1 {
+		t.Fatalf("round %d has %d winners, and there are %d records, %v", round, wins.Load(), len(recs), err)
 	}
 	return last
 }

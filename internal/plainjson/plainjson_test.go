@@ -102,7 +102,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		text, err := Marshal(v)
 		if err != nil {
-			t.Skip() // a year of five digits, which is no time in JSON
+			return // a year of five digits, which is no time in JSON
 		}
 		if err := Unmarshal(text, &again); err != nil || !reflect.DeepEqual(v, again) {
 			t.Errorf("%s is written as %s: %v", data, text, err)

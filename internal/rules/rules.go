@@ -13,7 +13,8 @@
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
-//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name
+//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
+//	   one intent at a time looks at what a forge merged unverified
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -117,6 +118,11 @@ var (
 	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
 	// LateChecks is asked for in package mergequeue.
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
+	// OneRepair is asked for where a forge merged what was not verified on its parent.
+	OneRepair = Change{
+		Name: "OneRepair", Since: 5,
+		Why: "where a forge merges on moving tips, each merge had an intent to verify the base branch, and the merges of those again",
+	}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
 	// PausedLook is asked for where an intent says what it waits for.
@@ -130,7 +136,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair,
 	}
 }
 

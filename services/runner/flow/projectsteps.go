@@ -70,6 +70,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
 	p.state.Accounts.Ended(&p.out, id, p.state.Scheduler.Active)
 	p.state.Queue.Forget(id, m.Status == forge.StatusDone)
+	p.state.Reflection.Submit(&p.out, p.state.Queue.Repairs.Ended(id, p.key.Project, p.now))
 	p.state.Ledger.Close(&p.out, id, m.SpentUSD, m.Unbilled, p.now)
 	p.state.Scheduler.Wake(&p.out, id)
 	p.startNextMerge()
@@ -154,9 +155,7 @@ func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
 		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
 		p.state.Queue.Red = ""
-		if in.Unproven != "" {
-			p.state.Reflection.Submit(&p.out, mergequeue.Repair(r, in, p.now))
-		}
+		p.state.Reflection.Submit(&p.out, p.state.Queue.Repairs.Merged(p.state.DecidedBy, r, p.state.Scheduler.IsPart, p.now))
 	}
 	if !retryAt.IsZero() {
 		p.eff.Timers = append(p.eff.Timers, p.state.Queue.Timers(p.key)...)

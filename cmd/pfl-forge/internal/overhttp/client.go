@@ -110,11 +110,17 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil || c.base.Scheme == "https" {
 		return conn, err
 	}
-	if to, ok := conn.RemoteAddr().(*net.TCPAddr); !ok || !to.IP.IsLoopback() {
+	if !isThisMachine(conn.RemoteAddr()) {
 		_ = conn.Close() // nothing was sent
 		return nil, fmt.Errorf("%s is another machine, to which no token is sent without TLS", c.base.Hostname())
 	}
 	return conn, nil
+}
+
+// isThisMachine reports whether what is sent to an address stays on this machine.
+func isThisMachine(a net.Addr) bool {
+	to, ok := a.(*net.TCPAddr)
+	return ok && to.IP.IsLoopback()
 }
 
 // path returns the address of something of the project. Each element is one of the path, whatever is in it.

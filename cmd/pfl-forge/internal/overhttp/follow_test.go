@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,24 +17,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/whole"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
-
-// listenOutside listens on an address of this machine that others could reach.
-func listenOutside(t *testing.T) net.Listener {
-	t.Helper()
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			if l, err := net.Listen("tcp", net.JoinHostPort(n.IP.String(), "0")); err == nil {
-				return l
-			}
-		}
-	}
-	t.Skip("this machine has no other address than its own")
-	return nil
-}
 
 // project is a gateway with one intent, on which something is decided whenever the test says so. Its streams end as the test says.
 type project struct {

@@ -11,13 +11,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// onQueues runs a test on the forges that have a queue which tries changes on the tip, with a pull request that is ready for it.
+// onQueues runs a test on the forges that have a queue which tries changes on the tip, with a pull request that is ready for it. Gitea merges at
+// once what is ready.
 func onQueues(t *testing.T, test func(t *testing.T, w *world, k *pulls.Keeper)) {
 	t.Helper()
-	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
-		if w.dialect == "" {
-			t.Skip("Gitea merges at once what is ready")
-		}
+	onOthers(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.in.Policy.Method = "queue"
 		w.fake.Queues.On(w.repo, true, false)
 		k := w.keeper(often)

@@ -21,6 +21,12 @@ import (
 func onFakes(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("gitea", func(t *testing.T) { test(t, newWorld(t)) })
+	onOthers(t, test)
+}
+
+// onOthers runs a test on a fake of each other kind of forge than Gitea.
+func onOthers(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Run("github", func(t *testing.T) {
 		w := newWorld(t)
 		w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"

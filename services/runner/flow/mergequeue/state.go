@@ -39,6 +39,8 @@ type State struct {
 	Landed []TaskRef
 	// Overtaken is the change that the base branch overtook last, until the next merge begins.
 	Overtaken Ref
+	// Repairs are the intents to look at what a forge merged.
+	Repairs Repairs
 
 	// void are trials to cancel, since the last Couple.
 	void []forge.Attempt

@@ -56,6 +56,21 @@ func (s *State) isExpected(id forge.IntentID) bool {
 	return slices.ContainsFunc(s.Active, func(a forge.IntentID) bool { return slices.Contains(s.Intents[a].Children, id) })
 }
 
+// maxGenerations bounds how far IsPart looks; a plan is not divided as often (policy.max_depth).
+const maxGenerations = 32
+
+// IsPart reports whether an intent is another one, or a part of its plan, or of the plan of such a part.
+func (s *State) IsPart(id, of forge.IntentID) bool {
+	for range maxGenerations {
+		in := s.Intents[id]
+		if id == of || in == nil {
+			return id == of && of != ""
+		}
+		id = in.Parent
+	}
+	return false
+}
+
 // tellParent tells the parent of an intent how far the intent is.
 func (s *State) tellParent(out *outbox.Messages, id forge.IntentID) {
 	in := s.Intents[id]
