@@ -20,7 +20,8 @@
 // of an older version could not read on at the first event that it does not know. Here it passes over a field.
 //
 // What auditors alone are told is not here: the accounts at a gateway, its references and signatures. Nor are
-// the settings of the repository, which may hold a secret, and the commands to workers.
+// the settings of the repository, which may hold a secret, and the commands to workers. A line that ran is here as its
+// worker reported it, with what it printed.
 package whole
 
 import (
