@@ -97,12 +97,13 @@ type List struct {
 	Next forge.IntentID
 }
 
-// MarshalJSON writes an answer with the names of package forge.
-func (a Answer) MarshalJSON() ([]byte, error) {
+// JSON returns an answer with the names of package forge. Error: plainjson.ErrLong for one of more than MaxBytes, of which no more than that is
+// written.
+func (a Answer) JSON() ([]byte, error) {
 	if a.Intent != nil {
-		return plainjson.Marshal(*a.Intent)
+		return plainjson.MarshalMost(*a.Intent, MaxBytes)
 	}
-	return plainjson.Marshal(*a.List)
+	return plainjson.MarshalMost(*a.List, MaxBytes)
 }
 
 // ListOf returns a page of the summaries of a project, which are sorted by their ids.
