@@ -33,8 +33,8 @@ type belongs struct {
 	until time.Time
 }
 
-// teams has what is known of the teams that rules name. That one cannot be read is no answer about an account: it is known of the team, so that
-// the forge is asked once for it and not for everybody who writes an issue.
+// teams keeps the forge's answers about the teams that rules name. That a team cannot be read is kept for the team, and not for each account: so the
+// forge is asked once for it, and not for everybody who writes an issue.
 type teams struct {
 	members map[belonging]belongs
 	// unread has until when a team is not asked for again, since it is not there or our account may not read it. It stays there until it was

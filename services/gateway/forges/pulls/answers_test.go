@@ -165,7 +165,6 @@ func TestAnswersOfWhatEnded(t *testing.T) {
 	}{
 		"closed": {func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, true},
 		"merged": {merge, true},
-		"moved":  {func(w *world) { w.commit("forge/task-1", "forge/task-1", "c.txt", "theirs") }, false},
 		"moved and merged": {func(w *world) {
 			ours := w.in.Head
 			w.in.Head = w.commit("forge/task-1", "forge/task-1", "c.txt", "theirs")
