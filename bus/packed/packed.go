@@ -16,10 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/document/whole"
+	"github.com/pfl-forge/pfl-forge/internal/plainjson"
 )
 
 // Packed is a compressed document, as it is answered by a runner.
@@ -35,17 +37,21 @@ const room = 767 << 10
 // ErrLarge says that an intent is too large to be answered as a whole.
 var ErrLarge = errors.New("is too large to be answered as a whole; show and timeline tell it by page")
 
-// Intent packs an intent with those of its records that are not known yet. Error: ErrLarge.
-func Intent(d *whole.Intent, records []forge.Record, known int) (Packed, error) {
-	for i := range records {
-		if i < known {
+// Intent packs an intent with those of its records that are not known yet. No more of them are asked for than there is room for. Error: ErrLarge.
+func Intent(d *whole.Intent, records iter.Seq[forge.Record], known int) (Packed, error) {
+	size := 0
+	for r := range records {
+		if known--; known >= 0 {
 			continue
 		}
-		data, err := wire.Records.Marshal(&records[i])
+		data, err := wire.Records.Marshal(&r)
 		if err != nil {
 			return Packed{}, err
 		}
 		d.Records = append(d.Records, base64.StdEncoding.EncodeToString(data))
+		if size += base64.StdEncoding.EncodedLen(len(data)); size > whole.MaxBytes {
+			return Packed{}, ErrLarge
+		}
 	}
 	return pack(whole.Answer{Intent: d})
 }
@@ -63,12 +69,12 @@ func List(l whole.List) (Packed, error) {
 
 // pack compresses an answer.
 func pack(a whole.Answer) (Packed, error) {
-	data, err := json.Marshal(a)
+	data, err := a.JSON()
+	if errors.Is(err, plainjson.ErrLong) {
+		return Packed{}, ErrLarge
+	}
 	if err != nil {
 		return Packed{}, err
-	}
-	if len(data) > whole.MaxBytes {
-		return Packed{}, ErrLarge
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -31,7 +33,7 @@ func TestRoom(t *testing.T) {
 // TestPacked packs an intent with the records that are not known yet, and a list that has no room in one message: its pages have every intent.
 func TestPacked(t *testing.T) {
 	records := []forge.Record{{Summary: forge.Summary{Title: "one"}}, {Summary: forge.Summary{Title: "two"}}}
-	p, err := Intent(&whole.Intent{Broken: "b"}, records, 1)
+	p, err := Intent(&whole.Intent{Broken: "b"}, slices.Values(records), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,28 @@ func TestPacked(t *testing.T) {
 	if got != len(all) {
 		t.Errorf("the pages have %d of %d", got, len(all))
 	}
-	if _, err := Intent(&whole.Intent{Broken: noise(r, 2<<20)}, nil, 0); !errors.Is(err, ErrLarge) {
+	if _, err := Intent(&whole.Intent{Broken: noise(r, 2<<20)}, slices.Values(records), 2); !errors.Is(err, ErrLarge) {
 		t.Errorf("an intent without room: %v", err)
+	}
+}
+
+// TestLongJournal: of a journal that is longer than an answer may be, no more records are asked for, encoded and kept than an answer has room for,
+// however many there are.
+func TestLongJournal(t *testing.T) {
+	long := forge.Record{Summary: forge.Summary{Title: strings.Repeat("x", 1<<20)}}
+	asked := 0
+	journal := func(yield func(forge.Record) bool) {
+		for range 1000 {
+			if asked++; !yield(long) {
+				return
+			}
+		}
+	}
+	d := &whole.Intent{}
+	if _, err := Intent(d, journal, 3); !errors.Is(err, ErrLarge) {
+		t.Errorf("it is packed: %v", err)
+	}
+	if most := 3 + whole.MaxBytes>>20; asked > most || len(d.Records) > asked-3 {
+		t.Errorf("%d records were asked for and %d encoded, most %d", asked, len(d.Records), most)
 	}
 }

@@ -20,7 +20,8 @@
 // of an older version could not read on at the first event that it does not know. Here it passes over a field.
 //
 // What auditors alone are told is not here: the accounts at a gateway, its references and signatures. Nor are
-// the settings of the repository, which may hold a secret, and the commands to workers.
+// the settings of the repository, which may hold a secret, and the commands to workers. A line that ran is here as its
+// worker reported it, with what it printed.
 package whole
 
 import (
@@ -96,12 +97,13 @@ type List struct {
 	Next forge.IntentID
 }
 
-// MarshalJSON writes an answer with the names of package forge.
-func (a Answer) MarshalJSON() ([]byte, error) {
+// JSON returns an answer with the names of package forge. Error: plainjson.ErrLong for one of more than MaxBytes, of which no more than that is
+// written.
+func (a Answer) JSON() ([]byte, error) {
 	if a.Intent != nil {
-		return plainjson.Marshal(*a.Intent)
+		return plainjson.MarshalMost(*a.Intent, MaxBytes)
 	}
-	return plainjson.Marshal(*a.List)
+	return plainjson.MarshalMost(*a.List, MaxBytes)
 }
 
 // ListOf returns a page of the summaries of a project, which are sorted by their ids.

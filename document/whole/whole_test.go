@@ -1,7 +1,6 @@
 package whole
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"testing"
@@ -57,7 +56,7 @@ func TestWhole(t *testing.T) {
 	fill(reflect.ValueOf(&view).Elem(), &n)
 	intent := Intent{View: view, Work: document.Work{PlanTasks: []document.Task{{ID: "a-001", Title: "t"}}}, Records: []string{"cg=="}, Broken: "b"}
 	fill(reflect.ValueOf(&intent.Attempts).Elem(), &n)
-	data, err := json.Marshal(Answer{Intent: &intent})
+	data, err := Answer{Intent: &intent}.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func TestWhole(t *testing.T) {
 		t.Errorf("read is %+v, %v, want %+v", got, err, intent)
 	}
 	list := List{Intents: []forge.Summary{view.Summary}, Project: []forge.Summary{view.Summary}, Next: "a"}
-	if data, err = json.Marshal(Answer{List: &list}); err != nil {
+	if data, err = (Answer{List: &list}).JSON(); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := ParseList(data); err != nil || !reflect.DeepEqual(got, list) {

@@ -18,8 +18,11 @@ package plainjson
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,13 +30,24 @@ import (
 	"unicode"
 )
 
+// ErrLong says that the JSON of a value would have more bytes than it may.
+var ErrLong = errors.New("is too long")
+
 // Marshal returns the JSON of a value. Error: a type that is none of a plain struct's, such as an interface.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	if err := write(&b, reflect.ValueOf(v)); err != nil {
+func Marshal(v any) ([]byte, error) { return MarshalMost(v, math.MaxInt) }
+
+// MarshalMost is Marshal for a value whose JSON has at most so many bytes. It ends where these are written, and before a value whose texts alone
+// are more than what is left, so that what is too long costs no more than what is not. Error: ErrLong.
+func MarshalMost(v any, most int) ([]byte, error) {
+	w := writer{most: most}
+	err := w.write(reflect.ValueOf(v))
+	if err == nil && w.Len() > most {
+		err = ErrLong
+	}
+	if err != nil {
 		return nil, err
 	}
-	return b.Bytes(), nil
+	return w.Bytes(), nil
 }
 
 // Unmarshal reads JSON of Marshal into what v points to. Error: content that is not of the type.
@@ -71,14 +85,21 @@ func Tagged(t reflect.Type) bool {
 	return false
 }
 
+// writer writes JSON of at most so many bytes.
+type writer struct {
+	bytes.Buffer
+
+	most int
+}
+
 // write appends the JSON of a value.
-func write(b *bytes.Buffer, v reflect.Value) error {
+func (b *writer) write(v reflect.Value) error {
 	switch {
 	case !v.IsValid():
 		b.WriteString("null")
 		return nil
 	case Tagged(v.Type()):
-		return writeTagged(b, v)
+		return b.writeTagged(v)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -86,10 +107,10 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 			b.WriteString("null")
 			return nil
 		}
-		return write(b, v.Elem())
+		return b.write(v.Elem())
 	case reflect.Struct:
 		b.WriteByte('{')
-		if err := writeFields(b, v, b.Len()); err != nil {
+		if err := b.writeFields(v, b.Len()); err != nil {
 			return err
 		}
 		b.WriteByte('}')
@@ -104,23 +125,26 @@ func write(b *bytes.Buffer, v reflect.Value) error {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			if err := write(b, v.Index(i)); err != nil {
+			if err := b.write(v.Index(i)); err != nil {
 				return err
 			}
 		}
 		b.WriteByte(']')
 		return nil
 	case reflect.Map:
-		return writeMap(b, v)
+		return b.writeMap(v)
 	case reflect.Interface, reflect.Func, reflect.Chan:
 		return fmt.Errorf("%s has no plain JSON", v.Type())
 	default:
-		return writeTagged(b, v)
+		return b.writeTagged(v)
 	}
 }
 
 // writeTagged appends the JSON by encoding/json of a value.
-func writeTagged(b *bytes.Buffer, v reflect.Value) error {
+func (b *writer) writeTagged(v reflect.Value) error {
+	if left := b.most - b.Len(); left < 0 || least(v, left) > left {
+		return ErrLong
+	}
 	data, err := json.Marshal(v.Interface())
 	b.Write(data)
 	return err
@@ -128,13 +152,13 @@ func writeTagged(b *bytes.Buffer, v reflect.Value) error {
 
 // writeFields appends the fields of a struct that are not zero. The object begins at start of the buffer. Fields of an embedded
 // struct are written into the same object; two of one name would be written twice, which the vocabulary does not have.
-func writeFields(b *bytes.Buffer, v reflect.Value, start int) error {
+func (b *writer) writeFields(v reflect.Value, start int) error {
 	for f, one := range v.Fields() {
 		switch {
 		case !f.IsExported() || one.IsZero():
 			continue
 		case f.Anonymous && f.Type.Kind() == reflect.Struct && !Tagged(f.Type):
-			if err := writeFields(b, one, start); err != nil {
+			if err := b.writeFields(one, start); err != nil {
 				return err
 			}
 			continue
@@ -143,7 +167,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value, start int) error {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(b, "%q:", Name(f.Name))
-		if err := write(b, one); err != nil {
+		if err := b.write(one); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
@@ -151,7 +175,7 @@ func writeFields(b *bytes.Buffer, v reflect.Value, start int) error {
 }
 
 // writeMap appends a map with its keys in order.
-func writeMap(b *bytes.Buffer, v reflect.Value) error {
+func (b *writer) writeMap(v reflect.Value) error {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
 	b.WriteByte('{')
@@ -159,16 +183,54 @@ func writeMap(b *bytes.Buffer, v reflect.Value) error {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if err := writeTagged(b, key); err != nil {
+		if err := b.writeTagged(key); err != nil {
 			return err
 		}
 		b.WriteByte(':')
-		if err := write(b, v.MapIndex(key)); err != nil {
+		if err := b.write(v.MapIndex(key)); err != nil {
 			return err
 		}
 	}
 	b.WriteByte('}')
 	return nil
+}
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// least returns a number of bytes that the JSON of a value has at least, those of its texts and one for each entry of a list, or one that is
+// more than most. It is asked before a value is written that encoding/json writes as a whole. No document has a field that another one hides.
+func least(v reflect.Value, most int) (n int) {
+	if t := v.Type(); t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
+		return 0 // its fields need not be in it
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.Len()
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return 0
+		}
+		return least(v.Elem(), most)
+	case reflect.Slice, reflect.Array:
+		for i := 0; i < v.Len() && n <= most; i++ {
+			n += 1 + least(v.Index(i), most-n)
+		}
+	case reflect.Map:
+		for values := v.MapRange(); n <= most && values.Next(); {
+			n += 1 + least(values.Value(), most-n)
+		}
+	case reflect.Struct:
+		for f, one := range v.Fields() {
+			if f.IsExported() && f.Tag.Get("json") != "-" && n <= most {
+				n += least(one, most-n)
+			}
+		}
+	default:
+	}
+	return n
 }
 
 // read sets a value from JSON. null is the zero value, as encoding/json has it. A value that was there before is replaced and not

@@ -1,7 +1,11 @@
 package plainjson
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +92,57 @@ func TestNewer(t *testing.T) {
 	}
 	if _, err := Marshal(struct{ Any any }{1}); err == nil {
 		t.Error("an interface is written, and could not be read")
+	}
+}
+
+// counted counts how often one of it was written.
+type counted struct {
+	times *int
+	text  string
+}
+
+func (c counted) MarshalJSON() ([]byte, error) {
+	*c.times++
+	return json.Marshal(c.text)
+}
+
+// TestMostIsWritten: nothing is written behind the bound, and nothing of a value whose texts alone are more than there is room for.
+func TestMostIsWritten(t *testing.T) {
+	const most = 10 << 10
+	text, tooLong := strings.Repeat("x", 1<<10), strings.Repeat("x", most+1)
+	var times int
+	long := struct{ List []counted }{slices.Repeat([]counted{{&times, text}}, 1000)}
+	if data, err := MarshalMost(long, most); !errors.Is(err, ErrLong) || data != nil || times > 10 {
+		t.Errorf("%d bytes in %d texts, %v", len(data), times, err)
+	}
+	type part struct {
+		One  counted `json:"one"`
+		Text *string `json:"text"`
+	}
+	times = 0
+	for _, tagged := range []any{
+		struct {
+			Parts []part `json:"parts"`
+		}{slices.Repeat([]part{{counted{&times, ""}, &text}}, 1000)},
+		struct {
+			Parts map[string]part `json:"parts"`
+		}{map[string]part{"a": {counted{&times, ""}, &tooLong}}},
+	} {
+		if _, err := MarshalMost(tagged, most); !errors.Is(err, ErrLong) || times > 0 {
+			t.Errorf("%T: %d were written, %v", tagged, times, err)
+		}
+	}
+	// What fits to the byte is written.
+	fits := struct{ Name, Title string }{text, "\"<\x01"}
+	data, err := Marshal(fits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := MarshalMost(fits, len(data)); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := MarshalMost(fits, len(data)-1); !errors.Is(err, ErrLong) {
+		t.Errorf("one byte less: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -63,5 +64,5 @@ func (w wholes) intent(ctx context.Context, key forge.Key, known int) (packed.Pa
 	if head.Broken != nil {
 		d.Broken = head.Broken.Error()
 	}
-	return packed.Intent(&d, report.Abridge(records), known)
+	return packed.Intent(&d, slices.Values(report.Abridge(records)), known)
 }

@@ -12,6 +12,7 @@ import (
 //	  their signature   not told, nor the anchor: they prove a journal to auditors
 //	  account and ref   not told: they name the entry of a token, and a request
 //	  settings          not told: that they were read is
+//	  lines that ran    told, as workers report them: without what these know or recognise as a secret
 //	  statements        not told: they are in the commits that they prove
 //	the effects         not told: commands hold the settings once more, and what agents are asked
 //	the summary         told

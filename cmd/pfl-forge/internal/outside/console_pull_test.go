@@ -14,7 +14,7 @@ import (
 // TestConsoleLeadsToThePullRequest: the page of a change that is merged by a pull request says where it is and leads there, while it is open by a
 // button with what happens there, and not when it is merged; the API tells the same of this intent, and of no other.
 func TestConsoleLeadsToThePullRequest(t *testing.T) {
-	pw := newPullWorld(t, "forge")
+	pw := newPullWorld(t, "by: forge, method: squash")
 	pw.open()
 	stop := pw.gateway()
 	opened := pw.pull("is opened", func(p *pull) bool { return p.State == "open" })

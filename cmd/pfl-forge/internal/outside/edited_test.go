@@ -3,6 +3,7 @@ package outside
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
+
+// sumInMark matches the sum in the mark of a comment.
+var sumInMark = regexp.MustCompile(`,"sum":"[0-9a-f]+"`)
 
 // TestCommentEditedByAnother: of a comment of ours that another one edited while no watcher ran nothing is believed. It is left alone, a new one
 // says how the intent is, and commands go on there; those from before are not carried out again.
@@ -27,6 +31,15 @@ func TestCommentEditedByAnother(t *testing.T) {
 			"the whole mark":    func(body string) string { return strings.Replace(body, `{"`, `{`, 1) },
 			"the hash":          func(body string) string { return strings.ReplaceAll(body, hash, strings.Repeat("0", len(hash))) },
 			"a line at the end": func(body string) string { return body + "\n\nAll is well." },
+			"its sum, and a word": func(body string) string {
+				return strings.Replace(sumInMark.ReplaceAllString(body, ""), "**proposed**", "**done**", 1)
+			},
+			"its sum, for an empty one": func(body string) string { return sumInMark.ReplaceAllString(body, `,"sum":""`) },
+			"its mark": func(body string) string {
+				_, rest, _ := strings.Cut(body, "-->\n")
+				return rest
+			},
+			"a line before the mark": func(body string) string { return "All is well.\n\n" + body },
 		} {
 			before := w.ours(issue)
 			for _, c := range fake.Comments(w.repo, 1) {

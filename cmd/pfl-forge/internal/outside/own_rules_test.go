@@ -169,3 +169,29 @@ func TestTeamsAreAskedFor(t *testing.T) {
 		w.until(issue, "of project `shop`")
 	})
 }
+
+// TestMissingTeamsAreAskedForOnce: a team that is not there is asked for once, and not again for each account and at each event, in whatever letters
+// it is named. So the number of requests is that of the teams, however many people write issues.
+func TestMissingTeamsAreAskedForOnce(t *testing.T) {
+	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
+		of := map[bool]string{true: "root1/"}[w.dialect == hooks.GitLab]
+		w.rules = "rules:\n"
+		for _, team := range []string{"none", "None", "gone", "lost"} {
+			w.rules += "  - {name: " + team + ", when: {label: forge, team: " + of + team + ", permission: read}, do: go, project: shop}\n"
+		}
+		w.watch(50 * time.Millisecond)
+		w.open() // of eve, with a label of ada
+		w.as("root1", http.MethodPost, "/repos/"+w.repo+"/issues", object{"title": "It hangs", "body": "Mend it."}, nil)
+		w.as("root1", http.MethodPost, "/repos/"+w.repo+"/issues/2/labels", object{"labels": []string{"forge"}}, nil)
+		w.looked(fake, 6)
+		w.open()
+		w.looked(fake, 6)
+		asked := fake.Asked(http.MethodGet, "/teams/") + fake.Asked(http.MethodGet, "/groups/root1")
+		if most := 3 * map[bool]int{true: 1, false: 2}[w.dialect == hooks.Gitea]; asked != most { // all but Gitea are asked for the team as well
+			t.Errorf("the forge was asked %d times, want %d", asked, most)
+		}
+		if n := strings.Count(w.log.String(), "a team of the intake rules cannot be read"); n != 3 {
+			t.Errorf("the log has it %d times: %s", n, w.log.String())
+		}
+	})
+}

@@ -33,15 +33,18 @@ import (
 type pullWorld struct {
 	*forgeWorld
 
+	// fake is nil for a real forge.
 	fake *forgetest.Fake
+	// origin is the repository, as git takes it.
+	origin string
 	// settings has the folder with the settings of the gateway.
 	settings string
 }
 
-// pullSettings are those of the project; %s stands for who merges.
+// pullSettings are those of the project; %s stands for who merges, and how.
 const pullSettings = `agent: claude
 verify: [test -f note.txt]
-merge: {how: pull_request, by: %s, method: squash, checks: [ci/unit]}
+merge: {how: pull_request, %s, checks: [ci/unit]}
 recipes:
   note:
     title: Note it
@@ -49,16 +52,25 @@ recipes:
     check: grep -q noted note.txt
 `
 
-// newPullWorld starts everything but the gateway.
-func newPullWorld(t *testing.T, by string) *pullWorld {
+// newPullWorld starts everything but the gateway, on the fake.
+func newPullWorld(t *testing.T, how string) *pullWorld {
 	t.Helper()
 	fake := forgetest.NewFake()
 	t.Cleanup(fake.Close)
-	w := &pullWorld{fake: fake, settings: t.TempDir(), forgeWorld: &forgeWorld{
-		t: t, dialect: hooks.Gitea, nats: bustest.StartServer(t), url: fake.URL(), ids: map[string]int64{}, repo: "root1/web",
-		tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
+	w := &pullWorld{fake: fake, forgeWorld: &forgeWorld{
+		t: t, url: fake.URL(), repo: "root1/web", tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
 	}}
-	w.as("root1", http.MethodPost, "/user/repos", object{"name": "web", "auto_init": true}, nil)
+	w.begin(how, func() string { return fake.Dir(w.repo) })
+	return w
+}
+
+// begin makes the repository, which git finds at an origin, and starts all services.
+func (w *pullWorld) begin(how string, origin func() string) {
+	t := w.t
+	t.Helper()
+	w.settings, w.dialect, w.nats, w.ids = t.TempDir(), hooks.Gitea, bustest.StartServer(t), map[string]int64{}
+	_, name, _ := strings.Cut(w.repo, "/")
+	w.as("root1", http.MethodPost, "/user/repos", object{"name": name, "auto_init": true}, nil)
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/bot", object{"permission": "admin"}, nil)
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", object{"permission": "write"}, nil)
 	w.as("root1", http.MethodPost, "/repos/"+w.repo+"/labels", object{"name": "forge", "color": "#00aabb"}, nil)
@@ -67,9 +79,10 @@ func newPullWorld(t *testing.T, by string) *pullWorld {
 		w.as(user, http.MethodGet, "/user", nil, &got)
 		w.ids[user] = got.ID
 	}
+	w.origin = origin()
 	clone := t.TempDir()
-	w.git("", "clone", "-q", fake.Dir(w.repo), clone)
-	if err := os.WriteFile(filepath.Join(clone, "pfl-forge.yaml"), fmt.Appendf(nil, pullSettings, by), 0o600); err != nil {
+	w.git("", "clone", "-q", w.origin, clone)
+	if err := os.WriteFile(filepath.Join(clone, "pfl-forge.yaml"), fmt.Appendf(nil, pullSettings, how), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.git(clone, "add", "-A")
@@ -80,7 +93,6 @@ func newPullWorld(t *testing.T, by string) *pullWorld {
 		"required_approvals": 1, "block_on_outdated_branch": true, "dismiss_stale_approvals": true, "block_on_rejected_reviews": true,
 	}, nil)
 	w.services()
-	return w
 }
 
 // git runs git as a person who is no one of the installation.
@@ -113,7 +125,7 @@ func (w *pullWorld) services() {
 		}
 	})
 	wait.For(w.t, ready)
-	repos, b := repotest.Clone(w.t, w.fake.Dir(w.repo)), w.nats.Connect(w.t)
+	repos, b := repotest.Clone(w.t, w.origin), w.nats.Connect(w.t)
 	analyze, review := analyzer.New(repos, log), reviewer.New(repos, "one", nil)
 	implement := implementer.New(implementer.Config{Repositories: repos, Bus: b, Replica: "one", Log: log})
 	for _, s := range []struct {
@@ -253,7 +265,7 @@ func (w *pullWorld) waits(text string) {
 func TestIssueToMergedPullRequest(t *testing.T) {
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitLab} {
 		t.Run(string(dialect), func(t *testing.T) {
-			w := newPullWorld(t, "forge")
+			w := newPullWorld(t, "by: forge, method: squash")
 			w.dialect = dialect
 			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})
 			w.issueToMerged()
@@ -290,28 +302,35 @@ func (w *pullWorld) issueToMerged() {
 	w.review(&third, "APPROVED", "Good.")
 	again()
 	merged := w.pull("is merged", func(p *pull) bool { return p.Merged })
+	w.landed(issue, &third, merged.MergeCommit, "noted\nnoted\nnoted")
+}
+
+// landed returns when the issue is closed by the only intent, and checks that main is at a merge of a commit, with the note that it has.
+func (w *pullWorld) landed(issue string, p *pull, merge, note string) {
+	w.t.Helper()
 	var got struct{ State string }
-	wait.Until(t, "the issue is closed", func() bool {
+	wait.Until(w.t, "the issue is closed", func() bool {
 		w.as("root1", http.MethodGet, issue, nil, &got)
 		return got.State == "closed"
 	})
 	if s := w.intent(); s.Status != forge.StatusDone {
-		t.Errorf("the intent is %s: %s", s.Status, s.Reason)
+		w.t.Errorf("the intent is %s: %s", s.Status, s.Reason)
 	}
-	dir := w.fake.Dir(w.repo)
-	if main := w.git(dir, "rev-parse", "main"); main != merged.MergeCommit {
-		t.Errorf("main is at %s, and it was merged as %s", main, merged.MergeCommit)
+	dir := filepath.Join(w.t.TempDir(), "landed")
+	w.git("", "clone", "-q", w.origin, dir)
+	if main := w.git(dir, "rev-parse", "origin/main"); main != merge {
+		w.t.Errorf("main is at %s, and it was merged as %s", main, merge)
 	}
-	tree := w.git(dir, "rev-parse", third.Head.SHA+"^{tree}")
-	if w.git(dir, "rev-parse", "main^{tree}") != tree || w.git(dir, "show", "main:note.txt") != "noted\nnoted\nnoted" {
-		t.Error("what was merged is not what was verified")
+	w.git(dir, "fetch", "-q", "origin", p.Head.SHA)
+	if w.git(dir, "rev-parse", "origin/main^{tree}") != w.git(dir, "rev-parse", p.Head.SHA+"^{tree}") || w.git(dir, "show", "origin/main:note.txt") != note {
+		w.t.Error("what was merged is not what was verified")
 	}
 }
 
 // TestRevokedTokenFailsNoChange: the forge does not take the gateway's token when the pull request is to be opened. The change waits for a person with
 // that reason, and goes on as it is when that is mended.
 func TestRevokedTokenFailsNoChange(t *testing.T) {
-	w := newPullWorld(t, "people")
+	w := newPullWorld(t, "by: people, method: squash")
 	w.fake.Script(forgetest.Fault{Method: http.MethodPost, Part: "/pulls", Status: http.StatusUnauthorized})
 	w.open()
 	w.gateway()

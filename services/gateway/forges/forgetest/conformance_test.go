@@ -104,6 +104,25 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 			test(t, newWorld(t, d, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}))
 		})
 	}
+	onRealGitea(t, test)
+}
+
+// onGiteas runs a test on the fake as a Gitea and, where there is one, on a real one, which has no fake.
+func onGiteas(t *testing.T, test func(t *testing.T, w *world, f *forgetest.Fake)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) {
+		f := forgetest.NewFake()
+		t.Cleanup(f.Close)
+		test(t, newWorld(t, dialects["gitea"], f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}), f)
+	})
+	onRealGitea(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
+		test(t, w, nil)
+	})
+}
+
+// onRealGitea runs a test on a real Gitea where there is one.
+func onRealGitea(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
 	if dir := os.Getenv(realGitea); dir != "" {
 		t.Run("gitea", func(t *testing.T) {
 			read := func(name string) string {

@@ -203,3 +203,50 @@ func TestNoQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeWhenChecksSucceed: what Gitea is told to merge when its checks have passed is told as queued, is taken back, and is merged as soon as they have:
+// on the fake, and on a real Gitea.
+func TestMergeWhenChecksSucceed(t *testing.T) {
+	onGiteas(t, func(t *testing.T, w *world, f *forgetest.Fake) { //nolint:thelper // it is the test itself
+		c, ctx := w.bot(), wait.Context(t)
+		head := w.commit("forge/a", "a.txt", "a\n", true)
+		waits(w)
+		p, err := c.OpenPull(ctx, w.repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q := queueOf(t, c, w, p.Number); q.In || q.Out != nil {
+			t.Errorf("at first it is %+v", q)
+		}
+		for range 2 {
+			if err := c.Enqueue(ctx, w.repo, p.Number, "main", head); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if q := queueOf(t, c, w, p.Number); !q.In || q.Out != nil {
+			t.Errorf("put in it is %+v", q)
+		}
+		for range 2 {
+			if err := c.Dequeue(ctx, w.repo, p.Number); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if q := queueOf(t, c, w, p.Number); q.In || q.Out == nil || q.Out.By != "bot" {
+			t.Errorf("taken out it is %+v, %+v", q, q.Out)
+		}
+		if err := c.Enqueue(ctx, w.repo, p.Number, "main", head); err != nil {
+			t.Fatal(err)
+		}
+		w.as("ada", "POST", "/repos/"+w.repo+"/statuses/"+string(head), object{"context": "ci", "state": "success"})
+		if f != nil {
+			f.Queues.Merge(w.repo, p.Number)
+		}
+		wait.Until(t, "it is merged", func() bool {
+			got, err := c.Pull(ctx, w.repo, p.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.State == forges.Merged && got.Merge != ""
+		})
+	})
+}

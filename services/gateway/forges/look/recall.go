@@ -1,6 +1,8 @@
 package look
 
-// What another one made of our comment is told from what we wrote by the sum in its mark. There is no secret in the sum, since no gateway has
+// What another one made of our comment is told from what we wrote by the sum in its mark. A mark without a sum, and a comment of our account that
+// says how an intent of the issue is and has no mark, are edited as well: otherwise whoever takes out the sum would have taken out the check.
+// There is no secret in the sum, since no gateway has
 // one that stays: a token is replaced, and a mark has to be read for as long as its issue is open. So it finds edits by hand and copies of
 // other comments, and the rest is bounded by what a mark can say at all:
 //
@@ -30,12 +32,11 @@ import (
 func (w *Watcher) remember(ctx context.Context, s *seen) error {
 	edited := false
 	for _, c := range s.comments {
-		if c.Author.ID != w.self.ID || !strings.HasPrefix(c.Body, markBegin) {
+		if c.Author.ID != w.self.ID || !isStatus(&s.Issue, c.Body) {
 			continue
 		}
 		m, ok := readMark(c.Body)
-		// A mark without a sum is of a version before there were any.
-		if !ok || m.Sum != "" && m.Sum != sumOf(&s.Issue, c.Body) || !w.isOurs(&s.Issue, &m) {
+		if !ok || m.Sum != sumOf(&s.Issue, c.Body) || !w.isOurs(&s.Issue, &m) {
 			edited = true
 			continue
 		}
@@ -52,6 +53,12 @@ func (w *Watcher) remember(ctx context.Context, s *seen) error {
 		return w.recall(ctx, s)
 	}
 	return nil
+}
+
+// isStatus reports whether a comment of our account is, or was, the one that says how the intent of an issue is. Other programs may write in the
+// name of the account.
+func isStatus(i *forges.Issue, body string) bool {
+	return strings.Contains(body, markBegin) || strings.Contains(body, fmt.Sprintf("intent `issue-%d-", i.Number))
 }
 
 // isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our

@@ -78,9 +78,8 @@ type Watcher struct {
 	used map[string]usage
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
 	unheard map[int64]string
-	// teams has the last answers about who is in which team, and hidden the teams that could not be read.
-	teams  map[belonging]belongs
-	hidden map[string]bool
+	// teams has the last answers about who is in which team.
+	teams teams
 	// hints has issues to look at, from changes; heard says that there are deliveries.
 	hints chan hint
 	heard chan struct{}
@@ -114,8 +113,8 @@ func New(cfg Config) *Watcher {
 	}
 	return &Watcher{
 		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{}, used: map[string]usage{},
-		swept: map[string]time.Time{}, unheard: map[int64]string{}, teams: map[belonging]belongs{},
-		hidden: map[string]bool{}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
+		swept: map[string]time.Time{}, unheard: map[int64]string{},
+		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
 	}
 }
 

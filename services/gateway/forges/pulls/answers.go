@@ -69,6 +69,20 @@ func (k answers) write(ctx context.Context, r *ask, number int64, in *forge.Pull
 	return k.writeApart(ctx, r, number, in, apart)
 }
 
+// late takes that the pull request of a request cannot be brought up to date any more. Where a person merged the very commit that the remarks
+// are answered by, their threads are still waited for, and forges take an answer after a merge. Everything else that it may be at would make an
+// answer untrue: it is left out, which the log has with the numbers of the remarks.
+func (k answers) late(ctx context.Context, r *ask, p *forges.Pull, in *forge.PullInput) error {
+	if p.State == forges.Merged && p.Head == r.head {
+		return k.write(ctx, r, p.Number, in)
+	}
+	for _, a := range in.Answers {
+		k.cfg.Log.WarnContext(ctx, "a remark has no answer: the pull request is not at the commit that answers it", "forge", k.cfg.Name,
+			"repository", r.repository, "number", p.Number, "remark", a.Thread, "state", string(p.State), "at", string(p.Head), "answer", string(r.head))
+	}
+	return nil
+}
+
 // remark is a remark with the request for its answer.
 type remark struct {
 	*forges.Thread

@@ -2,10 +2,12 @@ package pulls_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testoutput"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
@@ -146,6 +148,52 @@ func TestAnswersThatFail(t *testing.T) {
 			t.Errorf("the answers are %q", got)
 		}
 	})
+}
+
+// TestAnswersOfWhatEnded: a pull request that ended before its step is still answered where that is true: one that a person closed is opened
+// again, and one that a person merged at the new commit is answered as it is. Where it is at another commit, the log says which remarks have no
+// answer for that.
+func TestAnswersOfWhatEnded(t *testing.T) {
+	merge := func(w *world) {
+		w.status("ada", "pfl-forge/verify", "success")
+		w.ready()
+		w.as("ada", "POST", "/repos/"+w.repo+"/pulls/1/merge", object{"do": "fast-forward-only"}, nil)
+	}
+	for name, test := range map[string]struct {
+		meanwhile func(w *world)
+		answered  bool
+	}{
+		"closed": {func(w *world) { w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil) }, true},
+		"merged": {merge, true},
+		"moved and merged": {func(w *world) {
+			ours := w.in.Head
+			w.in.Head = w.commit("forge/task-1", "forge/task-1", "c.txt", "theirs")
+			merge(w)
+			w.in.Head = ours
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
+				var log testoutput.Output
+				k := w.keeper(func(cfg *pulls.Config) { cfg.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+				a := w.asked(k)
+				w.rework("b\n")
+				w.in.Answers, w.in.Number = []forge.PullRemark{a}, 1
+				test.meanwhile(w)
+				for range 2 {
+					w.open(k)
+				}
+				got := w.answers()
+				if test.answered && (len(got) != 1 || !strings.Contains(got[0], "Reworked in `"+w.in.Head[:12]+"`")) {
+					t.Errorf("the answers are %q", got)
+				}
+				told := fmt.Sprintf("remark=%d", a.Thread)
+				if !test.answered && (len(got) > 0 || !strings.Contains(log.String(), told)) {
+					t.Errorf("the answers are %q, and the log %s", got, log.String())
+				}
+			})
+		})
+	}
 }
 
 // TestRemarksStayTheSame: a remark is known again when its line moves or another one is resolved, and is another one when its author changes

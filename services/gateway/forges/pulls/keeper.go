@@ -201,8 +201,12 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	if err == nil && current {
 		err = queues{k}.ready(ctx, &r, p.Number, in)
 	}
-	if err == nil && current {
+	switch {
+	case err != nil:
+	case current:
 		err = k.update(ctx, &r, &p, text, in)
+	default:
+		err = answers{k}.late(ctx, &r, &p, in)
 	}
 	if err != nil {
 		return nil, fmt.Errorf(ofChange, r.branch, err)
