@@ -14,6 +14,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -36,9 +37,10 @@ type pullWorld struct {
 	fake *forgetest.Fake
 	// settings has the folder with the settings of the gateway.
 	settings string
+	agents   []agent.Agent // beside that of recipes
 }
 
-// pullSettings are those of the project; %s stands for who merges.
+// pullSettings are those of the project; %s stands for who merges, and what else is said of merging.
 const pullSettings = `agent: claude
 verify: [test -f note.txt]
 merge: {how: pull_request, by: %s, method: squash, checks: [ci/unit]}
@@ -50,11 +52,11 @@ recipes:
 `
 
 // newPullWorld starts everything but the gateway.
-func newPullWorld(t *testing.T, by string) *pullWorld {
+func newPullWorld(t *testing.T, by string, agents ...agent.Agent) *pullWorld {
 	t.Helper()
 	fake := forgetest.NewFake()
 	t.Cleanup(fake.Close)
-	w := &pullWorld{fake: fake, settings: t.TempDir(), forgeWorld: &forgeWorld{
+	w := &pullWorld{fake: fake, settings: t.TempDir(), agents: agents, forgeWorld: &forgeWorld{
 		t: t, dialect: hooks.Gitea, nats: bustest.StartServer(t), url: fake.URL(), ids: map[string]int64{}, repo: "root1/web",
 		tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
 	}}
@@ -113,7 +115,7 @@ func (w *pullWorld) services() {
 		}
 	})
 	wait.For(w.t, ready)
-	repos, b := repotest.Clone(w.t, w.fake.Dir(w.repo)), w.nats.Connect(w.t)
+	repos, b := repotest.Clone(w.t, w.fake.Dir(w.repo), w.agents...), w.nats.Connect(w.t)
 	analyze, review := analyzer.New(repos, log), reviewer.New(repos, "one", nil)
 	implement := implementer.New(implementer.Config{Repositories: repos, Bus: b, Replica: "one", Log: log})
 	for _, s := range []struct {
