@@ -384,6 +384,7 @@ type Numbers struct {
 	MergeParallel int         // the changes verified at once for the merge queue, each on top of those before it; 0 stands for 1
 	MergeBatch    int         // the changes of the merge queue that one run verifies, at most; 0 stands for 1
 	VerifyInMerge bool        // whether the verify commands run on what lands alone, and not before the review as well
+	MergeWhole    bool        // whether all that an analysis plans for an intent becomes one task, and so is merged as one change
 	Pull          *PullPolicy // says how changes are merged by pull requests; nil where they are pushed
 	Settings      []Setting   // all settings that are not the defaults; no rule reads them
 }

@@ -22,6 +22,8 @@ type Merge struct {
 	// Method says what a pull request makes of the change: fast-forward, merge, squash or rebase. With queue it is put into the forge's own
 	// merge queue, which makes of it what its settings there say.
 	Method string `yaml:"method"`
+	// Unit is task or intent: whether each task of an intent is merged by itself, or all that an analysis plans for it as one change.
+	Unit string `yaml:"unit"`
 	// By says who merges a pull request: forge, as soon as everything holds, or people.
 	By string `yaml:"by"`
 	// Branch is the pattern of its head branch, with {task} in it.
@@ -59,6 +61,10 @@ const (
 	mergeRebase = "rebase"
 	// mergeQueue has the forge's own merge queue make of it what its settings say.
 	mergeQueue = "queue"
+	// unitTask has each task of an intent merged by itself.
+	unitTask = "task"
+	// unitIntent has all that an analysis plans for an intent merged as one change.
+	unitIntent = "intent"
 	// byForge has pfl-forge ask the forge to merge.
 	byForge = "forge"
 	// byPeople has a person press the button.
@@ -77,8 +83,11 @@ const (
 
 // defaultMerge returns the settings of a project that names none.
 func defaultMerge() Merge {
-	return Merge{How: MergePush, Method: mergeFastForward, By: byForge, Branch: "forge/" + taskMark, ChecksWait: defaultChecksWait}
+	return Merge{How: MergePush, Method: mergeFastForward, Unit: unitTask, By: byForge, Branch: "forge/" + taskMark, ChecksWait: defaultChecksWait}
 }
+
+// Whole reports whether all that is planned for an intent is merged as one change, whether it is pushed or proposed.
+func (m *Merge) Whole() bool { return m.Unit == unitIntent }
 
 // policy returns the part of the settings that the rules read; nil where changes are pushed.
 func (m *Merge) policy() *forge.PullPolicy {
@@ -97,6 +106,7 @@ func (m *Merge) policy() *forge.PullPolicy {
 func (c *checker) merge(m *Merge) {
 	c.oneOf("merge.how", string(m.How), []string{string(MergePush), string(MergePull)})
 	c.oneOf("merge.method", m.Method, []string{mergeFastForward, mergeCommit, mergeSquash, mergeRebase, mergeQueue})
+	c.oneOf("merge.unit", m.Unit, []string{unitTask, unitIntent})
 	c.oneOf("merge.by", m.By, []string{byForge, byPeople})
 	if m.Method == mergeQueue && m.By == byPeople {
 		c.fail("merge.method", "queue is what pfl-forge puts a change into: say by: forge, or leave the method to the people who merge")

@@ -15,6 +15,7 @@ func TestMerge(t *testing.T) {
 		"merge: {method: squish}":                                   `did you mean "squash"?`,
 		"merge: {checks_wait: 59s}":                                 "merge.checks_wait: is 59s; must be between 1m and 24h",
 		"merge: {checks_wait: 25h}":                                 "merge.checks_wait: is 25h0m0s; must be between 1m and 24h",
+		"merge: {unit: commit}":                                     `merge.unit: "commit" is not one of task, intent`,
 		"merge: {by: me}":                                           `merge.by: "me" is not one of forge, people`,
 		"merge: {branch: work}":                                     "must have {task} in it once",
 		`merge: {branch: "{task}/{task}"}`:                          "must have {task} in it once",
@@ -32,6 +33,13 @@ func TestMerge(t *testing.T) {
 	} {
 		if _, err := config.Parse([]byte(text + "\n")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]bool{
+		"agent: claude": false, "merge: {unit: task}": false, "merge: {unit: intent}": true, "merge: {how: pull_request, unit: intent}": true,
+	} {
+		if u, err := config.Parse([]byte(text + "\n")); err != nil || u.Rules().MergeWhole != want {
+			t.Errorf("%s: %v, or the rules read another unit", text, err)
 		}
 	}
 	if q, err := config.Parse([]byte("merge: {how: pull_request, method: queue}\n")); err != nil || q.Rules().Pull.Method != "queue" {

@@ -30,7 +30,7 @@ func (p *Project) Rules() *forge.Policy {
 		policy.MergeBatch = p.MergeQueue.Batch
 	}
 	policy.VerifyInMerge = !p.MergeQueue.VerifyBeforeReview && len(p.Verify) > 0
-	policy.Pull = p.Merge.policy()
+	policy.MergeWhole, policy.Pull = p.Merge.Whole(), p.Merge.policy()
 	if policy.Fallbacks = len(p.Fallback); slices.Contains(p.Fallback, p.Agent) {
 		policy.Fallbacks--
 	}

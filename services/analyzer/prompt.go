@@ -54,6 +54,8 @@ type promptData struct {
 	// Insufficient is why the analysis before was not sufficient.
 	Insufficient string
 
+	// Whole says that all that is planned is merged as one change.
+	Whole bool
 	// Parts says that the request may be divided into children.
 	Parts bool
 	// Checks are the project's verify commands.
@@ -83,7 +85,7 @@ func prompts(cmd *forge.Command, active []forge.Summary, c *config.Project, resu
 	q := promptData{
 		Command: cmd, history: newHistory(cmd), Insufficient: cmd.Analyze().Insufficient,
 		Decided: decided(cmd.Intent.Checks),
-		Parts:   mayTakeApart(cmd, c), Checks: strings.Join(c.Verify, "\n"),
+		Parts:   mayTakeApart(cmd, c), Whole: c.Merge.Whole(), Checks: strings.Join(c.Verify, "\n"),
 	}
 	q.Criteria, _ = verdict.Texts(cmd.Intent.Criteria, cmd.Intent.Checks)
 	q.Answers = slices.DeleteFunc(slices.Clone(cmd.Intent.Clarifications), func(c forge.Clarification) bool { return c.Answer == nil })

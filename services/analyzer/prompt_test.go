@@ -115,6 +115,12 @@ func TestPrompts(t *testing.T) {
 		golden(t, string(step)+"-short", short, project(), false)
 		golden(t, string(step)+"-interrupted", short, project(), true)
 	}
+	// A project that merges each request as one change is planned in one task.
+	whole := project("make test", "go vet ./...")
+	whole.Merge.Unit = "intent"
+	for _, step := range []forge.Step{forge.StepAnalyze, forge.StepArchitect} {
+		golden(t, string(step)+"-whole", hostile(step), whole, false)
+	}
 	// A person who read the plan, or what a goal was made of, wants another one.
 	for _, step := range []forge.Step{forge.StepAnalyze, forge.StepIntake} {
 		wished := hostile(step)

@@ -3936,6 +3936,7 @@ type Policy struct {
 	xxx_hidden_Pull                  *PullPolicy            `protobuf:"bytes,23,opt,name=pull"`
 	xxx_hidden_MergeBatch            int32                  `protobuf:"varint,24,opt,name=merge_batch,json=mergeBatch"`
 	xxx_hidden_Settings              *[]*Setting            `protobuf:"bytes,25,rep,name=settings"`
+	xxx_hidden_MergeWhole            bool                   `protobuf:"varint,26,opt,name=merge_whole,json=mergeWhole"`
 	XXX_raceDetectHookData           protoimpl.RaceDetectHookData
 	XXX_presence                     [1]uint32
 	unknownFields                    protoimpl.UnknownFields
@@ -4151,14 +4152,21 @@ func (x *Policy) GetSettings() []*Setting {
 	return nil
 }
 
+func (x *Policy) GetMergeWhole() bool {
+	if x != nil {
+		return x.xxx_hidden_MergeWhole
+	}
+	return false
+}
+
 func (x *Policy) SetMaxReviewRetries(v int32) {
 	x.xxx_hidden_MaxReviewRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 26)
 }
 
 func (x *Policy) SetMaxAgentRetries(v int32) {
 	x.xxx_hidden_MaxAgentRetries = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 26)
 }
 
 func (x *Policy) SetRetryBackoff(v *durationpb.Duration) {
@@ -4183,7 +4191,7 @@ func (x *Policy) SetBudget(v *Budget) {
 
 func (x *Policy) SetFallbacks(v int32) {
 	x.xxx_hidden_Fallbacks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 26)
 }
 
 func (x *Policy) SetProtectedPaths(v []string) {
@@ -4196,7 +4204,7 @@ func (x *Policy) SetApprovers(v []string) {
 
 func (x *Policy) SetMaxDepth(v int32) {
 	x.xxx_hidden_MaxDepth = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 26)
 }
 
 func (x *Policy) SetReflection(v *ReflectionPolicy) {
@@ -4209,7 +4217,7 @@ func (x *Policy) SetApprovals(v *Approvals) {
 
 func (x *Policy) SetMinConfidence(v float64) {
 	x.xxx_hidden_MinConfidence = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 26)
 }
 
 func (x *Policy) SetStrongerImplement(v []*Stronger) {
@@ -4226,17 +4234,17 @@ func (x *Policy) SetSecond(v *SecondReview) {
 
 func (x *Policy) SetAnalyzeBeforeApproval(v string) {
 	x.xxx_hidden_AnalyzeBeforeApproval = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 26)
 }
 
 func (x *Policy) SetMaxChecks(v int32) {
 	x.xxx_hidden_MaxChecks = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 18, 26)
 }
 
 func (x *Policy) SetMergeParallel(v int32) {
 	x.xxx_hidden_MergeParallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 26)
 }
 
 func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
@@ -4245,7 +4253,7 @@ func (x *Policy) SetBestOfTwo(v *BestOfTwo) {
 
 func (x *Policy) SetVerifyInMerge(v bool) {
 	x.xxx_hidden_VerifyInMerge = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 21, 26)
 }
 
 func (x *Policy) SetPull(v *PullPolicy) {
@@ -4254,11 +4262,16 @@ func (x *Policy) SetPull(v *PullPolicy) {
 
 func (x *Policy) SetMergeBatch(v int32) {
 	x.xxx_hidden_MergeBatch = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 25)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 23, 26)
 }
 
 func (x *Policy) SetSettings(v []*Setting) {
 	x.xxx_hidden_Settings = &v
+}
+
+func (x *Policy) SetMergeWhole(v bool) {
+	x.xxx_hidden_MergeWhole = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 25, 26)
 }
 
 func (x *Policy) HasMaxReviewRetries() bool {
@@ -4394,6 +4407,13 @@ func (x *Policy) HasMergeBatch() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 23)
 }
 
+func (x *Policy) HasMergeWhole() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 25)
+}
+
 func (x *Policy) ClearMaxReviewRetries() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_MaxReviewRetries = 0
@@ -4480,6 +4500,11 @@ func (x *Policy) ClearMergeBatch() {
 	x.xxx_hidden_MergeBatch = 0
 }
 
+func (x *Policy) ClearMergeWhole() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 25)
+	x.xxx_hidden_MergeWhole = false
+}
+
 type Policy_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -4536,6 +4561,9 @@ type Policy_builder struct {
 	// All settings that are not the defaults, for people to see; no rule reads
 	// them.
 	Settings []*Setting
+	// Whether all that an analysis plans for an intent becomes one task, and so
+	// is merged as one change.
+	MergeWhole *bool
 }
 
 func (b0 Policy_builder) Build() *Policy {
@@ -4543,11 +4571,11 @@ func (b0 Policy_builder) Build() *Policy {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.MaxReviewRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 26)
 		x.xxx_hidden_MaxReviewRetries = *b.MaxReviewRetries
 	}
 	if b.MaxAgentRetries != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 26)
 		x.xxx_hidden_MaxAgentRetries = *b.MaxAgentRetries
 	}
 	x.xxx_hidden_RetryBackoff = b.RetryBackoff
@@ -4556,47 +4584,51 @@ func (b0 Policy_builder) Build() *Policy {
 	x.xxx_hidden_TrustedOrigins = b.TrustedOrigins
 	x.xxx_hidden_Budget = b.Budget
 	if b.Fallbacks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 26)
 		x.xxx_hidden_Fallbacks = *b.Fallbacks
 	}
 	x.xxx_hidden_ProtectedPaths = b.ProtectedPaths
 	x.xxx_hidden_Approvers = b.Approvers
 	if b.MaxDepth != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 26)
 		x.xxx_hidden_MaxDepth = *b.MaxDepth
 	}
 	x.xxx_hidden_Reflection = b.Reflection
 	x.xxx_hidden_Approvals = b.Approvals
 	if b.MinConfidence != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 26)
 		x.xxx_hidden_MinConfidence = *b.MinConfidence
 	}
 	x.xxx_hidden_StrongerImplement = &b.StrongerImplement
 	x.xxx_hidden_StrongerReview = &b.StrongerReview
 	x.xxx_hidden_Second = b.Second
 	if b.AnalyzeBeforeApproval != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 26)
 		x.xxx_hidden_AnalyzeBeforeApproval = b.AnalyzeBeforeApproval
 	}
 	if b.MaxChecks != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 18, 26)
 		x.xxx_hidden_MaxChecks = *b.MaxChecks
 	}
 	if b.MergeParallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 26)
 		x.xxx_hidden_MergeParallel = *b.MergeParallel
 	}
 	x.xxx_hidden_BestOfTwo = b.BestOfTwo
 	if b.VerifyInMerge != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 21, 26)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
 	x.xxx_hidden_Pull = b.Pull
 	if b.MergeBatch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 25)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 23, 26)
 		x.xxx_hidden_MergeBatch = *b.MergeBatch
 	}
 	x.xxx_hidden_Settings = &b.Settings
+	if b.MergeWhole != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 25, 26)
+		x.xxx_hidden_MergeWhole = *b.MergeWhole
+	}
 	return m0
 }
 
@@ -5688,7 +5720,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\n" +
 	"Reflection\x12.\n" +
 	"\tproposals\x18\x01 \x03(\v2\x10.forge.v1.IntentR\tproposals\x12\x12\n" +
-	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\x96\t\n" +
+	"\x04read\x18\x03 \x03(\tR\x04readJ\x04\b\x02\x10\x03R\tprocessed\"\xb7\t\n" +
 	"\x06Policy\x12,\n" +
 	"\x12max_review_retries\x18\x01 \x01(\x05R\x10maxReviewRetries\x12*\n" +
 	"\x11max_agent_retries\x18\x02 \x01(\x05R\x0fmaxAgentRetries\x12>\n" +
@@ -5719,7 +5751,9 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x04pull\x18\x17 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12\x1f\n" +
 	"\vmerge_batch\x18\x18 \x01(\x05R\n" +
 	"mergeBatch\x12-\n" +
-	"\bsettings\x18\x19 \x03(\v2\x11.forge.v1.SettingR\bsettings\"C\n" +
+	"\bsettings\x18\x19 \x03(\v2\x11.forge.v1.SettingR\bsettings\x12\x1f\n" +
+	"\vmerge_whole\x18\x1a \x01(\bR\n" +
+	"mergeWhole\"C\n" +
 	"\aSetting\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x0e\n" +

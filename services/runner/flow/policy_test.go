@@ -18,12 +18,12 @@ func policyOf(arg func(string) string, list func(string) []string) *forge.Policy
 	p.StrongerImplement, p.StrongerReview = strongerOf(list("stronger")), strongerOf(list("reviewed-by"))
 	p.BestOfTwo, p.MergeParallel = forge.BestOfTwo{When: list("best"), By: append(strongerOf(list("best-by")), forge.Stronger{})[0]}, int(usd(arg("parallel")))
 	p.Pull = pullPolicyOf(list("pull"))
-	p.VerifyInMerge, p.MergeBatch = arg("verify") == "once", int(usd(arg("batch")))
+	p.VerifyInMerge, p.MergeBatch, p.MergeWhole = arg("verify") == "once", int(usd(arg("batch"))), arg("unit") == "intent"
 	if p.Second.By.Agent, p.Second.By.Model, _ = strings.Cut(arg("second"), ":"); p.Second.By.Agent != "" {
 		p.Second.When = risksOf(list("when"))
 	}
 	escalates := p.Second.By.Agent != "" || len(p.StrongerImplement)+len(p.StrongerReview) > 0
-	escalates = escalates || p.Pull != nil
+	escalates = escalates || p.Pull != nil || p.MergeWhole
 	escalates = escalates || p.AnalyzeBeforeApproval != "" || p.MaxChecks > 0 || p.BestOfTwo.When != nil || p.MergeParallel > 0 || p.VerifyInMerge
 	if !escalates && p.TrustedOrigins == nil && p.ProtectedPaths == nil && p.Budget == (forge.Budget{}) && p.Fallbacks == 0 && p.Approvals.Count == 0 {
 		return nil

@@ -65,7 +65,7 @@ func (s course) answered(r *forge.Result) {
 	switch out := r.Output.(type) {
 	case *forge.Analysis:
 		s.adopt(out.Policy)
-		parent.MaxDepth = s.Policy.MaxDepth
+		parent.MaxDepth, parent.Whole = s.Policy.MaxDepth, s.Policy.MergeWhole
 		o = plan.Analyzed(parent, r.Attempt.Step, out)
 	case *forge.Audit:
 		s.adopt(r.Policy)
@@ -139,8 +139,10 @@ func (s course) planned(p *plan.Plan, reason string) {
 	if s.Intent.Type == "" {
 		s.Intent.Type = p.Type
 	}
-	s.Intent.Risk = s.Plan.Gate.Judge(p.Risk)
-	s.Reason = reason
+	s.Intent.Risk, s.Reason = s.Plan.Gate.Judge(p.Risk), reason
+	if p.Joined > 0 {
+		s.adjust(rule.Joined, "", "%s", rule.Count(p.Joined, "task"))
+	}
 	s.Plan.Gate.Name(plan.Hash(&s.Intent, p.Tasks, p.Children))
 	s.Plan.Depends = plan.DependOn(slices.Concat(s.Intent.DependsOn, p.DependsOn))
 	s.gate()

@@ -16,7 +16,8 @@ import (
 // paused. It is called for every record as it is written, because some of this
 // cannot be seen at the end any more.
 func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
-	if err := errors.Join(origins.Check(key, rec), w.origin.Check(key, rec), w.origin.Turns.Check(key, rec), w.looks.Check(key, rec)); err != nil {
+	err := errors.Join(origins.Check(key, rec), w.origin.Check(key, rec), w.origin.Turns.Check(key, rec), w.looks.Check(key, rec), w.money.whole.Check(rec))
+	if err != nil {
 		return err
 	}
 	if key.IsProject() {

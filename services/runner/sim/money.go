@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/whole"
 )
 
 // money is a project's policy on what its agents may do: budgets, fallback agents,
@@ -22,6 +23,7 @@ type money struct {
 	batch     int               // changes that one run of it verifies
 	once      bool              // what is ready is verified on what lands alone
 	best      forge.BestOfTwo
+	whole     *whole.Intents // nil where each task is merged by itself
 	// unapproved says what is analyzed before a person approved it.
 	unapproved string
 	// refuses says that the account of the first agent refuses calls now and then.
@@ -60,7 +62,7 @@ func (m *money) init(rng *rand.Rand) {
 func (m *money) policy() *forge.Policy {
 	p := forge.DefaultPolicy()
 	p.Budget, p.Fallbacks, p.ProtectedPaths, p.Approvals = m.budget, m.fallbacks, m.protected, m.approvals
-	p.BestOfTwo = m.best
+	p.BestOfTwo, p.MergeWhole = m.best, m.whole != nil
 	p.Second, p.AnalyzeBeforeApproval, p.MaxChecks = m.second, m.unapproved, m.checks
 	p.MergeParallel, p.MergeBatch, p.VerifyInMerge, p.Pull = m.parallel, m.batch, m.once, m.pull
 	return &p

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/whole"
 )
 
 // Failure is an invariant that did not hold.
@@ -55,7 +56,7 @@ func (w *world) populate() {
 	w.people.outsiders = w.rng.IntN(3) == 0
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
-	w.money.best, w.money.protected = bestOf(w.seed), w.wishes.Protects(w.money.protected)
+	w.money.best, w.money.protected, w.money.whole = bestOf(w.seed), w.wishes.Protects(w.money.protected), whole.New(w.seed)
 	if w.outside = outside.New(w.seed); w.outside != nil {
 		w.money.pull = w.outside.Policy
 	}

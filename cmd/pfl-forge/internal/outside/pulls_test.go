@@ -14,6 +14,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
@@ -39,9 +40,10 @@ type pullWorld struct {
 	origin string
 	// settings has the folder with the settings of the gateway.
 	settings string
+	agents   []agent.Agent // beside that of recipes
 }
 
-// pullSettings are those of the project; %s stands for who merges, and how.
+// pullSettings are those of the project; %s stands for who merges, how, and what else is said of merging.
 const pullSettings = `agent: claude
 verify: [test -f note.txt]
 merge: {how: pull_request, %s, checks: [ci/unit]}
@@ -52,12 +54,12 @@ recipes:
     check: grep -q noted note.txt
 `
 
-// newPullWorld starts everything but the gateway, on the fake.
-func newPullWorld(t *testing.T, how string) *pullWorld {
+// newPullWorld starts everything but the gateway, on the fake. agents are beside that of recipes.
+func newPullWorld(t *testing.T, how string, agents ...agent.Agent) *pullWorld {
 	t.Helper()
 	fake := forgetest.NewFake()
 	t.Cleanup(fake.Close)
-	w := &pullWorld{fake: fake, forgeWorld: &forgeWorld{
+	w := &pullWorld{fake: fake, agents: agents, forgeWorld: &forgeWorld{
 		t: t, url: fake.URL(), repo: "root1/web", tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"},
 	}}
 	w.begin(how, func() string { return fake.Dir(w.repo) })
@@ -125,7 +127,7 @@ func (w *pullWorld) services() {
 		}
 	})
 	wait.For(w.t, ready)
-	repos, b := repotest.Clone(w.t, w.origin), w.nats.Connect(w.t)
+	repos, b := repotest.Clone(w.t, w.origin, w.agents...), w.nats.Connect(w.t)
 	analyze, review := analyzer.New(repos, log), reviewer.New(repos, "one", nil)
 	implement := implementer.New(implementer.Config{Repositories: repos, Bus: b, Replica: "one", Log: log})
 	for _, s := range []struct {

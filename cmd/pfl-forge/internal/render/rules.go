@@ -8,6 +8,7 @@ var rules = map[string]string{
 	"nothing-to-do":      "a review of the base branch confirmed that nothing had to be changed; done without a commit",
 	"architect":          "the analysis was not sufficient; an architect took a closer look",
 	"split":              "split into child intents",
+	"joined":             "planned as several tasks, which became one: the intent is merged as one change",
 	"pause":              "a person paused it; its agents stopped, their work is kept",
 	"resume":             "a person resumed it",
 	"proposed":           "the reflection proposed an intent",

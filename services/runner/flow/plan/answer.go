@@ -39,6 +39,8 @@ type Plan struct {
 	Tasks []*task.Task
 	// Children are the intents that the intent is split into.
 	Children Children
+	// Joined says of how many planned tasks the one task was made; 0: it was planned as it is.
+	Joined int
 	// Goal says that the one task is a goal's.
 	Goal bool
 	// Type is the type of the intent, if its publisher did not say.
@@ -73,8 +75,15 @@ func Analyzed(p *Parent, step forge.Step, a *forge.Analysis) Outcome {
 	case len(tasks) == 0 && len(children) == 0 && a.NothingToDo == "":
 		return Outcome{Err: errors.New("the analysis found neither tasks nor questions")}
 	}
+	joined := 0
+	if p.joins(tasks) {
+		joined = len(tasks)
+		if tasks, err = p.join(tasks); err != nil {
+			return Outcome{Err: err}
+		}
+	}
 	return Outcome{Reason: a.NothingToDo, Plan: &Plan{
-		Tasks: tasks, Children: children, Type: a.Type, Risk: a.Risk, DependsOn: a.DependsOn, Base: a.Base,
+		Tasks: tasks, Joined: joined, Children: children, Type: a.Type, Risk: a.Risk, DependsOn: a.DependsOn, Base: a.Base,
 	}}
 }
 

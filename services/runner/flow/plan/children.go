@@ -37,6 +37,8 @@ type Parent struct {
 	Number int
 	// MaxDepth bounds how deep intents are within intents.
 	MaxDepth int
+	// Whole says that all tasks of the intent are merged as one change.
+	Whole bool
 }
 
 // split makes intents of what an analysis split an intent into.

@@ -23,6 +23,9 @@ const (
 	// Split: the analysis found intents in the intent; they become its
 	// children.
 	Split = "split"
+	// Joined: the analysis planned several tasks; they become one, since the intent is
+	// merged as one change.
+	Joined = "joined"
 	// Pause: a person paused it. Agents stop, and their work is kept.
 	Pause = "pause"
 	// Resume: a person resumed it. Paused work goes on where it stopped.
