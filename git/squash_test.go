@@ -13,16 +13,16 @@ func TestSquash(t *testing.T) {
 	s := r.store()
 	base := r.head("HEAD")
 	one := r.commit("One\n\nWhy.", map[string]string{"a": "a\n"})
-	ours, err := s.Squash(t.Context(), base, one, nil)
-	if got, again := s.Squash(t.Context(), base, ours, nil); err != nil || again != nil || got != ours || ours == one {
+	ours, err := s.Squash(t.Context(), base, one, "", nil)
+	if got, again := s.Squash(t.Context(), base, ours, "", nil); err != nil || again != nil || got != ours || ours == one {
 		t.Errorf("of one commit: %s, %v, then %s, %v; want it made ours once", ours, err, got, again)
 	}
-	if got, err := s.Squash(t.Context(), base, base, nil); err != nil || got != base {
+	if got, err := s.Squash(t.Context(), base, base, "", nil); err != nil || got != base {
 		t.Errorf("of no commit: %s, %v; want the base", got, err)
 	}
 	r.commit("One\n\nWhy.", map[string]string{"x": ""})
 	head := r.commit("Two\n\nForge-Task: t", map[string]string{"a": "b\n"})
-	got, err := s.Squash(t.Context(), base, head, nil)
+	got, err := s.Squash(t.Context(), base, head, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +34,10 @@ func TestSquash(t *testing.T) {
 			t.Errorf("%s is %q, want %q", format, is, want)
 		}
 	}
-	if again, err := s.Squash(t.Context(), base, head, nil); err != nil || again != got {
+	if again, err := s.Squash(t.Context(), base, head, "", nil); err != nil || again != got {
 		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
 	}
-	if _, err := s.Squash(t.Context(), head, base, nil); !isRewritten(err) {
+	if _, err := s.Squash(t.Context(), head, base, "", nil); !isRewritten(err) {
 		t.Errorf("of a branch that does not contain its base: %v", err)
 	}
 }
@@ -49,7 +49,7 @@ func TestSquashIsSafeToShow(t *testing.T) {
 	head := r.commit("Red \x1b[31malert\x1b[0m\r\n\nWhy\u202e.", map[string]string{"a": "a\n"})
 	r.git("-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-m", "caf\xe9 \x1b[2J")
 	for commit, want := range map[git.OID]string{head: "Red alert\n\nWhy<U+202E>.", r.head("HEAD"): "Red alert\n\nWhy<U+202E>.\n\ncafé"} {
-		got, err := r.store().Squash(t.Context(), base, commit, nil)
+		got, err := r.store().Squash(t.Context(), base, commit, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestSquashWithAMessage(t *testing.T) {
 		told = own
 		return "Subject\n\nForge-Task: t"
 	}
-	got, err := s.Squash(t.Context(), base, head, message)
+	got, err := s.Squash(t.Context(), base, head, "", message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSquashWithAMessage(t *testing.T) {
 			t.Errorf("%s is %q, want %q", format, is, want)
 		}
 	}
-	if again, err := s.Squash(t.Context(), base, got, message); err != nil || again != got {
+	if again, err := s.Squash(t.Context(), base, got, "", message); err != nil || again != got {
 		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
 	}
 	r.git("fsck", "--strict")

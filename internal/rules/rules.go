@@ -13,7 +13,8 @@
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
-//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name
+//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
+//	   a person may have a commit that another one pushed to the branch of a pull request become the change
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -119,6 +120,11 @@ var (
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
+	// AdoptedPulls is asked for where a task waits because another one changed its branch, and in package mergequeue.
+	AdoptedPulls = Change{
+		Name: "AdoptedPulls", Since: 5,
+		Why: "who pushed to the branch of a pull request could have the change made again without that, and not go on with it",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -130,7 +136,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, AdoptedPulls,
 	}
 }
 

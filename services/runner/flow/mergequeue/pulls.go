@@ -130,6 +130,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		t.Pull = p
 	}
 	p.Settle(p.Seen, in.Commit)
+	p.Replace(m.Change.Adopted)
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""
@@ -143,6 +144,16 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	}
 	p.Errors, p.RetryAt = 0, time.Time{}
 	s.open(q)
+}
+
+// over returns the commit of another one that the head branch may be at when the change of a request is pushed: the one that
+// it began with, unless it has taken its place already.
+func (s Pulls) over(q *Request) string {
+	a, p := q.Change.Adopted, s.of(q)
+	if a == nil || p != nil && p.Knows(a.Commit) {
+		return ""
+	}
+	return a.Commit
 }
 
 // rest takes the change under way out of its place, to the proposed ones. What
