@@ -56,6 +56,36 @@ func TestPropose(t *testing.T) {
 	}
 }
 
+// TestProposeOver takes the place of the one commit that it may, and only as long as the branch is there.
+func TestProposeOver(t *testing.T) {
+	ctx := t.Context()
+	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
+	first := person.commit("first", map[string]string{"a": "1\n"})
+	theirs := person.commit("theirs", map[string]string{"a": "2\n"})
+	next := person.commit("next", map[string]string{"a": "3\n"})
+	person.git("push", "-q", "origin", "main")
+	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
+	if err := s.Propose(ctx, "t-001", "bot/t", first, ""); err != nil {
+		t.Fatal(err)
+	}
+	bare.git("update-ref", "refs/heads/bot/t", string(next))
+	err := s.Propose(ctx, "t-001", "bot/t", first, theirs)
+	if e, ok := errors.AsType[*store.EditedError](err); !ok || e.At != next || !errors.Is(err, store.ErrEdited) {
+		t.Fatalf("over another one: %v", err)
+	}
+	bare.git("update-ref", "refs/heads/bot/t", string(theirs))
+	attempt := store.Attempt{Intent: "t", Task: "t-001", Number: 2}
+	if at, err := s.FetchHead(ctx, attempt, "bot/t"); err != nil || at != theirs {
+		t.Fatalf("it is at %s, %v", at, err)
+	}
+	if _, err := s.FetchHead(ctx, attempt, "bot/u"); !errors.Is(err, git.ErrNoBranch) {
+		t.Errorf("of no branch: %v", err)
+	}
+	if err := s.Propose(ctx, "t-001", "bot/t", next, theirs); err != nil || bare.head("bot/t") != next || bare.head("refs/forge/_proposed/t-001") != next {
+		t.Errorf("%v, it is at %s", err, bare.head("bot/t"))
+	}
+}
+
 // TestProposeBesideAPerson has a person push between our look and our push: the hook of the origin does it for them.
 func TestProposeBesideAPerson(t *testing.T) {
 	ctx := t.Context()

@@ -3,9 +3,11 @@ package git_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 )
 
 func TestSquash(t *testing.T) {
@@ -88,6 +90,34 @@ func TestSquashWithAMessage(t *testing.T) {
 		t.Errorf("the second time: %s, %v; the first: %s", again, err, got)
 	}
 	r.git("fsck", "--strict")
+}
+
+// TestCleanAuthor: whoever makes a commit writes its author. It stays one name and one address, on one line, that can be shown.
+func TestCleanAuthor(t *testing.T) {
+	for from, want := range map[string]string{
+		"Ada <ada@example.com> 1700000000 +0100": "Ada <ada@example.com>",
+		"Ada <ada@example.com>":                  "Ada <ada@example.com>",
+		"<ada@example.com> 1 +0000":              "ada@example.com <ada@example.com>",
+		"":                                       "unknown <>",
+		"A\x1b[2Jda\n <a\u202e b> c> 1":          "Ada <aU+202Eb>",
+		"Ada <x <y> 1 +0000":                     "Ada <xy>",
+		strings.Repeat("a", 300) + " <a@b>":      strings.Repeat("a", 99) + "… <a@b>",
+	} {
+		got := objects.CleanAuthor(from)
+		if got != want || strings.Count(got, "<") != 1 || strings.Count(got, ">") != 1 {
+			t.Errorf("%q is %q, want %q", from, got, want)
+		}
+		if again := objects.CleanAuthor(got); again != got {
+			t.Errorf("%q became %q", got, again)
+		}
+	}
+	r := newRepo(t, map[string]string{"x": "x\n"})
+	base := r.head("HEAD")
+	head := r.commit("One", map[string]string{"a": "a\n"})
+	got, err := r.store().Squash(t.Context(), base, head, "Ada\nparent <ada@example.com>", nil)
+	if is := r.git("log", "-1", "--format=%an|%ae|%cn|%P", string(got)); err != nil || is != "Ada parent|ada@example.com|pfl-forge|"+string(base) {
+		t.Errorf("%q, %v", is, err)
+	}
 }
 
 func isRewritten(err error) bool {

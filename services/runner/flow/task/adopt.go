@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -39,19 +40,16 @@ func (t Taking) offer(x *Turn, branch string, seen *forge.PullRequest) bool {
 
 // advice says how the commit that is offered becomes the change.
 func (t Taking) advice(x *Turn) string {
-	commit := short(t.Offer.Commit)
+	commit := pull.Short(t.Offer.Commit)
 	return fmt.Sprintf("To go on with commit %s, verified and reviewed anew: pfl-forge retry %s --adopt %s", commit, x.Intent.ID, commit)
 }
-
-// short returns as many digits of a commit as a person has to name.
-func short(commit string) string { return commit[:min(len(commit), leastCommit)] }
 
 // Adopt has the commit that the branch was seen at become the change, because a person says so.
 func (t Taking) Adopt(x *Turn, by string) {
 	t.Taken, t.Offer, t.Failure = t.Offer, nil, ""
 	t.Requests++ // what is told of the request before comes late
 	x.emit(TakeBack{Task: t.Task})
-	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(short(t.Taken.Commit)+" by "+by, " by ")})
+	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(pull.Short(t.Taken.Commit)+" by "+by, " by ")})
 }
 
 // refused takes what a worker says of the commit that is to be adopted, and reports whether the task waits for a person
@@ -80,7 +78,7 @@ func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 		return false
 	}
 	x.Correct("not adopted")
-	why = fmt.Sprintf("commit %s cannot become the change: %s", short(a.Commit), why)
+	why = fmt.Sprintf("commit %s cannot become the change: %s", pull.Short(a.Commit), why)
 	when := "When the branch has what is to be adopted, or what was there before"
 	if rb.Found != "" {
 		t.Offer = &forge.Adoption{Commit: rb.Found, Branch: a.Branch}
@@ -102,28 +100,20 @@ func (t Taking) Of() *forge.Adoption {
 // error says why there is none; the decision is what is answered then.
 func (s *Set) Offered(intent forge.IntentID, commit string) (*Task, forge.Decision, error) {
 	names := func(a *forge.Adoption) bool {
-		return a != nil && len(commit) >= leastCommit && strings.HasPrefix(a.Commit, commit)
+		return a != nil && len(commit) >= pull.LeastCommit && strings.HasPrefix(a.Commit, commit)
 	}
 	var seen []string
 	for _, t := range s.Tasks {
 		switch {
 		case names(t.Taken):
-			d, err := rule.Ignore("commit %s is being put on the base branch already", short(commit))
+			d, err := rule.Ignore("commit %s is being put on the base branch already", pull.Short(commit))
 			return nil, d, err
 		case t.Stage != Held || t.Offer == nil:
 			continue
 		case names(t.Offer):
 			return t, forge.Applied, nil
 		}
-		seen = append(seen, fmt.Sprintf("%s, the branch of %s, was seen at commit %s", t.Offer.Branch, t.ID, short(t.Offer.Commit)))
+		seen = append(seen, fmt.Sprintf("%s, the branch of %s, was seen at commit %s", t.Offer.Branch, t.ID, pull.Short(t.Offer.Commit)))
 	}
-	err := fmt.Errorf("commit %s is none of those that can be adopted: %s. To have it looked at once more: pfl-forge retry %s",
-		rule.FirstLine(commit), strings.Join(seen, "; "), intent)
-	switch {
-	case len(commit) < leastCommit:
-		err = &forge.FieldError{Field: "adopt", Reason: fmt.Sprintf("is no commit: give %d of its digits at least", leastCommit)}
-	case len(seen) == 0:
-		err = fmt.Errorf("no change of the intent waits because of commits of another one. To have a branch looked at: pfl-forge retry %s", intent)
-	}
-	return nil, forge.Refused, err
+	return nil, forge.Refused, pull.NotOffered(intent, commit, seen)
 }
