@@ -272,6 +272,8 @@ type Rebase struct {
 }
 
 // Adoption is a commit of another one, on the branch of a task's pull request, that a person made the change of the task.
+// It is taken as it was seen: a branch that is elsewhere by then has the task wait again. As soon as it is on the tip it
+// is a change as any other, but for its author.
 type Adoption struct {
 	Commit string // as it was seen at the head of Branch
 	Branch string // the head branch

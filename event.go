@@ -210,7 +210,6 @@ type QueueMerge struct {
 	Checks     []Check     // decide criteria of a goal, and have to pass also where the base branch has moved
 	Pull       *PullPolicy // says how it is merged by a pull request; nil where it is pushed
 	Facts      *PullFacts  // what its pull request says; nil where there is none
-	Adopted    *Adoption   // the commit of another one that the change began with; nil where there is none
 }
 
 // MergeEnded answers QueueMerge. Exactly one of Result and Failure is set.

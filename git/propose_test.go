@@ -75,10 +75,10 @@ func TestProposeOver(t *testing.T) {
 	}
 	bare.git("update-ref", "refs/heads/bot/t", string(theirs))
 	attempt := store.Attempt{Intent: "t", Task: "t-001", Number: 2}
-	if at, err := s.FetchHead(ctx, attempt, "bot/t"); err != nil || at != theirs {
+	if at, err := store.FetchHead(ctx, s, attempt, "bot/t"); err != nil || at != theirs {
 		t.Fatalf("it is at %s, %v", at, err)
 	}
-	if _, err := s.FetchHead(ctx, attempt, "bot/u"); !errors.Is(err, git.ErrNoBranch) {
+	if _, err := store.FetchHead(ctx, s, attempt, "bot/u"); !errors.Is(err, git.ErrNoBranch) {
 		t.Errorf("of no branch: %v", err)
 	}
 	if err := s.Propose(ctx, "t-001", "bot/t", next, theirs); err != nil || bare.head("bot/t") != next || bare.head("refs/forge/_proposed/t-001") != next {

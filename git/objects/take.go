@@ -10,7 +10,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Taken is what a commit of another one comes to, as one commit of a change.
+// Pushed is a commit that another one has pushed to a branch which was made for a change.
+type Pushed struct {
+	// Commit is the head of the branch, and Tip that of the base branch.
+	Commit, Tip git.OID
+	// Began is the commit of the base branch on which the branch was made; empty if that is not known.
+	Began git.OID
+}
+
+// Taken is one commit of a change, made of all that another one has pushed.
 type Taken struct {
 	// Base is the commit that the change is made on, and Commit the change; Base if there is none.
 	Base, Commit git.OID
@@ -18,10 +26,10 @@ type Taken struct {
 	Author string
 }
 
-// Take makes one commit of all that another one's commit has beside the base branch with a tip. Its files are exactly
-// those of the commit, also where the base branch was merged into it, as by the button "update branch" of a forge. began
-// is the commit on which the branch was made: where the base branch was rewritten since, and does not have it any more,
-// the change is what was added to that, and does not bring back what the base branch had.
+// Take makes one commit of all that a pushed commit has beside the base branch. Its files are exactly those of the
+// commit, also where the base branch was merged into it, as by the button "update branch" of a forge. Where the base
+// branch was rewritten since the branch was made, and does not have the commit any more on which that began, the change
+// is the part that was added after it, and does not bring back anything that the base branch had.
 //
 // The author is that of the newest commit that is not pfl-forge's, and no merge: a person's authorship stays, as they
 // wrote it. Committer and dates are as in Squash, and so is the message. All of the change is looked at as the work of
@@ -29,12 +37,12 @@ type Taken struct {
 //
 // Errors: *WorkError (Rewritten when it has nothing in common with the base branch, Merged when it has so in several
 // places, Unsafe, Oversized); ErrNotFound.
-func (db *Database) Take(ctx context.Context, commit, tip, began git.OID, message func(own []string) string) (Taken, error) {
-	base, err := db.fork(ctx, commit, tip, began)
+func Take(ctx context.Context, db *Database, p Pushed, message func(own []string) string) (Taken, error) {
+	base, err := fork(ctx, db, p)
 	if err != nil {
 		return Taken{}, err
 	}
-	line, err := db.Log(ctx, base, commit, maxCommits)
+	line, err := db.Log(ctx, base, p.Commit, maxCommits)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -54,7 +62,7 @@ func (db *Database) Take(ctx context.Context, commit, tip, began git.OID, messag
 			own = append(own, c)
 		}
 	}
-	last, err := r.Commit(commit)
+	last, err := r.Commit(p.Commit)
 	if err != nil || last.Tree == on.Tree {
 		return Taken{Base: base, Commit: base}, err
 	}
@@ -77,12 +85,19 @@ func (db *Database) Take(ctx context.Context, commit, tip, began git.OID, messag
 	return Taken{Base: base, Commit: made, Author: author}, db.CheckCommits(ctx, []git.OID{made}, Limits{}.OrDefault())
 }
 
-// fork returns the commit on which a change was made: the newest that it has in common with the base branch, or the one
-// on which its branch began, if the base branch does not have that any more.
-func (db *Database) fork(ctx context.Context, commit, tip, began git.OID) (git.OID, error) {
-	out, err := git.Run(ctx, db.ObjectCommand(), "merge-base", "--all", string(commit), string(tip))
+// fork returns the commit on which a change was made.
+//
+//	in common with the base branch    the commit on which the branch began    the change was made on
+//	one newest commit                 is that, is not known, or is not        the newest in common
+//	                                  an ancestor of the pushed commit
+//	one newest commit                 is between that and the pushed          the one on which it began: the base
+//	                                  commit                                  branch does not have that any more
+//	several                           whatever                                none: *WorkError (Merged)
+//	none                              whatever                                none: *WorkError (Rewritten)
+func fork(ctx context.Context, db *Database, p Pushed) (git.OID, error) {
+	out, err := git.Run(ctx, db.ObjectCommand(), "merge-base", "--all", string(p.Commit), string(p.Tip))
 	if git.ExitCode(err) == 1 {
-		return "", &git.WorkError{Fault: git.Rewritten, Detail: "commit " + commit.Short() + " has no commit in common with the base branch"}
+		return "", &git.WorkError{Fault: git.Rewritten, Detail: "commit " + p.Commit.Short() + " has no commit in common with the base branch"}
 	}
 	if err != nil {
 		return "", notFound(err)
@@ -91,19 +106,19 @@ func (db *Database) fork(ctx context.Context, commit, tip, began git.OID) (git.O
 	if len(all) != 1 {
 		return "", &git.WorkError{
 			Fault:  git.Merged,
-			Detail: fmt.Sprintf("commit %s and the base branch were merged into each other: they have %d newest commits in common", commit.Short(), len(all)),
+			Detail: fmt.Sprintf("commit %s and the base branch were merged into each other: they have %d newest commits in common", p.Commit.Short(), len(all)),
 		}
 	}
 	base := git.OID(all[0])
-	if began == "" || began == base || !db.Has(ctx, began) {
+	if p.Began == "" || p.Began == base || !db.Has(ctx, p.Began) {
 		return base, nil
 	}
-	for _, line := range [][2]git.OID{{began, commit}, {base, began}} {
+	for _, line := range [][2]git.OID{{p.Began, p.Commit}, {base, p.Began}} {
 		if is, err := db.IsAncestor(ctx, line[0], line[1]); err != nil || !is {
 			return base, err
 		}
 	}
-	return began, nil
+	return p.Began, nil
 }
 
 // maxAuthor bounds name and address of an author, in characters each.

@@ -120,10 +120,15 @@ var (
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
-	// AdoptedPulls is asked for where a task waits because another one changed its branch, and in package mergequeue.
+	// AdoptedPulls is asked for where a task waits because another one changed its branch.
 	AdoptedPulls = Change{
 		Name: "AdoptedPulls", Since: 5,
 		Why: "who pushed to the branch of a pull request could have the change made again without that, and not go on with it",
+	}
+	// SecondPush is asked for in package mergequeue.
+	SecondPush = Change{
+		Name: "SecondPush", Since: 5,
+		Why: "who was told that another one had changed the branch of a pull request was not told when it was changed once more",
 	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
@@ -136,7 +141,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, AdoptedPulls,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, AdoptedPulls, SecondPush,
 	}
 }
 

@@ -88,7 +88,7 @@ func TestAdopt(t *testing.T) {
 
 	byAda := func(number int, over string) forge.Command {
 		c := byPull(number, rb)
-		c.Merge().Change.Adopted = &forge.Adoption{Commit: commit, Branch: adoptedBranch, Author: rb.Author}
+		c.Merge().Change.Facts = &forge.PullFacts{Adopted: &forge.Adoption{Commit: commit, Branch: adoptedBranch, Author: rb.Author}}
 		in := c.Merge()
 		in.Over = over
 		c.Input = &in

@@ -43,7 +43,11 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 			j.Result.Output, err = verifyUnchanged(ctx, j)
 			return err
 		}
-		return i.rebased(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(adopted)})
+		made := ontip.Change{Base: base, Head: head}
+		if adopted != nil {
+			made.Author = adopted.Author
+		}
+		return i.rebased(ctx, j, made)
 	})
 }
 

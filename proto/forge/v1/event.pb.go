@@ -5269,7 +5269,6 @@ type QueueMerge struct {
 	xxx_hidden_Pull        *PullPolicy            `protobuf:"bytes,18,opt,name=pull"`
 	xxx_hidden_Facts       *PullFacts             `protobuf:"bytes,19,opt,name=facts"`
 	xxx_hidden_Batch       int32                  `protobuf:"varint,20,opt,name=batch"`
-	xxx_hidden_Adopted     *Adoption              `protobuf:"bytes,21,opt,name=adopted"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -5467,46 +5466,39 @@ func (x *QueueMerge) GetBatch() int32 {
 	return 0
 }
 
-func (x *QueueMerge) GetAdopted() *Adoption {
-	if x != nil {
-		return x.xxx_hidden_Adopted
-	}
-	return nil
-}
-
 func (x *QueueMerge) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 20)
 }
 
 func (x *QueueMerge) SetTask(v string) {
 	x.xxx_hidden_Task = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 20)
 }
 
 func (x *QueueMerge) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 20)
 }
 
 func (x *QueueMerge) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 20)
 }
 
 func (x *QueueMerge) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 20)
 }
 
 func (x *QueueMerge) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 20)
 }
 
 func (x *QueueMerge) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 20)
 }
 
 func (x *QueueMerge) SetFiles(v []string) {
@@ -5515,12 +5507,12 @@ func (x *QueueMerge) SetFiles(v []string) {
 
 func (x *QueueMerge) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 20)
 }
 
 func (x *QueueMerge) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 20)
 }
 
 func (x *QueueMerge) SetStatements(v []string) {
@@ -5533,7 +5525,7 @@ func (x *QueueMerge) SetClaims(v []string) {
 
 func (x *QueueMerge) SetScripted(v bool) {
 	x.xxx_hidden_Scripted = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 20)
 }
 
 func (x *QueueMerge) SetChecks(v []*Check) {
@@ -5542,17 +5534,17 @@ func (x *QueueMerge) SetChecks(v []*Check) {
 
 func (x *QueueMerge) SetParallel(v int32) {
 	x.xxx_hidden_Parallel = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 20)
 }
 
 func (x *QueueMerge) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 20)
 }
 
 func (x *QueueMerge) SetMadeOn(v string) {
 	x.xxx_hidden_MadeOn = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 21)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 20)
 }
 
 func (x *QueueMerge) SetPull(v *PullPolicy) {
@@ -5565,11 +5557,7 @@ func (x *QueueMerge) SetFacts(v *PullFacts) {
 
 func (x *QueueMerge) SetBatch(v int32) {
 	x.xxx_hidden_Batch = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 21)
-}
-
-func (x *QueueMerge) SetAdopted(v *Adoption) {
-	x.xxx_hidden_Adopted = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 19, 20)
 }
 
 func (x *QueueMerge) HasRun() bool {
@@ -5684,13 +5672,6 @@ func (x *QueueMerge) HasBatch() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 19)
 }
 
-func (x *QueueMerge) HasAdopted() bool {
-	if x == nil {
-		return false
-	}
-	return x.xxx_hidden_Adopted != nil
-}
-
 func (x *QueueMerge) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
@@ -5769,10 +5750,6 @@ func (x *QueueMerge) ClearBatch() {
 	x.xxx_hidden_Batch = 0
 }
 
-func (x *QueueMerge) ClearAdopted() {
-	x.xxx_hidden_Adopted = nil
-}
-
 type QueueMerge_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -5823,9 +5800,6 @@ type QueueMerge_builder struct {
 	Facts *PullFacts
 	// batch is the policy's merge_batch, as the run knows it.
 	Batch *int32
-	// adopted is the commit of another one that the change began with; nil where
-	// there is none.
-	Adopted *Adoption
 }
 
 func (b0 QueueMerge_builder) Build() *QueueMerge {
@@ -5833,68 +5807,67 @@ func (b0 QueueMerge_builder) Build() *QueueMerge {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 20)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Task != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 20)
 		x.xxx_hidden_Task = b.Task
 	}
 	if b.Number != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 20)
 		x.xxx_hidden_Number = *b.Number
 	}
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 20)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 20)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 20)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 20)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 20)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 20)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Statements = b.Statements
 	x.xxx_hidden_Claims = b.Claims
 	if b.Scripted != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 20)
 		x.xxx_hidden_Scripted = *b.Scripted
 	}
 	x.xxx_hidden_Checks = &b.Checks
 	if b.Parallel != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 20)
 		x.xxx_hidden_Parallel = *b.Parallel
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 20)
 		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	if b.MadeOn != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 20)
 		x.xxx_hidden_MadeOn = b.MadeOn
 	}
 	x.xxx_hidden_Pull = b.Pull
 	x.xxx_hidden_Facts = b.Facts
 	if b.Batch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 21)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 19, 20)
 		x.xxx_hidden_Batch = *b.Batch
 	}
-	x.xxx_hidden_Adopted = b.Adopted
 	return m0
 }
 
@@ -8406,7 +8379,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vFilesLocked\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x18\n" +
-	"\agranted\x18\x03 \x01(\bR\agranted\"\xd4\x04\n" +
+	"\agranted\x18\x03 \x01(\bR\agranted\"\xa6\x04\n" +
 	"\n" +
 	"QueueMerge\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x12\n" +
@@ -8433,8 +8406,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\amade_on\x18\x11 \x01(\tR\x06madeOn\x12(\n" +
 	"\x04pull\x18\x12 \x01(\v2\x14.forge.v1.PullPolicyR\x04pull\x12)\n" +
 	"\x05facts\x18\x13 \x01(\v2\x13.forge.v1.PullFactsR\x05facts\x12\x14\n" +
-	"\x05batch\x18\x14 \x01(\x05R\x05batch\x12,\n" +
-	"\aadopted\x18\x15 \x01(\v2\x12.forge.v1.AdoptionR\aadopted\"\xd8\x01\n" +
+	"\x05batch\x18\x14 \x01(\x05R\x05batch\"\xd8\x01\n" +
 	"\n" +
 	"MergeEnded\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
@@ -8566,18 +8538,17 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Check)(nil),                 // 48: forge.v1.Check
 	(*PullPolicy)(nil),            // 49: forge.v1.PullPolicy
 	(*PullFacts)(nil),             // 50: forge.v1.PullFacts
-	(*Adoption)(nil),              // 51: forge.v1.Adoption
-	(*MergeResult)(nil),           // 52: forge.v1.MergeResult
-	(*Failure)(nil),               // 53: forge.v1.Failure
-	(Executor)(0),                 // 54: forge.v1.Executor
-	(*Attempt)(nil),               // 55: forge.v1.Attempt
-	(*History)(nil),               // 56: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 57: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 58: forge.v1.StepRecord
-	(*Proposal)(nil),              // 59: forge.v1.Proposal
-	(*Adjustment)(nil),            // 60: forge.v1.Adjustment
-	(*Overlap)(nil),               // 61: forge.v1.Overlap
-	(*ClosedAccount)(nil),         // 62: forge.v1.ClosedAccount
+	(*MergeResult)(nil),           // 51: forge.v1.MergeResult
+	(*Failure)(nil),               // 52: forge.v1.Failure
+	(Executor)(0),                 // 53: forge.v1.Executor
+	(*Attempt)(nil),               // 54: forge.v1.Attempt
+	(*History)(nil),               // 55: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 56: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 57: forge.v1.StepRecord
+	(*Proposal)(nil),              // 58: forge.v1.Proposal
+	(*Adjustment)(nil),            // 59: forge.v1.Adjustment
+	(*Overlap)(nil),               // 60: forge.v1.Overlap
+	(*ClosedAccount)(nil),         // 61: forge.v1.ClosedAccount
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	36, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -8635,36 +8606,35 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	48, // 52: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
 	49, // 53: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
 	50, // 54: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
-	51, // 55: forge.v1.QueueMerge.adopted:type_name -> forge.v1.Adoption
-	52, // 56: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	53, // 57: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	54, // 58: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	47, // 59: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	45, // 60: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	27, // 61: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	46, // 62: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	42, // 63: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	55, // 64: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	39, // 65: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	56, // 66: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	57, // 67: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	47, // 68: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	58, // 69: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	59, // 70: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	60, // 71: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	61, // 72: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	55, // 73: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	44, // 74: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	55, // 75: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	55, // 76: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	55, // 77: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	53, // 78: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	62, // 79: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
-	80, // [80:80] is the sub-list for method output_type
-	80, // [80:80] is the sub-list for method input_type
-	80, // [80:80] is the sub-list for extension type_name
-	80, // [80:80] is the sub-list for extension extendee
-	0,  // [0:80] is the sub-list for field type_name
+	51, // 55: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	52, // 56: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	53, // 57: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	47, // 58: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	45, // 59: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	27, // 60: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	46, // 61: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	42, // 62: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	54, // 63: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	39, // 64: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	55, // 65: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	56, // 66: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	47, // 67: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	57, // 68: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	58, // 69: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	59, // 70: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	60, // 71: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	54, // 72: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	44, // 73: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	54, // 74: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	54, // 75: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	54, // 76: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	52, // 77: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
+	61, // 78: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	79, // [79:79] is the sub-list for method output_type
+	79, // [79:79] is the sub-list for method input_type
+	79, // [79:79] is the sub-list for extension type_name
+	79, // [79:79] is the sub-list for extension extendee
+	0,  // [0:79] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -3242,156 +3242,6 @@ func (b0 Rebase_builder) Build() *Rebase {
 	return m0
 }
 
-// Adoption is a commit of another one, on the branch of a task's pull request,
-// that a person made the change of the task.
-type Adoption struct {
-	state                  protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Commit      *string                `protobuf:"bytes,1,opt,name=commit"`
-	xxx_hidden_Branch      *string                `protobuf:"bytes,2,opt,name=branch"`
-	xxx_hidden_Author      *string                `protobuf:"bytes,3,opt,name=author"`
-	XXX_raceDetectHookData protoimpl.RaceDetectHookData
-	XXX_presence           [1]uint32
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
-}
-
-func (x *Adoption) Reset() {
-	*x = Adoption{}
-	mi := &file_forge_v1_result_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Adoption) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Adoption) ProtoMessage() {}
-
-func (x *Adoption) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-func (x *Adoption) GetCommit() string {
-	if x != nil {
-		if x.xxx_hidden_Commit != nil {
-			return *x.xxx_hidden_Commit
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *Adoption) GetBranch() string {
-	if x != nil {
-		if x.xxx_hidden_Branch != nil {
-			return *x.xxx_hidden_Branch
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *Adoption) GetAuthor() string {
-	if x != nil {
-		if x.xxx_hidden_Author != nil {
-			return *x.xxx_hidden_Author
-		}
-		return ""
-	}
-	return ""
-}
-
-func (x *Adoption) SetCommit(v string) {
-	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
-}
-
-func (x *Adoption) SetBranch(v string) {
-	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
-}
-
-func (x *Adoption) SetAuthor(v string) {
-	x.xxx_hidden_Author = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
-}
-
-func (x *Adoption) HasCommit() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
-}
-
-func (x *Adoption) HasBranch() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
-}
-
-func (x *Adoption) HasAuthor() bool {
-	if x == nil {
-		return false
-	}
-	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
-}
-
-func (x *Adoption) ClearCommit() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
-	x.xxx_hidden_Commit = nil
-}
-
-func (x *Adoption) ClearBranch() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
-	x.xxx_hidden_Branch = nil
-}
-
-func (x *Adoption) ClearAuthor() {
-	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
-	x.xxx_hidden_Author = nil
-}
-
-type Adoption_builder struct {
-	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
-
-	// commit is the one that was seen at the head of branch.
-	Commit *string
-	// branch is the head branch.
-	Branch *string
-	// author is as in Rebase. Empty until the commit is on the tip of the base
-	// branch.
-	Author *string
-}
-
-func (b0 Adoption_builder) Build() *Adoption {
-	m0 := &Adoption{}
-	b, x := &b0, m0
-	_, _ = b, x
-	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
-		x.xxx_hidden_Commit = b.Commit
-	}
-	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
-		x.xxx_hidden_Branch = b.Branch
-	}
-	if b.Author != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
-		x.xxx_hidden_Author = b.Author
-	}
-	return m0
-}
-
 // VerifyReport is the result of the project's verify commands on one tree.
 type VerifyReport struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
@@ -3410,7 +3260,7 @@ type VerifyReport struct {
 
 func (x *VerifyReport) Reset() {
 	*x = VerifyReport{}
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3272,7 @@ func (x *VerifyReport) String() string {
 func (*VerifyReport) ProtoMessage() {}
 
 func (x *VerifyReport) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[9]
+	mi := &file_forge_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3643,7 +3493,7 @@ type MergeResult struct {
 
 func (x *MergeResult) Reset() {
 	*x = MergeResult{}
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3505,7 @@ func (x *MergeResult) String() string {
 func (*MergeResult) ProtoMessage() {}
 
 func (x *MergeResult) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[10]
+	mi := &file_forge_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4097,7 +3947,7 @@ type Reflection struct {
 
 func (x *Reflection) Reset() {
 	*x = Reflection{}
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +3959,7 @@ func (x *Reflection) String() string {
 func (*Reflection) ProtoMessage() {}
 
 func (x *Reflection) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[11]
+	mi := &file_forge_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4199,7 +4049,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4061,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[12]
+	mi := &file_forge_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +4719,7 @@ type Setting struct {
 
 func (x *Setting) Reset() {
 	*x = Setting{}
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4881,7 +4731,7 @@ func (x *Setting) String() string {
 func (*Setting) ProtoMessage() {}
 
 func (x *Setting) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[13]
+	mi := &file_forge_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5014,7 +4864,7 @@ type BestOfTwo struct {
 
 func (x *BestOfTwo) Reset() {
 	*x = BestOfTwo{}
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5026,7 +4876,7 @@ func (x *BestOfTwo) String() string {
 func (*BestOfTwo) ProtoMessage() {}
 
 func (x *BestOfTwo) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[14]
+	mi := &file_forge_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +4949,7 @@ type SecondReview struct {
 
 func (x *SecondReview) Reset() {
 	*x = SecondReview{}
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +4961,7 @@ func (x *SecondReview) String() string {
 func (*SecondReview) ProtoMessage() {}
 
 func (x *SecondReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[15]
+	mi := &file_forge_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5187,7 +5037,7 @@ type Stronger struct {
 
 func (x *Stronger) Reset() {
 	*x = Stronger{}
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5199,7 +5049,7 @@ func (x *Stronger) String() string {
 func (*Stronger) ProtoMessage() {}
 
 func (x *Stronger) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[16]
+	mi := &file_forge_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5304,7 +5154,7 @@ type Approvals struct {
 
 func (x *Approvals) Reset() {
 	*x = Approvals{}
-	mi := &file_forge_v1_result_proto_msgTypes[17]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5316,7 +5166,7 @@ func (x *Approvals) String() string {
 func (*Approvals) ProtoMessage() {}
 
 func (x *Approvals) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[17]
+	mi := &file_forge_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5477,7 +5327,7 @@ type ReflectionPolicy struct {
 
 func (x *ReflectionPolicy) Reset() {
 	*x = ReflectionPolicy{}
-	mi := &file_forge_v1_result_proto_msgTypes[18]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5489,7 +5339,7 @@ func (x *ReflectionPolicy) String() string {
 func (*ReflectionPolicy) ProtoMessage() {}
 
 func (x *ReflectionPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[18]
+	mi := &file_forge_v1_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5647,7 +5497,7 @@ type Budget struct {
 
 func (x *Budget) Reset() {
 	*x = Budget{}
-	mi := &file_forge_v1_result_proto_msgTypes[19]
+	mi := &file_forge_v1_result_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5659,7 +5509,7 @@ func (x *Budget) String() string {
 func (*Budget) ProtoMessage() {}
 
 func (x *Budget) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_result_proto_msgTypes[19]
+	mi := &file_forge_v1_result_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5917,11 +5767,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\btogether\x18\x0f \x01(\tR\btogether\x12\x16\n" +
 	"\x06author\x18\x10 \x01(\tR\x06author\x12\x18\n" +
 	"\arefusal\x18\x11 \x01(\tR\arefusal\x12\x14\n" +
-	"\x05found\x18\x12 \x01(\tR\x05found\"R\n" +
-	"\bAdoption\x12\x16\n" +
-	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x16\n" +
-	"\x06branch\x18\x02 \x01(\tR\x06branch\x12\x16\n" +
-	"\x06author\x18\x03 \x01(\tR\x06author\"\x82\x02\n" +
+	"\x05found\x18\x12 \x01(\tR\x05found\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +
@@ -6032,7 +5878,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"\x15MERGE_OUTCOME_OVERDUE\x10\x0fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_forge_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_forge_v1_result_proto_goTypes = []any{
 	(MergeOutcome)(0),             // 0: forge.v1.MergeOutcome
 	(*Result)(nil),                // 1: forge.v1.Result
@@ -6043,108 +5889,107 @@ var file_forge_v1_result_proto_goTypes = []any{
 	(*TaskPlan)(nil),              // 6: forge.v1.TaskPlan
 	(*Implementation)(nil),        // 7: forge.v1.Implementation
 	(*Rebase)(nil),                // 8: forge.v1.Rebase
-	(*Adoption)(nil),              // 9: forge.v1.Adoption
-	(*VerifyReport)(nil),          // 10: forge.v1.VerifyReport
-	(*MergeResult)(nil),           // 11: forge.v1.MergeResult
-	(*Reflection)(nil),            // 12: forge.v1.Reflection
-	(*Policy)(nil),                // 13: forge.v1.Policy
-	(*Setting)(nil),               // 14: forge.v1.Setting
-	(*BestOfTwo)(nil),             // 15: forge.v1.BestOfTwo
-	(*SecondReview)(nil),          // 16: forge.v1.SecondReview
-	(*Stronger)(nil),              // 17: forge.v1.Stronger
-	(*Approvals)(nil),             // 18: forge.v1.Approvals
-	(*ReflectionPolicy)(nil),      // 19: forge.v1.ReflectionPolicy
-	(*Budget)(nil),                // 20: forge.v1.Budget
-	(*Key)(nil),                   // 21: forge.v1.Key
-	(*Attempt)(nil),               // 22: forge.v1.Attempt
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*Usage)(nil),                 // 25: forge.v1.Usage
-	(*Observation)(nil),           // 26: forge.v1.Observation
-	(*Failure)(nil),               // 27: forge.v1.Failure
-	(*Review)(nil),                // 28: forge.v1.Review
-	(*Audit)(nil),                 // 29: forge.v1.Audit
-	(*Observed)(nil),              // 30: forge.v1.Observed
-	(*Abstraction)(nil),           // 31: forge.v1.Abstraction
-	(*Intake)(nil),                // 32: forge.v1.Intake
-	(*Summarization)(nil),         // 33: forge.v1.Summarization
-	(*Judgment)(nil),              // 34: forge.v1.Judgment
-	(*PullRequest)(nil),           // 35: forge.v1.PullRequest
-	(Executor)(0),                 // 36: forge.v1.Executor
-	(*Clarification)(nil),         // 37: forge.v1.Clarification
-	(Risk)(0),                     // 38: forge.v1.Risk
-	(Complexity)(0),               // 39: forge.v1.Complexity
-	(*FileWrite)(nil),             // 40: forge.v1.FileWrite
-	(*Execution)(nil),             // 41: forge.v1.Execution
-	(*Overlap)(nil),               // 42: forge.v1.Overlap
-	(*CheckRun)(nil),              // 43: forge.v1.CheckRun
-	(*Intent)(nil),                // 44: forge.v1.Intent
-	(*PullPolicy)(nil),            // 45: forge.v1.PullPolicy
-	(*Reviewer)(nil),              // 46: forge.v1.Reviewer
+	(*VerifyReport)(nil),          // 9: forge.v1.VerifyReport
+	(*MergeResult)(nil),           // 10: forge.v1.MergeResult
+	(*Reflection)(nil),            // 11: forge.v1.Reflection
+	(*Policy)(nil),                // 12: forge.v1.Policy
+	(*Setting)(nil),               // 13: forge.v1.Setting
+	(*BestOfTwo)(nil),             // 14: forge.v1.BestOfTwo
+	(*SecondReview)(nil),          // 15: forge.v1.SecondReview
+	(*Stronger)(nil),              // 16: forge.v1.Stronger
+	(*Approvals)(nil),             // 17: forge.v1.Approvals
+	(*ReflectionPolicy)(nil),      // 18: forge.v1.ReflectionPolicy
+	(*Budget)(nil),                // 19: forge.v1.Budget
+	(*Key)(nil),                   // 20: forge.v1.Key
+	(*Attempt)(nil),               // 21: forge.v1.Attempt
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*Usage)(nil),                 // 24: forge.v1.Usage
+	(*Observation)(nil),           // 25: forge.v1.Observation
+	(*Failure)(nil),               // 26: forge.v1.Failure
+	(*Review)(nil),                // 27: forge.v1.Review
+	(*Audit)(nil),                 // 28: forge.v1.Audit
+	(*Observed)(nil),              // 29: forge.v1.Observed
+	(*Abstraction)(nil),           // 30: forge.v1.Abstraction
+	(*Intake)(nil),                // 31: forge.v1.Intake
+	(*Summarization)(nil),         // 32: forge.v1.Summarization
+	(*Judgment)(nil),              // 33: forge.v1.Judgment
+	(*PullRequest)(nil),           // 34: forge.v1.PullRequest
+	(Executor)(0),                 // 35: forge.v1.Executor
+	(*Clarification)(nil),         // 36: forge.v1.Clarification
+	(Risk)(0),                     // 37: forge.v1.Risk
+	(Complexity)(0),               // 38: forge.v1.Complexity
+	(*FileWrite)(nil),             // 39: forge.v1.FileWrite
+	(*Execution)(nil),             // 40: forge.v1.Execution
+	(*Overlap)(nil),               // 41: forge.v1.Overlap
+	(*CheckRun)(nil),              // 42: forge.v1.CheckRun
+	(*Intent)(nil),                // 43: forge.v1.Intent
+	(*PullPolicy)(nil),            // 44: forge.v1.PullPolicy
+	(*Reviewer)(nil),              // 45: forge.v1.Reviewer
 }
 var file_forge_v1_result_proto_depIdxs = []int32{
-	21, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
-	22, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
-	23, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
-	24, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
-	25, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
-	26, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
+	20, // 0: forge.v1.Result.to:type_name -> forge.v1.Key
+	21, // 1: forge.v1.Result.attempt:type_name -> forge.v1.Attempt
+	22, // 2: forge.v1.Result.started_at:type_name -> google.protobuf.Timestamp
+	23, // 3: forge.v1.Result.duration:type_name -> google.protobuf.Duration
+	24, // 4: forge.v1.Result.usage:type_name -> forge.v1.Usage
+	25, // 5: forge.v1.Result.observations:type_name -> forge.v1.Observation
 	3,  // 6: forge.v1.Result.started:type_name -> forge.v1.Started
-	27, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
+	26, // 7: forge.v1.Result.failure:type_name -> forge.v1.Failure
 	4,  // 8: forge.v1.Result.analysis:type_name -> forge.v1.Analysis
 	7,  // 9: forge.v1.Result.implementation:type_name -> forge.v1.Implementation
 	8,  // 10: forge.v1.Result.rebase:type_name -> forge.v1.Rebase
-	28, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
-	11, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
-	12, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
-	29, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
-	30, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
-	31, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
-	32, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
-	33, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
-	34, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
+	27, // 11: forge.v1.Result.review:type_name -> forge.v1.Review
+	10, // 12: forge.v1.Result.merge_result:type_name -> forge.v1.MergeResult
+	11, // 13: forge.v1.Result.reflection:type_name -> forge.v1.Reflection
+	28, // 14: forge.v1.Result.audit:type_name -> forge.v1.Audit
+	29, // 15: forge.v1.Result.observed:type_name -> forge.v1.Observed
+	30, // 16: forge.v1.Result.abstraction:type_name -> forge.v1.Abstraction
+	31, // 17: forge.v1.Result.intake:type_name -> forge.v1.Intake
+	32, // 18: forge.v1.Result.summarization:type_name -> forge.v1.Summarization
+	33, // 19: forge.v1.Result.judgment:type_name -> forge.v1.Judgment
 	2,  // 20: forge.v1.Result.probed:type_name -> forge.v1.Probed
-	35, // 21: forge.v1.Result.pull_request:type_name -> forge.v1.PullRequest
-	13, // 22: forge.v1.Result.policy:type_name -> forge.v1.Policy
-	36, // 23: forge.v1.Result.executor:type_name -> forge.v1.Executor
+	34, // 21: forge.v1.Result.pull_request:type_name -> forge.v1.PullRequest
+	12, // 22: forge.v1.Result.policy:type_name -> forge.v1.Policy
+	35, // 23: forge.v1.Result.executor:type_name -> forge.v1.Executor
 	6,  // 24: forge.v1.Analysis.tasks:type_name -> forge.v1.TaskPlan
-	37, // 25: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
-	38, // 26: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
-	13, // 27: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
+	36, // 25: forge.v1.Analysis.clarifications:type_name -> forge.v1.Clarification
+	37, // 26: forge.v1.Analysis.risk:type_name -> forge.v1.Risk
+	12, // 27: forge.v1.Analysis.policy:type_name -> forge.v1.Policy
 	5,  // 28: forge.v1.Analysis.children:type_name -> forge.v1.ChildPlan
-	38, // 29: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
-	39, // 30: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
-	40, // 31: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
-	41, // 32: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
-	42, // 33: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
-	37, // 34: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
-	10, // 35: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
-	42, // 36: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
-	43, // 37: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
-	43, // 38: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
-	43, // 39: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
-	43, // 40: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
+	37, // 29: forge.v1.ChildPlan.risk:type_name -> forge.v1.Risk
+	38, // 30: forge.v1.TaskPlan.complexity:type_name -> forge.v1.Complexity
+	39, // 31: forge.v1.TaskPlan.write:type_name -> forge.v1.FileWrite
+	40, // 32: forge.v1.Implementation.execution:type_name -> forge.v1.Execution
+	41, // 33: forge.v1.Implementation.overlaps:type_name -> forge.v1.Overlap
+	36, // 34: forge.v1.Implementation.blocked:type_name -> forge.v1.Clarification
+	9,  // 35: forge.v1.Rebase.verify:type_name -> forge.v1.VerifyReport
+	41, // 36: forge.v1.Rebase.overlaps:type_name -> forge.v1.Overlap
+	42, // 37: forge.v1.VerifyReport.runs:type_name -> forge.v1.CheckRun
+	42, // 38: forge.v1.VerifyReport.proof:type_name -> forge.v1.CheckRun
+	42, // 39: forge.v1.VerifyReport.checks:type_name -> forge.v1.CheckRun
+	42, // 40: forge.v1.VerifyReport.trials:type_name -> forge.v1.CheckRun
 	0,  // 41: forge.v1.MergeResult.outcome:type_name -> forge.v1.MergeOutcome
-	10, // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
+	9,  // 42: forge.v1.MergeResult.verify:type_name -> forge.v1.VerifyReport
 	8,  // 43: forge.v1.MergeResult.candidate:type_name -> forge.v1.Rebase
-	35, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
+	34, // 44: forge.v1.MergeResult.pull:type_name -> forge.v1.PullRequest
 	8,  // 45: forge.v1.MergeResult.batch:type_name -> forge.v1.Rebase
-	44, // 46: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
-	24, // 47: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
-	24, // 48: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
-	24, // 49: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
-	20, // 50: forge.v1.Policy.budget:type_name -> forge.v1.Budget
-	19, // 51: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
-	18, // 52: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
-	17, // 53: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
-	17, // 54: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
-	16, // 55: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
-	15, // 56: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
-	45, // 57: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
-	14, // 58: forge.v1.Policy.settings:type_name -> forge.v1.Setting
-	17, // 59: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
-	46, // 60: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
-	38, // 61: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
+	43, // 46: forge.v1.Reflection.proposals:type_name -> forge.v1.Intent
+	23, // 47: forge.v1.Policy.retry_backoff:type_name -> google.protobuf.Duration
+	23, // 48: forge.v1.Policy.claim_timeout:type_name -> google.protobuf.Duration
+	23, // 49: forge.v1.Policy.attempt_timeout:type_name -> google.protobuf.Duration
+	19, // 50: forge.v1.Policy.budget:type_name -> forge.v1.Budget
+	18, // 51: forge.v1.Policy.reflection:type_name -> forge.v1.ReflectionPolicy
+	17, // 52: forge.v1.Policy.approvals:type_name -> forge.v1.Approvals
+	16, // 53: forge.v1.Policy.stronger_implement:type_name -> forge.v1.Stronger
+	16, // 54: forge.v1.Policy.stronger_review:type_name -> forge.v1.Stronger
+	15, // 55: forge.v1.Policy.second:type_name -> forge.v1.SecondReview
+	14, // 56: forge.v1.Policy.best_of_two:type_name -> forge.v1.BestOfTwo
+	44, // 57: forge.v1.Policy.pull:type_name -> forge.v1.PullPolicy
+	13, // 58: forge.v1.Policy.settings:type_name -> forge.v1.Setting
+	16, // 59: forge.v1.BestOfTwo.by:type_name -> forge.v1.Stronger
+	45, // 60: forge.v1.SecondReview.by:type_name -> forge.v1.Reviewer
+	37, // 61: forge.v1.SecondReview.when:type_name -> forge.v1.Risk
 	62, // [62:62] is the sub-list for method output_type
 	62, // [62:62] is the sub-list for method input_type
 	62, // [62:62] is the sub-list for extension type_name
@@ -6188,7 +6033,7 @@ func file_forge_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_result_proto_rawDesc), len(file_forge_v1_result_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

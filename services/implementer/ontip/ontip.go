@@ -1,10 +1,22 @@
 // Package ontip makes one commit of a change, and puts it on the tip of the base branch: the change of an attempt, and
 // a commit that another one has pushed to the branch of the task's pull request and that a person made the change.
 //
-// Such a commit is taken only if it is what the person has seen: the head of that branch, in the moment in which it is
-// fetched. Whatever is in its way is told as a refusal, with which the task waits for a person, and not as a failure of
+// Such a commit is taken only if the person has seen it: as the head of that branch, where it has to be still in the
+// moment in which it is fetched. Everything that is in its way is told as a refusal, with which the task waits for a person, and not as a failure of
 // the attempt: to try again would change nothing. Until the change is proposed, nothing at the origin is changed but
 // that the commit is kept.
+//
+//	the branch is        and the commit                        then
+//	gone                 whatever                              refused
+//	at another commit    whatever                              refused, with that one
+//	at the commit        has no single commit in common        refused
+//	                     with the base branch
+//	at the commit        changes nothing there                 refused
+//	at the commit        has a path that no change may have    refused
+//	at the commit        is a change                           kept, and put on the tip as one commit
+//
+// A conflict on the tip is reported as that of any change, and so is a change that is there already: what follows from
+// these is for the rules to say.
 package ontip
 
 import (
@@ -14,6 +26,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/objects"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/jobs"
@@ -56,12 +69,12 @@ func Files(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, erro
 	return jobs.Files(changes), err
 }
 
-// Author returns the author of an adopted change; empty where none was adopted, or none is known yet.
-func Author(a *forge.Adoption) string {
-	if a == nil {
+// Author returns the author of a change that is to be merged; empty where it began with no commit of another one.
+func Author(q *forge.QueueMerge) string {
+	if q.Facts == nil || q.Facts.Adopted == nil {
 		return ""
 	}
-	return a.Author
+	return q.Facts.Adopted.Author
 }
 
 // Take fetches the commit that is to be adopted, keeps it, and makes the change of it. Where it is none, the refusal
@@ -84,7 +97,7 @@ func Take(ctx context.Context, j *jobs.Job, a *forge.Adoption, message Message) 
 	refuse := func(found git.OID, why string, args ...any) (Change, *forge.Rebase, error) {
 		return c, &forge.Rebase{Base: string(j.Tip), Refusal: fmt.Sprintf(why, args...), Found: string(found)}, nil
 	}
-	switch found, err := j.Store.FetchHead(ctx, j.GitAttempt(), branch); {
+	switch found, err := store.FetchHead(ctx, j.Store, j.GitAttempt(), branch); {
 	case errors.Is(err, git.ErrNoBranch), errors.Is(err, store.ErrNoOrigin):
 		return refuse("", "the branch %s is gone", branch)
 	case err != nil:
@@ -96,7 +109,7 @@ func Take(ctx context.Context, j *jobs.Job, a *forge.Adoption, message Message) 
 	if _, err := j.Store.Keep(ctx, j.GitAttempt(), commit); err != nil {
 		return c, nil, err
 	}
-	taken, err := j.Store.Take(ctx, commit, j.Tip, began, message)
+	taken, err := objects.Take(ctx, j.Store.Database, objects.Pushed{Commit: commit, Tip: j.Tip, Began: began}, message)
 	if fault, ok := errors.AsType[*git.WorkError](err); ok {
 		return refuse("", "%s", term.Line(fault.Error()))
 	}

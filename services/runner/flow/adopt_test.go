@@ -19,8 +19,8 @@ func adoption(out *forge.Rebase, arg func(string) string) {
 // describeAdoption says what a command is to do with a commit of another one; empty of other commands.
 func describeAdoption(c *forge.Command) (text string) {
 	a := c.Rebase().Adopted
-	if q := c.Merge().Change; q != nil {
-		a = q.Adopted
+	if q := c.Merge().Change; q != nil && q.Facts != nil {
+		a = q.Facts.Adopted
 	}
 	switch {
 	case a == nil:

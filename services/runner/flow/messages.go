@@ -139,7 +139,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
 		Scripted: s.Intent.Scripted(), Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Batch: s.Policy.Policy.MergeBatch,
-		Unverified: c.Unverified, MadeOn: c.MadeOn, Adopted: t.Adopted,
+		Unverified: c.Unverified, MadeOn: c.MadeOn,
 		Pull: s.Policy.Pull, Facts: task.Pulled{Task: t}.Facts(&s.Intent, s.Policy.Pull, consent{s}.names(t), s.History.Usage.CostUSD),
 	}}
 }

@@ -65,7 +65,7 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 	case pull.Closed, pull.Elsewhere, pull.Removed:
 		s.hold(out, q, forge.MergeClosed, result)
 	case pull.Edited:
-		if by.Has(rules.AdoptedPulls) {
+		if by.Has(rules.SecondPush) {
 			if p.Told != seen.Head { // it is at another commit than the one that a person was told of
 				p.Held = ""
 			}

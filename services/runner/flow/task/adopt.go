@@ -52,7 +52,7 @@ func (t Taking) Adopt(x *Turn, by string) {
 	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(pull.Short(t.Taken.Commit)+" by "+by, " by ")})
 }
 
-// refused takes what a worker says of the commit that is to be adopted, and reports whether the task waits for a person
+// refused takes a worker's answer about the commit that is to be adopted, and reports whether the task waits for a person
 // again. Otherwise the commit is the change.
 func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 	a := t.Taken
@@ -97,7 +97,7 @@ func (t Taking) Of() *forge.Adoption {
 }
 
 // Offered returns the task whose branch was seen last at a commit that a person names, by enough of its digits. The
-// error says why there is none; the decision is what is answered then.
+// error says why there is none, with the decision that goes with it.
 func (s *Set) Offered(intent forge.IntentID, commit string) (*Task, forge.Decision, error) {
 	names := func(a *forge.Adoption) bool {
 		return a != nil && len(commit) >= pull.LeastCommit && strings.HasPrefix(a.Commit, commit)

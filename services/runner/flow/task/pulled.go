@@ -83,6 +83,6 @@ func (t Pulled) Facts(in *forge.Intent, p *forge.PullPolicy, approvers []string,
 		return nil
 	}
 	f := pull.Facts(in, t.Candidate, Pair(t).Last(), t.Reviews)
-	f.Approvers, f.CostUSD, f.Attempts = approvers, usd, t.Attempts
+	f.Approvers, f.CostUSD, f.Attempts, f.Adopted = approvers, usd, t.Attempts, t.Adopted
 	return f
 }
