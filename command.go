@@ -200,44 +200,27 @@ type Analysis struct {
 
 // TaskPlan is a task before it has an id.
 type TaskPlan struct {
-	// Name is unique within an analysis. Empty stands for the task's number.
-	Name string
-	// Title is one line.
-	Title string
-	// Plan says what to do, for the agent that does it.
-	Plan string
-	// RelevantFiles are paths that the task is about.
-	RelevantFiles []string
-	// Steps are the implementation steps, in order.
-	Steps []string
-	// Context holds facts that the implementation needs.
-	Context string
-	// Complexity picks the model.
-	Complexity Complexity
-	// DependsOn are names of tasks that have to be merged before.
-	DependsOn []string
-	// Item is the line of a recipe's each that the task stands for.
-	Item string
-	// Write is a file to write instead of calling an agent; nil otherwise.
-	Write *FileWrite
-	// Requirements are answered by a review of the task, one by one; empty stands for the title.
-	Requirements []string
+	Name          string     // unique within an analysis; empty stands for the task's number
+	Title         string     // one line
+	Plan          string     // what to do, for the agent that does it
+	RelevantFiles []string   // paths that the task is about
+	Steps         []string   // the implementation steps, in order
+	Context       string     // facts that the implementation needs
+	Complexity    Complexity // picks the model
+	DependsOn     []string   // names of tasks that have to be merged before
+	Item          string     // the line of a recipe's each that the task stands for
+	Write         *FileWrite // a file to write instead of calling an agent; nil otherwise
+	Requirements  []string   // answered by a review of the task, one by one; empty stands for the title
 }
 
 // ChildPlan is a child intent before it has an id.
 type ChildPlan struct {
-	// Name is unique within an analysis. Empty stands for the child's number.
-	Name string
-	// Title is one line.
-	Title string
-	// Body is the text of the intent.
-	Body string
-	// Type is the intent's type.
-	Type string
-	// Risk is the declared risk.
-	Risk Risk
-	// DependsOn are names of children that have to be done before.
-	DependsOn []string
+	Name      string   // unique within an analysis; empty stands for the child's number
+	Title     string   // one line
+	Body      string   // the text of the intent
+	Type      string   // the intent's type
+	Risk      Risk     // the declared risk
+	DependsOn []string // names of children that have to be done before
 }
 
 // Implementation is the output of implement and execute.
@@ -283,6 +266,18 @@ type Rebase struct {
 	Together  string    // the tree of the last change of a batch, on which Verify ran instead of on Tree; empty if it ran on Tree
 	Overlaps  []Overlap // tasks under way whose newest changes do not merge with Head
 	Statement Envelope  // the worker's signed envelope that Tree passed; empty if it did not, or nothing is signed
+	Author    string    // the author of an adopted commit, which is that of Head, as "Name <address>"; empty where none was adopted
+	Refusal   string    // why the commit to adopt is none of this change, for people: then nothing was rebased
+	Found     string    // of a commit to adopt that is refused: the one that its branch is at instead; empty if that is not the reason
+}
+
+// Adoption is a commit of another one, on the branch of a task's pull request, that a person made the change of the task.
+// It is taken as it was seen: a branch that is elsewhere by then has the task wait again. As soon as it is on the tip it
+// is a change as any other, but for its author.
+type Adoption struct {
+	Commit string // as it was seen at the head of Branch
+	Branch string // the head branch
+	Author string // see Rebase.Author; empty until the commit is on the tip of the base branch
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.

@@ -73,6 +73,7 @@ type Retry struct {
 	Instructions string     // given to every agent that works on the intent from now on
 	BudgetUSD    float64    // the intent's new budget in US dollars; 0 leaves it as it was
 	Requesters   []Identity // set by a parent: the people whose words it passes on. From others they count for nothing
+	Adopt        string     // the commit of another one, on the branch of a pull request, that becomes the change; empty: none does
 }
 
 // Cancel stops an intent, or one task of it. Commits that were merged stay.

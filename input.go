@@ -91,6 +91,7 @@ type RebaseInput struct {
 	Tried         []CheckRun // trials of the change as it is, from an earlier rebase: what is known of it stays so
 	VerifyInMerge bool       // the verify commands may be left to the merge: see Rebase.Unverified
 	Settle        bool       // a change that failed once and then passes is run until it passes often enough, or fails again
+	Adopted       *Adoption  // the commit of another one that is the change, or that it began with; nil where there is none
 }
 
 // ReviewInput is the input of review.
@@ -125,6 +126,7 @@ type MergeInput struct {
 	Landed *Landing     // a merge by the forge that is only to be proved; nil otherwise
 	Batch  int          // of a trial: how many of the last of Ahead are verified together with Change, by one run
 	Settle bool         // see RebaseInput
+	Over   string       // the commit of another one that the head branch may be at, and that Change takes the place of there; empty: none
 }
 
 // ReflectInput is the input of reflect.

@@ -24,6 +24,7 @@ type PullFacts struct {
 	CostUSD      float64           // what the intent has cost so far
 	Attempts     int               // how often the change was made
 	Files        []string          // the paths that the change touches
+	Adopted      *Adoption         // the commit of another one that the change began with; nil where there is none
 }
 
 // PullRequirement is one requirement of a task with its evidence.

@@ -101,7 +101,7 @@ type Audited struct {
 	Task forge.TaskID `json:"task,omitempty"`
 	// Author is whoever is behind it.
 	Author AuditAuthor `json:"author"`
-	// Plan is the hash of the plan, or of the patch, that was approved, or of which changes were asked for.
+	// Plan is the hash of the plan, or of the patch, that was approved, or of which changes were asked for; of a retry the commit that it adopts.
 	Plan string `json:"plan,omitempty"`
 	// Title is that of an intent that was asked for.
 	Title string `json:"title,omitempty"`

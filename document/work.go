@@ -231,7 +231,7 @@ type Decided struct {
 	Via string    `json:"via,omitempty" yaml:"via,omitempty"`
 	At  time.Time `json:"at"            yaml:"at"`
 
-	// Plan is the hash that an approval, or a wish for changes, names.
+	// Plan is the hash that an approval, or a wish for changes, names, or the commit that a retry adopts.
 	Plan     string       `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Task     forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
 	Question string       `json:"question,omitempty" yaml:"question,omitempty"`

@@ -26,7 +26,7 @@ func TestPropose(t *testing.T) {
 	propose := func(s *store.Store, commit git.OID, want error) {
 		t.Helper()
 		before, there := bare.try("rev-parse", "-q", "--verify", "refs/heads/bot/t-001")
-		err := s.Propose(ctx, "t-001", "bot/t-001", commit)
+		err := s.Propose(ctx, "t-001", "bot/t-001", commit, "")
 		after, _ := bare.try("rev-parse", "-q", "--verify", "refs/heads/bot/t-001")
 		if !errors.Is(err, want) || want == nil && git.OID(after) != commit || want != nil && (there != nil || after != before) {
 			t.Fatalf("%v, it is at %s", err, after)
@@ -47,12 +47,42 @@ func TestPropose(t *testing.T) {
 	propose(one, first, nil)
 
 	// Another task's memory says nothing of this branch.
-	if err := one.Propose(ctx, "u-001", "bot/t-001", second); !errors.Is(err, store.ErrEdited) {
+	if err := one.Propose(ctx, "u-001", "bot/t-001", second, ""); !errors.Is(err, store.ErrEdited) {
 		t.Errorf("another task takes the branch: %v", err)
 	}
 	// A branch of the same last name is another one.
-	if err := one.Propose(ctx, "v-001", "t-001", second); err != nil || bare.head("t-001") != second || bare.head("bot/t-001") != first {
+	if err := one.Propose(ctx, "v-001", "t-001", second, ""); err != nil || bare.head("t-001") != second || bare.head("bot/t-001") != first {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestProposeOver takes the place of the one commit that it may, and only as long as the branch is there.
+func TestProposeOver(t *testing.T) {
+	ctx := t.Context()
+	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
+	first := person.commit("first", map[string]string{"a": "1\n"})
+	theirs := person.commit("theirs", map[string]string{"a": "2\n"})
+	next := person.commit("next", map[string]string{"a": "3\n"})
+	person.git("push", "-q", "origin", "main")
+	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
+	if err := s.Propose(ctx, "t-001", "bot/t", first, ""); err != nil {
+		t.Fatal(err)
+	}
+	bare.git("update-ref", "refs/heads/bot/t", string(next))
+	err := s.Propose(ctx, "t-001", "bot/t", first, theirs)
+	if e, ok := errors.AsType[*store.EditedError](err); !ok || e.At != next || !errors.Is(err, store.ErrEdited) {
+		t.Fatalf("over another one: %v", err)
+	}
+	bare.git("update-ref", "refs/heads/bot/t", string(theirs))
+	attempt := store.Attempt{Intent: "t", Task: "t-001", Number: 2}
+	if at, err := store.FetchHead(ctx, s, attempt, "bot/t"); err != nil || at != theirs {
+		t.Fatalf("it is at %s, %v", at, err)
+	}
+	if _, err := store.FetchHead(ctx, s, attempt, "bot/u"); !errors.Is(err, git.ErrNoBranch) {
+		t.Errorf("of no branch: %v", err)
+	}
+	if err := s.Propose(ctx, "t-001", "bot/t", next, theirs); err != nil || bare.head("bot/t") != next || bare.head("refs/forge/_proposed/t-001") != next {
+		t.Errorf("%v, it is at %s", err, bare.head("bot/t"))
 	}
 }
 
@@ -65,7 +95,7 @@ func TestProposeBesideAPerson(t *testing.T) {
 	second := person.commit("second", map[string]string{"a": "3\n"})
 	person.git("push", "-q", "origin", "main")
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
-	if err := s.Propose(ctx, "t-001", "bot/t", first); err != nil {
+	if err := s.Propose(ctx, "t-001", "bot/t", first, ""); err != nil {
 		t.Fatal(err)
 	}
 	hook := filepath.Join(bare.dir, "hooks", "pre-receive")
@@ -76,7 +106,7 @@ func TestProposeBesideAPerson(t *testing.T) {
 	if err := os.WriteFile(hook, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Propose(ctx, "t-001", "bot/t", second); !errors.Is(err, store.ErrEdited) || bare.head("bot/t") != theirs {
+	if err := s.Propose(ctx, "t-001", "bot/t", second, ""); !errors.Is(err, store.ErrEdited) || bare.head("bot/t") != theirs {
 		t.Errorf("%v, it is at %s", err, bare.head("bot/t"))
 	}
 	if got := bare.head("refs/forge/_proposed/t-001"); got != first {
@@ -94,7 +124,7 @@ func TestProposeRefuses(t *testing.T) {
 		branch git.Branch
 		commit git.OID
 	}{{"../t", "b", head}, {"t", "-b", head}, {"t", "a..b", head}, {"t", "b", "main"}} {
-		if err := s.Propose(t.Context(), bad.task, bad.branch, bad.commit); err == nil {
+		if err := s.Propose(t.Context(), bad.task, bad.branch, bad.commit, ""); err == nil {
 			t.Errorf("%+v was pushed", bad)
 		}
 	}

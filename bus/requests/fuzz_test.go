@@ -18,7 +18,7 @@ import (
 func FuzzWish(f *testing.F) {
 	for verb, data := range map[string]string{
 		"edit": `{"title": "t", "risk": "low"}`, "approve": `{"plan": "d6b94d4dcc51"}`, "reject": `{"reason": "no"}`,
-		"answer": `{"index": 0, "question": "q", "answer": "a"}`, "retry": `{"instructions": "i", "budget_usd": 1e308}`,
+		"answer": `{"index": 0, "question": "q", "answer": "a"}`, "retry": `{"instructions": "i", "budget_usd": 1e308, "adopt": "3f786850e387"}`,
 		"cancel": `{"task": "a-001"}`, "pause": ``, "resume": `{"task": "../x", "task": 1}`, "teach": `{}`,
 	} {
 		f.Add(verb, data)

@@ -72,7 +72,11 @@ var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
 		m := &forge.Retry{}
 		o.Text("instructions", &m.Instructions)
 		o.Read("budget_usd", &m.BudgetUSD, "a number")
-		o.Only("instructions", "budget_usd")
+		o.Text("adopt", &m.Adopt)
+		o.Only("instructions", "budget_usd", "adopt")
+		if strings.Trim(m.Adopt, "0123456789abcdef") != "" {
+			o.Note("adopt", "is no commit: give its name, or 12 digits of it at least")
+		}
 		if m.BudgetUSD < 0 {
 			o.Note("budget_usd", "is negative")
 		}

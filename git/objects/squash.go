@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,14 +14,15 @@ import (
 
 // Squash returns one commit that makes the change of base..head on base, with the date
 // of the last commit. Author and committer are pfl-forge's: whoever made the commits
-// could have written any name into them. The function message returns the message,
+// could have written any name into them. An author, as Take returns it, is the author
+// instead. The function message returns the message,
 // given those of the commits, oldest first: they are printable UTF-8, and those in an
 // encoding that is not known are left out. Without a function they follow each other. A
 // single commit that is like that already stays what it is. The same commits and
 // messages give the same result. The caller Keeps it.
 //
 // Errors: *WorkError (Rewritten when base is no ancestor of head, Merged, Oversized).
-func (db *Database) Squash(ctx context.Context, base, head git.OID, message func(own []string) string) (git.OID, error) {
+func (db *Database) Squash(ctx context.Context, base, head git.OID, author string, message func(own []string) string) (git.OID, error) {
 	r := db.NewReader(ctx)
 	defer r.Close()
 	chain, err := r.Chain(base, head)
@@ -34,8 +36,11 @@ func (db *Database) Squash(ctx context.Context, base, head git.OID, message func
 		message = joinMessages
 	}
 	last, id := chain[len(chain)-1], db.Identity()
-	text, by := CleanMessage(message(messages(chain))), id.Name+" <"+id.Email+"> "
-	author, committer := by+when(last.Author), by+when(last.Committer)
+	text, by := CleanMessage(message(messages(chain))), id.Name+" <"+id.Email+">"
+	if author = cmp.Or(author, by); author != by {
+		author = CleanAuthor(author)
+	}
+	author, committer := author+" "+when(last.Author), by+" "+when(last.Committer)
 	if len(chain) == 1 && text == last.Message && author == last.Author && committer == last.Committer && last.encoding == "" {
 		return head, nil
 	}

@@ -15,24 +15,40 @@ import (
 const proposedPrefix = "refs/forge/_proposed/"
 
 var (
-	// ErrEdited means that the branch is at a commit that was not pushed for the task: another one has pushed, and nothing was changed.
+	// ErrEdited means that the branch is at a commit that was not pushed for the task: another one has pushed, and nothing was changed. The
+	// error is an *EditedError.
 	ErrEdited = errors.New("another one has pushed to the branch")
 	// ErrNoOrigin means that there is no server to push to.
 	ErrNoOrigin = errors.New("the repository has no git origin")
 )
 
+// EditedError is ErrEdited with the commit that the branch is at.
+type EditedError struct {
+	Branch git.Branch
+	At     git.OID // empty if it is gone
+}
+
+func (e *EditedError) Error() string {
+	return fmt.Sprintf("%s is at %s: %s", e.Branch, e.At.Short(), ErrEdited)
+}
+
+// Is reports whether the error is told as ErrEdited.
+func (*EditedError) Is(target error) bool { return target == ErrEdited }
+
 // Propose pushes a commit to a branch at the origin, for people to look at, and returns when it is there. Only what Propose has pushed
-// for the same task is ever replaced: the branch, and the ref that says where it was pushed, move together or not at all.
+// for the same task is ever replaced, and the commit over of another one, which a person had become the change; empty is none. The branch,
+// and the ref that says where it was pushed, move together or not at all.
 //
 //	the branch is    and was pushed last    then
 //	absent           whatever               it is made
 //	at the commit    whatever               it is there already
+//	at over          whatever               it is moved
 //	elsewhere        exactly there          it is moved
 //	elsewhere        somewhere else         ErrEdited
 //
 // A branch that people deleted is made anew: they close a pull request by closing it. Errors besides ErrEdited: ErrNoOrigin, and those of a
 // push, such as a hook that refuses it.
-func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit git.OID) error {
+func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit, over git.OID) error {
 	if s.origin == nil {
 		return ErrNoOrigin
 	}
@@ -45,19 +61,19 @@ func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return err
 	}
-	return s.Locked(ctx, func([]*os.File) error { return s.propose(ctx, proposedPrefix+string(task), b, commit) })
+	return s.Locked(ctx, func([]*os.File) error { return s.propose(ctx, proposedPrefix+string(task), b, commit, over) })
 }
 
 // propose is Propose under the lock of the clone, with the ref that says where the branch was pushed last.
-func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit git.OID) error {
+func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, over git.OID) error {
 	at, pushed, err := s.proposed(ctx, last, b)
 	switch {
 	case err != nil:
 		return err
 	case at == commit && pushed == commit:
 		return nil
-	case at != "" && at != commit && at != pushed:
-		return fmt.Errorf("%s is at %s: %w", b, at.Short(), ErrEdited)
+	case at != "" && at != commit && at != pushed && at != over:
+		return &EditedError{b, at}
 	}
 	// The leases are on what was seen just now. A person who is faster has the push refused as a whole.
 	_, err = s.push(ctx, "--porcelain", "--atomic", "--no-verify", "--no-follow-tags",
@@ -74,7 +90,7 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit g
 	case now == commit && pushed == commit:
 		return nil
 	case now != at:
-		return fmt.Errorf("%s is at %s: %w", b, now.Short(), ErrEdited)
+		return &EditedError{b, now}
 	}
 	return err
 }
@@ -99,4 +115,34 @@ func (s *Store) proposed(ctx context.Context, last string, b git.Branch) (at, pu
 		}
 	}
 	return at, pushed, nil
+}
+
+// FetchHead brings the head of a branch at the origin, as it is now, and returns it. Whoever asks has to compare it with the commit that
+// was seen there: whoever may push can have moved the branch between the look and the fetch. The commit stays reachable as long as the attempt's refs do, and is
+// Kept only if the caller does so. Errors: ErrNoOrigin; git.ErrNoBranch.
+func FetchHead(ctx context.Context, s *Store, a Attempt, b git.Branch) (head git.OID, err error) {
+	if s.origin == nil {
+		return "", ErrNoOrigin
+	}
+	if err := a.Validate(); err != nil {
+		return "", err
+	}
+	if _, err := git.ParseBranch(string(b)); err != nil {
+		return "", err
+	}
+	ref := a.Prefix() + "fetched" // no commit is kept by that name
+	err = s.Locked(ctx, func([]*os.File) error {
+		if err := s.fetch(ctx, "+"+b.Ref()+":"+ref); err != nil {
+			if strings.Contains(git.Stderr(err), "couldn't find remote ref "+b.Ref()) {
+				err = fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
+			}
+			return err
+		}
+		out, err := git.Run(ctx, s.RefCommand(), "rev-parse", "--verify", "-q", "--end-of-options", ref+"^{commit}")
+		if err == nil {
+			head, err = git.ParseOID(strings.TrimSpace(string(out)))
+		}
+		return err
+	})
+	return head, err
 }

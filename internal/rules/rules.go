@@ -14,7 +14,8 @@
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
 //	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
-//	   one intent at a time looks at what a forge merged unverified
+//	   one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
+//	   to the branch of a pull request become the change
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -125,6 +126,16 @@ var (
 	}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
+	// AdoptedPulls is asked for where a task waits because another one changed its branch.
+	AdoptedPulls = Change{
+		Name: "AdoptedPulls", Since: 5,
+		Why: "who pushed to the branch of a pull request could have the change made again without that, and not go on with it",
+	}
+	// SecondPush is asked for in package mergequeue.
+	SecondPush = Change{
+		Name: "SecondPush", Since: 5,
+		Why: "who was told that another one had changed the branch of a pull request was not told when it was changed once more",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -136,7 +147,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair, AdoptedPulls, SecondPush,
 	}
 }
 

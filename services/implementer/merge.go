@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -89,7 +90,7 @@ func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID,
 	if j.Command.Merge().Change.Approver == "" {
 		return head, nil
 	}
-	return j.Store.Squash(ctx, base, head, squashMessage(j.Command))
+	return j.Store.Squash(ctx, base, head, ontip.Author(j.Command.Merge().Change), squashMessage(j.Command))
 }
 
 // tryMerge merges the change on the present tip, or returns what is in the way.
@@ -103,7 +104,7 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	// tip and verified there, also where that gives the very commit that was reviewed.
 	if j.Tip != base || l.Unverified {
 		var err error
-		if moved, err = i.rebaseOntoTip(ctx, j, base, head); err != nil {
+		if moved, err = i.rebaseOntoTip(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(l)}); err != nil {
 			return nil, err
 		}
 		if stop, err := i.stopped(ctx, j, moved, base, head); stop != nil || err != nil {

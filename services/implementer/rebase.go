@@ -2,13 +2,13 @@ package implementer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -19,6 +19,18 @@ const maxMeanwhile = 1000
 // rebase carries out the step rebase.
 func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress service.Progress) forge.Result {
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
+		adopted := cmd.Rebase().Adopted
+		if adopted != nil && adopted.Author == "" {
+			c, refusal, err := ontip.Take(ctx, j, adopted, squashMessage(j.Command))
+			switch {
+			case err != nil:
+				return err
+			case refusal != nil:
+				j.Result.Output = refusal
+				return nil
+			}
+			return i.rebased(ctx, j, c)
+		}
 		base, head, err := change(ctx, j, cmd.Task.Base, cmd.Task.Head, cmd.To.Intent)
 		if err != nil {
 			return err
@@ -31,16 +43,25 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 			j.Result.Output, err = verifyUnchanged(ctx, j)
 			return err
 		}
-		r, err := i.rebaseOntoTip(ctx, j, base, head)
-		if r != nil && r.Head != "" && r.Head != r.Base {
-			i.changes.Keep(ctx, j, git.OID(r.Base), git.OID(r.Head)) // a merge keeps none: it merges one that readers have
+		made := ontip.Change{Base: base, Head: head}
+		if adopted != nil {
+			made.Author = adopted.Author
 		}
-		if err == nil && r.Head != "" && r.Head != r.Base {
-			r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
-		}
-		j.Result.Output = r
-		return err
+		return i.rebased(ctx, j, made)
 	})
+}
+
+// rebased reports a change that is put on the tip.
+func (i *Implementer) rebased(ctx context.Context, j *jobs.Job, c ontip.Change) error {
+	r, err := i.rebaseOntoTip(ctx, j, c)
+	if r != nil && r.Head != "" && r.Head != r.Base {
+		i.changes.Keep(ctx, j, git.OID(r.Base), git.OID(r.Head)) // a merge keeps none: it merges one that readers have
+	}
+	if err == nil && r.Head != "" && r.Head != r.Base {
+		r.Overlaps = i.findOverlaps(ctx, j, git.OID(r.Base), git.OID(r.Head))
+	}
+	j.Result.Output = r
+	return err
 }
 
 // change returns the commits of a change of an intent, once they are in the store.
@@ -56,12 +77,12 @@ func change(ctx context.Context, j *jobs.Job, base, head string, of forge.Intent
 
 // rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it except in a merge, and runs the verify commands on it. It
 // is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
-func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r, alone, err := putOnTip(ctx, j, base, head, squashMessage(j.Command))
+func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Change) (*forge.Rebase, error) {
+	r, alone, err := ontip.Put(ctx, j, c, squashMessage(j.Command))
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
 	}
-	made, alone, err := verify.AsMade(ctx, j, base, alone)
+	made, alone, err := verify.AsMade(ctx, j, c.Base, alone)
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +91,17 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 			return nil, err
 		}
 	}
-	var c verify.Change
+	var v verify.Change
 	if made != j.Tip {
-		c.Alone = alone
+		v.Alone = alone
 	}
 	// The rules know the policy as it was when the intent was analyzed; the configuration on the tip has the last word.
-	c.Leave = j.Command.Rebase().VerifyInMerge && !j.Config.MergeQueue.VerifyBeforeReview && len(j.Config.Verify) > 0
-	if err := i.results.OnTip(ctx, j, r, c); err != nil {
+	v.Leave = j.Command.Rebase().VerifyInMerge && !j.Config.MergeQueue.VerifyBeforeReview && len(j.Config.Verify) > 0
+	if err := i.results.OnTip(ctx, j, r, v); err != nil {
 		return r, err
 	}
 	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again
-		landed, err := files(ctx, j, made, j.Tip)
+		landed, err := ontip.Files(ctx, j, made, j.Tip)
 		if err != nil {
 			return nil, err
 		}
@@ -90,27 +111,6 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, base, head
 		r.MadeOn = string(made)
 	}
 	return r, i.stateVerified(j, r)
-}
-
-// putOnTip puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns
-// that commit on its old base as well.
-func putOnTip(ctx context.Context, j *jobs.Job, base, head git.OID, message func(own []string) string) (r *forge.Rebase, alone git.OID, err error) {
-	r = &forge.Rebase{Base: string(j.Tip)}
-	if alone, err = j.Store.Squash(ctx, base, head, message); err != nil {
-		return nil, "", err
-	}
-	got, err := j.Store.Rebase(ctx, base, alone, j.Tip)
-	if conflict, ok := errors.AsType[*git.ConflictError](err); ok {
-		r.Conflicts = conflict.Files
-		r.Files, err = files(ctx, j, base, alone)
-		return r, alone, err
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	r.Head, r.Tree, r.PatchID = string(got.Head), string(got.Tree), got.PatchID
-	r.Files, err = files(ctx, j, j.Tip, got.Head)
-	return r, alone, err
 }
 
 // verifyUnchanged runs the verify commands on the tip of the base branch: what a goal that has
@@ -132,10 +132,4 @@ func (i *Implementer) newestAttempt(j *jobs.Job) store.Attempt {
 	a := j.GitAttempt()
 	a.Newest = true
 	return a
-}
-
-// files returns the paths that differ between two commits.
-func files(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
-	changes, err := j.Store.Changes(ctx, base, head)
-	return jobs.Files(changes), err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
@@ -36,7 +37,7 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 		// As the merge does: the same commits give the same tree, whoever puts them together.
-		f, err := onStack(ctx, j, base, head, nil)
+		f, err := onStack(ctx, j, ontip.Change{Base: base, Head: head}, nil)
 		fits := err == nil && len(f.Conflicts) == 0
 		if err == nil && n >= riders {
 			fits, err = verify.Ride(ctx, j, r, f, ahead.PatchID)
@@ -60,12 +61,12 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 }
 
 // onStack puts a change on the tip of the job, with those ahead on it.
-func onStack(ctx context.Context, j *jobs.Job, base, head git.OID, message func(own []string) string) (*forge.Rebase, error) {
+func onStack(ctx context.Context, j *jobs.Job, c ontip.Change, message ontip.Message) (*forge.Rebase, error) {
 	tree, err := j.Store.Tree(ctx, j.Tip)
 	if err != nil {
 		return nil, err
 	}
-	r, _, err := putOnTip(ctx, j, base, head, message)
+	r, _, err := ontip.Put(ctx, j, c, message)
 	if err == nil && len(r.Conflicts) == 0 {
 		r.BaseTree = string(tree)
 	}
@@ -74,8 +75,9 @@ func onStack(ctx context.Context, j *jobs.Job, base, head git.OID, message func(
 
 // findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
 func (i *Implementer) findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
-	r, err := onStack(ctx, j, base, head, squashMessage(j.Command))
-	if err != nil || len(r.Conflicts) > 0 || r.PatchID != j.Command.Merge().Change.PatchID {
+	change := j.Command.Merge().Change
+	r, err := onStack(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(change)}, squashMessage(j.Command))
+	if err != nil || len(r.Conflicts) > 0 || r.PatchID != change.PatchID {
 		return r, err // another patch has to be reviewed again, on what is there by then
 	}
 	if j.Command.Merge().Batch > 0 {

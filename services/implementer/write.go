@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 )
 
 // write carries out a task that contains the text of a file: it calls no agent and
@@ -38,7 +39,7 @@ func (i *Implementer) write(ctx context.Context, j *jobs.Job) error {
 		if im.Commits, err = j.Store.Commits(ctx, base, head); err != nil {
 			return err
 		}
-		if im.Files, err = files(ctx, j, base, head); err != nil {
+		if im.Files, err = ontip.Files(ctx, j, base, head); err != nil {
 			return err
 		}
 	}

@@ -1711,6 +1711,7 @@ type RebaseInput struct {
 	xxx_hidden_Tried         *[]*CheckRun           `protobuf:"bytes,4,rep,name=tried"`
 	xxx_hidden_VerifyInMerge bool                   `protobuf:"varint,5,opt,name=verify_in_merge,json=verifyInMerge"`
 	xxx_hidden_Settle        bool                   `protobuf:"varint,6,opt,name=settle"`
+	xxx_hidden_Adopted       *Adoption              `protobuf:"bytes,7,opt,name=adopted"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -1792,14 +1793,21 @@ func (x *RebaseInput) GetSettle() bool {
 	return false
 }
 
+func (x *RebaseInput) GetAdopted() *Adoption {
+	if x != nil {
+		return x.xxx_hidden_Adopted
+	}
+	return nil
+}
+
 func (x *RebaseInput) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
 func (x *RebaseInput) SetApprover(v string) {
 	x.xxx_hidden_Approver = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
 func (x *RebaseInput) SetAsked(v []string) {
@@ -1812,12 +1820,16 @@ func (x *RebaseInput) SetTried(v []*CheckRun) {
 
 func (x *RebaseInput) SetVerifyInMerge(v bool) {
 	x.xxx_hidden_VerifyInMerge = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 7)
 }
 
 func (x *RebaseInput) SetSettle(v bool) {
 	x.xxx_hidden_Settle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 6)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
+}
+
+func (x *RebaseInput) SetAdopted(v *Adoption) {
+	x.xxx_hidden_Adopted = v
 }
 
 func (x *RebaseInput) HasTitle() bool {
@@ -1848,6 +1860,13 @@ func (x *RebaseInput) HasSettle() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
+func (x *RebaseInput) HasAdopted() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Adopted != nil
+}
+
 func (x *RebaseInput) ClearTitle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Title = nil
@@ -1866,6 +1885,10 @@ func (x *RebaseInput) ClearVerifyInMerge() {
 func (x *RebaseInput) ClearSettle() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Settle = false
+}
+
+func (x *RebaseInput) ClearAdopted() {
+	x.xxx_hidden_Adopted = nil
 }
 
 type RebaseInput_builder struct {
@@ -1887,6 +1910,9 @@ type RebaseInput_builder struct {
 	// settle says that a change that failed once and then passes is run until it
 	// passes often enough, or fails again.
 	Settle *bool
+	// adopted is the commit of another one that is the change, or that it began
+	// with; nil where there is none.
+	Adopted *Adoption
 }
 
 func (b0 RebaseInput_builder) Build() *RebaseInput {
@@ -1894,23 +1920,24 @@ func (b0 RebaseInput_builder) Build() *RebaseInput {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 7)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Approver != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 7)
 		x.xxx_hidden_Approver = b.Approver
 	}
 	x.xxx_hidden_Asked = b.Asked
 	x.xxx_hidden_Tried = &b.Tried
 	if b.VerifyInMerge != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 7)
 		x.xxx_hidden_VerifyInMerge = *b.VerifyInMerge
 	}
 	if b.Settle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 6)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 7)
 		x.xxx_hidden_Settle = *b.Settle
 	}
+	x.xxx_hidden_Adopted = b.Adopted
 	return m0
 }
 
@@ -2276,6 +2303,7 @@ type MergeInput struct {
 	xxx_hidden_Landed      *Landing               `protobuf:"bytes,6,opt,name=landed"`
 	xxx_hidden_Batch       int32                  `protobuf:"varint,7,opt,name=batch"`
 	xxx_hidden_Settle      bool                   `protobuf:"varint,8,opt,name=settle"`
+	xxx_hidden_Over        *string                `protobuf:"bytes,9,opt,name=over"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2367,13 +2395,23 @@ func (x *MergeInput) GetSettle() bool {
 	return false
 }
 
+func (x *MergeInput) GetOver() string {
+	if x != nil {
+		if x.xxx_hidden_Over != nil {
+			return *x.xxx_hidden_Over
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *MergeInput) SetChange(v *QueueMerge) {
 	x.xxx_hidden_Change = v
 }
 
 func (x *MergeInput) SetTrial(v bool) {
 	x.xxx_hidden_Trial = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 9)
 }
 
 func (x *MergeInput) SetAhead(v []*QueueMerge) {
@@ -2386,7 +2424,7 @@ func (x *MergeInput) SetTried(v *Rebase) {
 
 func (x *MergeInput) SetIn(v Executor) {
 	x.xxx_hidden_In = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 9)
 }
 
 func (x *MergeInput) SetLanded(v *Landing) {
@@ -2395,12 +2433,17 @@ func (x *MergeInput) SetLanded(v *Landing) {
 
 func (x *MergeInput) SetBatch(v int32) {
 	x.xxx_hidden_Batch = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
 }
 
 func (x *MergeInput) SetSettle(v bool) {
 	x.xxx_hidden_Settle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 8)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+}
+
+func (x *MergeInput) SetOver(v string) {
+	x.xxx_hidden_Over = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 9)
 }
 
 func (x *MergeInput) HasChange() bool {
@@ -2452,6 +2495,13 @@ func (x *MergeInput) HasSettle() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *MergeInput) HasOver() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
+}
+
 func (x *MergeInput) ClearChange() {
 	x.xxx_hidden_Change = nil
 }
@@ -2484,6 +2534,11 @@ func (x *MergeInput) ClearSettle() {
 	x.xxx_hidden_Settle = false
 }
 
+func (x *MergeInput) ClearOver() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 8)
+	x.xxx_hidden_Over = nil
+}
+
 type MergeInput_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -2507,6 +2562,9 @@ type MergeInput_builder struct {
 	// settle says that a change that failed once and then passes is run until it
 	// passes often enough, or fails again.
 	Settle *bool
+	// over is the commit of another one that the head branch may be at, and that
+	// change takes the place of there; empty if there is none.
+	Over *string
 }
 
 func (b0 MergeInput_builder) Build() *MergeInput {
@@ -2515,23 +2573,27 @@ func (b0 MergeInput_builder) Build() *MergeInput {
 	_, _ = b, x
 	x.xxx_hidden_Change = b.Change
 	if b.Trial != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 9)
 		x.xxx_hidden_Trial = *b.Trial
 	}
 	x.xxx_hidden_Ahead = &b.Ahead
 	x.xxx_hidden_Tried = b.Tried
 	if b.In != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 9)
 		x.xxx_hidden_In = *b.In
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.Batch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
 		x.xxx_hidden_Batch = *b.Batch
 	}
 	if b.Settle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 8)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
 		x.xxx_hidden_Settle = *b.Settle
+	}
+	if b.Over != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 9)
+		x.xxx_hidden_Over = b.Over
 	}
 	return m0
 }
@@ -2786,14 +2848,15 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x04goal\x18\x06 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12\x1a\n" +
 	"\banswered\x18\a \x01(\bR\banswered\x121\n" +
 	"\tknowledge\x18\b \x03(\v2\x13.forge.v1.KnowledgeR\tknowledge\x12\x1a\n" +
-	"\banalyzed\x18\t \x01(\tR\banalyzed\"\xbf\x01\n" +
+	"\banalyzed\x18\t \x01(\tR\banalyzed\"\xed\x01\n" +
 	"\vRebaseInput\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x1a\n" +
 	"\bapprover\x18\x02 \x01(\tR\bapprover\x12\x14\n" +
 	"\x05asked\x18\x03 \x03(\tR\x05asked\x12(\n" +
 	"\x05tried\x18\x04 \x03(\v2\x12.forge.v1.CheckRunR\x05tried\x12&\n" +
 	"\x0fverify_in_merge\x18\x05 \x01(\bR\rverifyInMerge\x12\x16\n" +
-	"\x06settle\x18\x06 \x01(\bR\x06settle\"\xc0\x02\n" +
+	"\x06settle\x18\x06 \x01(\bR\x06settle\x12,\n" +
+	"\aadopted\x18\a \x01(\v2\x12.forge.v1.AdoptionR\aadopted\"\xc0\x02\n" +
 	"\vReviewInput\x12.\n" +
 	"\x06verify\x18\x01 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\x12*\n" +
 	"\areviews\x18\x02 \x03(\v2\x10.forge.v1.ReviewR\areviews\x12\x1c\n" +
@@ -2807,7 +2870,7 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"unverified\"k\n" +
 	"\x0eIterationInput\x12)\n" +
 	"\x04goal\x18\x01 \x01(\v2\x15.forge.v1.GoalContextR\x04goal\x12.\n" +
-	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xa1\x02\n" +
+	"\x06verify\x18\x02 \x01(\v2\x16.forge.v1.VerifyReportR\x06verify\"\xb5\x02\n" +
 	"\n" +
 	"MergeInput\x12,\n" +
 	"\x06change\x18\x01 \x01(\v2\x14.forge.v1.QueueMergeR\x06change\x12\x14\n" +
@@ -2817,7 +2880,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\x02in\x18\x05 \x01(\x0e2\x12.forge.v1.ExecutorR\x02in\x12)\n" +
 	"\x06landed\x18\x06 \x01(\v2\x11.forge.v1.LandingR\x06landed\x12\x14\n" +
 	"\x05batch\x18\a \x01(\x05R\x05batch\x12\x16\n" +
-	"\x06settle\x18\b \x01(\bR\x06settle\"C\n" +
+	"\x06settle\x18\b \x01(\bR\x06settle\x12\x12\n" +
+	"\x04over\x18\t \x01(\tR\x04over\"C\n" +
 	"\n" +
 	"ProbeInput\x125\n" +
 	"\bpatience\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\bpatience\"\xd7\x01\n" +
@@ -2855,15 +2919,16 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Overlap)(nil),             // 23: forge.v1.Overlap
 	(*GoalContext)(nil),         // 24: forge.v1.GoalContext
 	(*CheckRun)(nil),            // 25: forge.v1.CheckRun
-	(*VerifyReport)(nil),        // 26: forge.v1.VerifyReport
-	(*Reviewer)(nil),            // 27: forge.v1.Reviewer
-	(*QueueMerge)(nil),          // 28: forge.v1.QueueMerge
-	(*Rebase)(nil),              // 29: forge.v1.Rebase
-	(Executor)(0),               // 30: forge.v1.Executor
-	(*Landing)(nil),             // 31: forge.v1.Landing
-	(*durationpb.Duration)(nil), // 32: google.protobuf.Duration
-	(*History)(nil),             // 33: forge.v1.History
-	(*Proposal)(nil),            // 34: forge.v1.Proposal
+	(*Adoption)(nil),            // 26: forge.v1.Adoption
+	(*VerifyReport)(nil),        // 27: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 28: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 29: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 30: forge.v1.Rebase
+	(Executor)(0),               // 31: forge.v1.Executor
+	(*Landing)(nil),             // 32: forge.v1.Landing
+	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
+	(*History)(nil),             // 34: forge.v1.History
+	(*Proposal)(nil),            // 35: forge.v1.Proposal
 }
 var file_forge_v1_command_proto_depIdxs = []int32{
 	12, // 0: forge.v1.Command.to:type_name -> forge.v1.Key
@@ -2893,28 +2958,29 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	24, // 24: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
 	19, // 25: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
 	25, // 26: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	26, // 27: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 28: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	27, // 29: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	27, // 30: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	25, // 31: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	24, // 32: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	26, // 33: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	28, // 34: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	28, // 35: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	29, // 36: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	30, // 37: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	31, // 38: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
-	32, // 39: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	33, // 40: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	33, // 41: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	20, // 42: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	34, // 43: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	26, // 27: forge.v1.RebaseInput.adopted:type_name -> forge.v1.Adoption
+	27, // 28: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	22, // 29: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	28, // 30: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	28, // 31: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	25, // 32: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	24, // 33: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	27, // 34: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	29, // 35: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	29, // 36: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	30, // 37: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	31, // 38: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	32, // 39: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
+	33, // 40: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	34, // 41: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	34, // 42: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	20, // 43: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	35, // 44: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

@@ -2731,6 +2731,7 @@ type Retry struct {
 	xxx_hidden_Instructions *string                `protobuf:"bytes,1,opt,name=instructions"`
 	xxx_hidden_BudgetUsd    float64                `protobuf:"fixed64,2,opt,name=budget_usd,json=budgetUsd"`
 	xxx_hidden_Requesters   *[]*Identity           `protobuf:"bytes,3,rep,name=requesters"`
+	xxx_hidden_Adopt        *string                `protobuf:"bytes,4,opt,name=adopt"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -2788,18 +2789,33 @@ func (x *Retry) GetRequesters() []*Identity {
 	return nil
 }
 
+func (x *Retry) GetAdopt() string {
+	if x != nil {
+		if x.xxx_hidden_Adopt != nil {
+			return *x.xxx_hidden_Adopt
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Retry) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
 }
 
 func (x *Retry) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
 }
 
 func (x *Retry) SetRequesters(v []*Identity) {
 	x.xxx_hidden_Requesters = &v
+}
+
+func (x *Retry) SetAdopt(v string) {
+	x.xxx_hidden_Adopt = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 4)
 }
 
 func (x *Retry) HasInstructions() bool {
@@ -2816,6 +2832,13 @@ func (x *Retry) HasBudgetUsd() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *Retry) HasAdopt() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *Retry) ClearInstructions() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Instructions = nil
@@ -2824,6 +2847,11 @@ func (x *Retry) ClearInstructions() {
 func (x *Retry) ClearBudgetUsd() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_BudgetUsd = 0
+}
+
+func (x *Retry) ClearAdopt() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Adopt = nil
 }
 
 type Retry_builder struct {
@@ -2837,6 +2865,9 @@ type Retry_builder struct {
 	// who have said something of what its parts do. From others they count for
 	// nothing.
 	Requesters []*Identity
+	// adopt is the commit of another one, on the branch of a pull request, that
+	// becomes the change; empty if none does.
+	Adopt *string
 }
 
 func (b0 Retry_builder) Build() *Retry {
@@ -2844,14 +2875,18 @@ func (b0 Retry_builder) Build() *Retry {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
+	if b.Adopt != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 4)
+		x.xxx_hidden_Adopt = b.Adopt
+	}
 	return m0
 }
 
@@ -8255,14 +8290,15 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x06Answer\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x1a\n" +
 	"\bquestion\x18\x02 \x01(\tR\bquestion\x12\x16\n" +
-	"\x06answer\x18\x03 \x01(\tR\x06answer\"~\n" +
+	"\x06answer\x18\x03 \x01(\tR\x06answer\"\x94\x01\n" +
 	"\x05Retry\x12\"\n" +
 	"\finstructions\x18\x01 \x01(\tR\finstructions\x12\x1d\n" +
 	"\n" +
 	"budget_usd\x18\x02 \x01(\x01R\tbudgetUsd\x122\n" +
 	"\n" +
 	"requesters\x18\x03 \x03(\v2\x12.forge.v1.IdentityR\n" +
-	"requesters\"4\n" +
+	"requesters\x12\x14\n" +
+	"\x05adopt\x18\x04 \x01(\tR\x05adopt\"4\n" +
 	"\x06Cancel\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\"K\n" +

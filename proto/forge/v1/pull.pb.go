@@ -418,6 +418,156 @@ func (b0 PullPolicy_builder) Build() *PullPolicy {
 	return m0
 }
 
+// Adoption is a commit of another one, on the branch of a task's pull request,
+// that a person made the change of the task.
+type Adoption struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Commit      *string                `protobuf:"bytes,1,opt,name=commit"`
+	xxx_hidden_Branch      *string                `protobuf:"bytes,2,opt,name=branch"`
+	xxx_hidden_Author      *string                `protobuf:"bytes,3,opt,name=author"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Adoption) Reset() {
+	*x = Adoption{}
+	mi := &file_forge_v1_pull_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adoption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adoption) ProtoMessage() {}
+
+func (x *Adoption) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_pull_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Adoption) GetCommit() string {
+	if x != nil {
+		if x.xxx_hidden_Commit != nil {
+			return *x.xxx_hidden_Commit
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Adoption) GetBranch() string {
+	if x != nil {
+		if x.xxx_hidden_Branch != nil {
+			return *x.xxx_hidden_Branch
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Adoption) GetAuthor() string {
+	if x != nil {
+		if x.xxx_hidden_Author != nil {
+			return *x.xxx_hidden_Author
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Adoption) SetCommit(v string) {
+	x.xxx_hidden_Commit = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+}
+
+func (x *Adoption) SetBranch(v string) {
+	x.xxx_hidden_Branch = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Adoption) SetAuthor(v string) {
+	x.xxx_hidden_Author = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+}
+
+func (x *Adoption) HasCommit() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Adoption) HasBranch() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Adoption) HasAuthor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Adoption) ClearCommit() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Commit = nil
+}
+
+func (x *Adoption) ClearBranch() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Branch = nil
+}
+
+func (x *Adoption) ClearAuthor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Author = nil
+}
+
+type Adoption_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// commit is the one that was seen at the head of branch.
+	Commit *string
+	// branch is the head branch.
+	Branch *string
+	// author is as in Rebase. Empty until the commit is on the tip of the base
+	// branch.
+	Author *string
+}
+
+func (b0 Adoption_builder) Build() *Adoption {
+	m0 := &Adoption{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Commit != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		x.xxx_hidden_Commit = b.Commit
+	}
+	if b.Branch != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		x.xxx_hidden_Branch = b.Branch
+	}
+	if b.Author != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		x.xxx_hidden_Author = b.Author
+	}
+	return m0
+}
+
 // PullFacts is what the text of a pull request is rendered from.
 type PullFacts struct {
 	state                   protoimpl.MessageState `protogen:"opaque.v1"`
@@ -430,6 +580,7 @@ type PullFacts struct {
 	xxx_hidden_CostUsd      float64                `protobuf:"fixed64,7,opt,name=cost_usd,json=costUsd"`
 	xxx_hidden_Attempts     int32                  `protobuf:"varint,8,opt,name=attempts"`
 	xxx_hidden_Files        []string               `protobuf:"bytes,9,rep,name=files"`
+	xxx_hidden_Adopted      *Adoption              `protobuf:"bytes,10,opt,name=adopted"`
 	XXX_raceDetectHookData  protoimpl.RaceDetectHookData
 	XXX_presence            [1]uint32
 	unknownFields           protoimpl.UnknownFields
@@ -438,7 +589,7 @@ type PullFacts struct {
 
 func (x *PullFacts) Reset() {
 	*x = PullFacts{}
-	mi := &file_forge_v1_pull_proto_msgTypes[1]
+	mi := &file_forge_v1_pull_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +601,7 @@ func (x *PullFacts) String() string {
 func (*PullFacts) ProtoMessage() {}
 
 func (x *PullFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[1]
+	mi := &file_forge_v1_pull_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,9 +680,16 @@ func (x *PullFacts) GetFiles() []string {
 	return nil
 }
 
+func (x *PullFacts) GetAdopted() *Adoption {
+	if x != nil {
+		return x.xxx_hidden_Adopted
+	}
+	return nil
+}
+
 func (x *PullFacts) SetRequest(v string) {
 	x.xxx_hidden_Request = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 10)
 }
 
 func (x *PullFacts) SetRequesters(v []string) {
@@ -556,16 +714,20 @@ func (x *PullFacts) SetRejected(v []string) {
 
 func (x *PullFacts) SetCostUsd(v float64) {
 	x.xxx_hidden_CostUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 10)
 }
 
 func (x *PullFacts) SetAttempts(v int32) {
 	x.xxx_hidden_Attempts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 9)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 10)
 }
 
 func (x *PullFacts) SetFiles(v []string) {
 	x.xxx_hidden_Files = v
+}
+
+func (x *PullFacts) SetAdopted(v *Adoption) {
+	x.xxx_hidden_Adopted = v
 }
 
 func (x *PullFacts) HasRequest() bool {
@@ -589,6 +751,13 @@ func (x *PullFacts) HasAttempts() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 7)
 }
 
+func (x *PullFacts) HasAdopted() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Adopted != nil
+}
+
 func (x *PullFacts) ClearRequest() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Request = nil
@@ -602,6 +771,10 @@ func (x *PullFacts) ClearCostUsd() {
 func (x *PullFacts) ClearAttempts() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 7)
 	x.xxx_hidden_Attempts = 0
+}
+
+func (x *PullFacts) ClearAdopted() {
+	x.xxx_hidden_Adopted = nil
 }
 
 type PullFacts_builder struct {
@@ -627,6 +800,9 @@ type PullFacts_builder struct {
 	Attempts *int32
 	// files: the paths that the change touches.
 	Files []string
+	// adopted is the commit of another one that the change began with; nil where
+	// there is none.
+	Adopted *Adoption
 }
 
 func (b0 PullFacts_builder) Build() *PullFacts {
@@ -634,7 +810,7 @@ func (b0 PullFacts_builder) Build() *PullFacts {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Request != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 10)
 		x.xxx_hidden_Request = b.Request
 	}
 	x.xxx_hidden_Requesters = b.Requesters
@@ -643,14 +819,15 @@ func (b0 PullFacts_builder) Build() *PullFacts {
 	x.xxx_hidden_Requirements = &b.Requirements
 	x.xxx_hidden_Rejected = b.Rejected
 	if b.CostUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 10)
 		x.xxx_hidden_CostUsd = *b.CostUsd
 	}
 	if b.Attempts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 9)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 10)
 		x.xxx_hidden_Attempts = *b.Attempts
 	}
 	x.xxx_hidden_Files = b.Files
+	x.xxx_hidden_Adopted = b.Adopted
 	return m0
 }
 
@@ -668,7 +845,7 @@ type PullRequirement struct {
 
 func (x *PullRequirement) Reset() {
 	*x = PullRequirement{}
-	mi := &file_forge_v1_pull_proto_msgTypes[2]
+	mi := &file_forge_v1_pull_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -680,7 +857,7 @@ func (x *PullRequirement) String() string {
 func (*PullRequirement) ProtoMessage() {}
 
 func (x *PullRequirement) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[2]
+	mi := &file_forge_v1_pull_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +978,7 @@ type PullInput struct {
 
 func (x *PullInput) Reset() {
 	*x = PullInput{}
-	mi := &file_forge_v1_pull_proto_msgTypes[3]
+	mi := &file_forge_v1_pull_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -813,7 +990,7 @@ func (x *PullInput) String() string {
 func (*PullInput) ProtoMessage() {}
 
 func (x *PullInput) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[3]
+	mi := &file_forge_v1_pull_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1337,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_forge_v1_pull_proto_msgTypes[4]
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1172,7 +1349,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[4]
+	mi := &file_forge_v1_pull_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1796,7 @@ type PullQueue struct {
 
 func (x *PullQueue) Reset() {
 	*x = PullQueue{}
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1808,7 @@ func (x *PullQueue) String() string {
 func (*PullQueue) ProtoMessage() {}
 
 func (x *PullQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[5]
+	mi := &file_forge_v1_pull_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1861,7 +2038,7 @@ type PullCheck struct {
 
 func (x *PullCheck) Reset() {
 	*x = PullCheck{}
-	mi := &file_forge_v1_pull_proto_msgTypes[6]
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2050,7 @@ func (x *PullCheck) String() string {
 func (*PullCheck) ProtoMessage() {}
 
 func (x *PullCheck) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[6]
+	mi := &file_forge_v1_pull_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2189,7 @@ type PullReview struct {
 
 func (x *PullReview) Reset() {
 	*x = PullReview{}
-	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	mi := &file_forge_v1_pull_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2201,7 @@ func (x *PullReview) String() string {
 func (*PullReview) ProtoMessage() {}
 
 func (x *PullReview) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[7]
+	mi := &file_forge_v1_pull_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2450,7 @@ type PullRemark struct {
 
 func (x *PullRemark) Reset() {
 	*x = PullRemark{}
-	mi := &file_forge_v1_pull_proto_msgTypes[8]
+	mi := &file_forge_v1_pull_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2462,7 @@ func (x *PullRemark) String() string {
 func (*PullRemark) ProtoMessage() {}
 
 func (x *PullRemark) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[8]
+	mi := &file_forge_v1_pull_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2596,7 @@ type Landing struct {
 
 func (x *Landing) Reset() {
 	*x = Landing{}
-	mi := &file_forge_v1_pull_proto_msgTypes[9]
+	mi := &file_forge_v1_pull_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2608,7 @@ func (x *Landing) String() string {
 func (*Landing) ProtoMessage() {}
 
 func (x *Landing) ProtoReflect() protoreflect.Message {
-	mi := &file_forge_v1_pull_proto_msgTypes[9]
+	mi := &file_forge_v1_pull_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2777,11 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x06checks\x18\x05 \x03(\tR\x06checks\x12\x16\n" +
 	"\x06labels\x18\x06 \x03(\tR\x06labels\x12:\n" +
 	"\vchecks_wait\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"checksWait\"\xa7\x02\n" +
+	"checksWait\"R\n" +
+	"\bAdoption\x12\x16\n" +
+	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x16\n" +
+	"\x06branch\x18\x02 \x01(\tR\x06branch\x12\x16\n" +
+	"\x06author\x18\x03 \x01(\tR\x06author\"\xd5\x02\n" +
 	"\tPullFacts\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1e\n" +
 	"\n" +
@@ -2612,7 +2793,9 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\brejected\x18\x06 \x03(\tR\brejected\x12\x19\n" +
 	"\bcost_usd\x18\a \x01(\x01R\acostUsd\x12\x1a\n" +
 	"\battempts\x18\b \x01(\x05R\battempts\x12\x14\n" +
-	"\x05files\x18\t \x03(\tR\x05files\"S\n" +
+	"\x05files\x18\t \x03(\tR\x05files\x12,\n" +
+	"\aadopted\x18\n" +
+	" \x01(\v2\x12.forge.v1.AdoptionR\aadopted\"S\n" +
 	"\x0fPullRequirement\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x10\n" +
 	"\x03met\x18\x02 \x01(\bR\x03met\x12\x1a\n" +
@@ -2692,43 +2875,45 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x16PULL_VERDICT_COMMENTED\x10\x03B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_pull_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_forge_v1_pull_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_forge_v1_pull_proto_goTypes = []any{
 	(PullState)(0),                // 0: forge.v1.PullState
 	(PullCheckState)(0),           // 1: forge.v1.PullCheckState
 	(PullVerdict)(0),              // 2: forge.v1.PullVerdict
 	(*PullPolicy)(nil),            // 3: forge.v1.PullPolicy
-	(*PullFacts)(nil),             // 4: forge.v1.PullFacts
-	(*PullRequirement)(nil),       // 5: forge.v1.PullRequirement
-	(*PullInput)(nil),             // 6: forge.v1.PullInput
-	(*PullRequest)(nil),           // 7: forge.v1.PullRequest
-	(*PullQueue)(nil),             // 8: forge.v1.PullQueue
-	(*PullCheck)(nil),             // 9: forge.v1.PullCheck
-	(*PullReview)(nil),            // 10: forge.v1.PullReview
-	(*PullRemark)(nil),            // 11: forge.v1.PullRemark
-	(*Landing)(nil),               // 12: forge.v1.Landing
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Adoption)(nil),              // 4: forge.v1.Adoption
+	(*PullFacts)(nil),             // 5: forge.v1.PullFacts
+	(*PullRequirement)(nil),       // 6: forge.v1.PullRequirement
+	(*PullInput)(nil),             // 7: forge.v1.PullInput
+	(*PullRequest)(nil),           // 8: forge.v1.PullRequest
+	(*PullQueue)(nil),             // 9: forge.v1.PullQueue
+	(*PullCheck)(nil),             // 10: forge.v1.PullCheck
+	(*PullReview)(nil),            // 11: forge.v1.PullReview
+	(*PullRemark)(nil),            // 12: forge.v1.PullRemark
+	(*Landing)(nil),               // 13: forge.v1.Landing
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_forge_v1_pull_proto_depIdxs = []int32{
-	13, // 0: forge.v1.PullPolicy.checks_wait:type_name -> google.protobuf.Duration
-	5,  // 1: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
-	3,  // 2: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
-	4,  // 3: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
-	11, // 4: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
-	0,  // 5: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
-	9,  // 6: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
-	10, // 7: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
-	14, // 8: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
-	8,  // 9: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
-	1,  // 10: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
-	2,  // 11: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
-	11, // 12: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	14, // 0: forge.v1.PullPolicy.checks_wait:type_name -> google.protobuf.Duration
+	6,  // 1: forge.v1.PullFacts.requirements:type_name -> forge.v1.PullRequirement
+	4,  // 2: forge.v1.PullFacts.adopted:type_name -> forge.v1.Adoption
+	3,  // 3: forge.v1.PullInput.policy:type_name -> forge.v1.PullPolicy
+	5,  // 4: forge.v1.PullInput.facts:type_name -> forge.v1.PullFacts
+	12, // 5: forge.v1.PullInput.answers:type_name -> forge.v1.PullRemark
+	0,  // 6: forge.v1.PullRequest.state:type_name -> forge.v1.PullState
+	10, // 7: forge.v1.PullRequest.checks:type_name -> forge.v1.PullCheck
+	11, // 8: forge.v1.PullRequest.reviews:type_name -> forge.v1.PullReview
+	15, // 9: forge.v1.PullRequest.seen:type_name -> google.protobuf.Timestamp
+	9,  // 10: forge.v1.PullRequest.queue:type_name -> forge.v1.PullQueue
+	1,  // 11: forge.v1.PullCheck.state:type_name -> forge.v1.PullCheckState
+	2,  // 12: forge.v1.PullReview.verdict:type_name -> forge.v1.PullVerdict
+	12, // 13: forge.v1.PullReview.remarks:type_name -> forge.v1.PullRemark
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_pull_proto_init() }
@@ -2742,7 +2927,7 @@ func file_forge_v1_pull_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_pull_proto_rawDesc), len(file_forge_v1_pull_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2694,6 +2694,9 @@ type Rebase struct {
 	xxx_hidden_Unverified  bool                   `protobuf:"varint,13,opt,name=unverified"`
 	xxx_hidden_MadeOn      *string                `protobuf:"bytes,14,opt,name=made_on,json=madeOn"`
 	xxx_hidden_Together    *string                `protobuf:"bytes,15,opt,name=together"`
+	xxx_hidden_Author      *string                `protobuf:"bytes,16,opt,name=author"`
+	xxx_hidden_Refusal     *string                `protobuf:"bytes,17,opt,name=refusal"`
+	xxx_hidden_Found       *string                `protobuf:"bytes,18,opt,name=found"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2856,24 +2859,54 @@ func (x *Rebase) GetTogether() string {
 	return ""
 }
 
+func (x *Rebase) GetAuthor() string {
+	if x != nil {
+		if x.xxx_hidden_Author != nil {
+			return *x.xxx_hidden_Author
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Rebase) GetRefusal() string {
+	if x != nil {
+		if x.xxx_hidden_Refusal != nil {
+			return *x.xxx_hidden_Refusal
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Rebase) GetFound() string {
+	if x != nil {
+		if x.xxx_hidden_Found != nil {
+			return *x.xxx_hidden_Found
+		}
+		return ""
+	}
+	return ""
+}
+
 func (x *Rebase) SetBase(v string) {
 	x.xxx_hidden_Base = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 18)
 }
 
 func (x *Rebase) SetHead(v string) {
 	x.xxx_hidden_Head = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 18)
 }
 
 func (x *Rebase) SetTree(v string) {
 	x.xxx_hidden_Tree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 18)
 }
 
 func (x *Rebase) SetPatchId(v string) {
 	x.xxx_hidden_PatchId = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 18)
 }
 
 func (x *Rebase) SetFiles(v []string) {
@@ -2898,7 +2931,7 @@ func (x *Rebase) SetGuarded(v []string) {
 
 func (x *Rebase) SetStatement(v string) {
 	x.xxx_hidden_Statement = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 18)
 }
 
 func (x *Rebase) SetLanded(v []string) {
@@ -2907,22 +2940,37 @@ func (x *Rebase) SetLanded(v []string) {
 
 func (x *Rebase) SetBaseTree(v string) {
 	x.xxx_hidden_BaseTree = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 18)
 }
 
 func (x *Rebase) SetUnverified(v bool) {
 	x.xxx_hidden_Unverified = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 18)
 }
 
 func (x *Rebase) SetMadeOn(v string) {
 	x.xxx_hidden_MadeOn = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 18)
 }
 
 func (x *Rebase) SetTogether(v string) {
 	x.xxx_hidden_Together = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 18)
+}
+
+func (x *Rebase) SetAuthor(v string) {
+	x.xxx_hidden_Author = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 15, 18)
+}
+
+func (x *Rebase) SetRefusal(v string) {
+	x.xxx_hidden_Refusal = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 18)
+}
+
+func (x *Rebase) SetFound(v string) {
+	x.xxx_hidden_Found = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 17, 18)
 }
 
 func (x *Rebase) HasBase() bool {
@@ -2995,6 +3043,27 @@ func (x *Rebase) HasTogether() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 14)
 }
 
+func (x *Rebase) HasAuthor() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 15)
+}
+
+func (x *Rebase) HasRefusal() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 16)
+}
+
+func (x *Rebase) HasFound() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 17)
+}
+
 func (x *Rebase) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Base = nil
@@ -3044,6 +3113,21 @@ func (x *Rebase) ClearTogether() {
 	x.xxx_hidden_Together = nil
 }
 
+func (x *Rebase) ClearAuthor() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 15)
+	x.xxx_hidden_Author = nil
+}
+
+func (x *Rebase) ClearRefusal() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 16)
+	x.xxx_hidden_Refusal = nil
+}
+
+func (x *Rebase) ClearFound() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 17)
+	x.xxx_hidden_Found = nil
+}
+
 type Rebase_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -3086,6 +3170,15 @@ type Rebase_builder struct {
 	// together is the tree of the last change of a batch: verify ran on that, and
 	// not on tree itself. Empty if it ran on tree.
 	Together *string
+	// author is the author of an adopted commit, which is that of head, as
+	// "Name <address>". Empty where none was adopted.
+	Author *string
+	// refusal says why the commit to adopt is none of this change. Then nothing
+	// was rebased.
+	Refusal *string
+	// found is, of a commit to adopt that is refused, the one that its branch is
+	// at instead. Empty if that is not the reason.
+	Found *string
 }
 
 func (b0 Rebase_builder) Build() *Rebase {
@@ -3093,19 +3186,19 @@ func (b0 Rebase_builder) Build() *Rebase {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Base != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 18)
 		x.xxx_hidden_Base = b.Base
 	}
 	if b.Head != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 18)
 		x.xxx_hidden_Head = b.Head
 	}
 	if b.Tree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 18)
 		x.xxx_hidden_Tree = b.Tree
 	}
 	if b.PatchId != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 18)
 		x.xxx_hidden_PatchId = b.PatchId
 	}
 	x.xxx_hidden_Files = b.Files
@@ -3114,25 +3207,37 @@ func (b0 Rebase_builder) Build() *Rebase {
 	x.xxx_hidden_Overlaps = &b.Overlaps
 	x.xxx_hidden_Guarded = b.Guarded
 	if b.Statement != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 18)
 		x.xxx_hidden_Statement = b.Statement
 	}
 	x.xxx_hidden_Landed = b.Landed
 	if b.BaseTree != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 18)
 		x.xxx_hidden_BaseTree = b.BaseTree
 	}
 	if b.Unverified != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 18)
 		x.xxx_hidden_Unverified = *b.Unverified
 	}
 	if b.MadeOn != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 18)
 		x.xxx_hidden_MadeOn = b.MadeOn
 	}
 	if b.Together != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 18)
 		x.xxx_hidden_Together = b.Together
+	}
+	if b.Author != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 15, 18)
+		x.xxx_hidden_Author = b.Author
+	}
+	if b.Refusal != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 18)
+		x.xxx_hidden_Refusal = b.Refusal
+	}
+	if b.Found != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 17, 18)
+		x.xxx_hidden_Found = b.Found
 	}
 	return m0
 }
@@ -5672,7 +5777,7 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	" \x01(\v2\x17.forge.v1.ClarificationR\ablocked\x12\"\n" +
 	"\rnothing_to_do\x18\v \x01(\tR\vnothingToDo\x12\x16\n" +
 	"\x06denied\x18\f \x03(\tR\x06denied\x12\x19\n" +
-	"\bpatch_id\x18\r \x01(\tR\apatchId\"\xb4\x03\n" +
+	"\bpatch_id\x18\r \x01(\tR\apatchId\"\xfc\x03\n" +
 	"\x06Rebase\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\tR\x04base\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\tR\x04head\x12\x12\n" +
@@ -5691,7 +5796,10 @@ const file_forge_v1_result_proto_rawDesc = "" +
 	"unverified\x18\r \x01(\bR\n" +
 	"unverified\x12\x17\n" +
 	"\amade_on\x18\x0e \x01(\tR\x06madeOn\x12\x1a\n" +
-	"\btogether\x18\x0f \x01(\tR\btogether\"\x82\x02\n" +
+	"\btogether\x18\x0f \x01(\tR\btogether\x12\x16\n" +
+	"\x06author\x18\x10 \x01(\tR\x06author\x12\x18\n" +
+	"\arefusal\x18\x11 \x01(\tR\arefusal\x12\x14\n" +
+	"\x05found\x18\x12 \x01(\tR\x05found\"\x82\x02\n" +
 	"\fVerifyReport\x12\x16\n" +
 	"\x06passed\x18\x01 \x01(\bR\x06passed\x12\x18\n" +
 	"\acommand\x18\x02 \x01(\tR\acommand\x12\x16\n" +

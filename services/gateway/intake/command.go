@@ -31,6 +31,7 @@ const (
 	Reject  Verb = "reject"
 	Answer  Verb = "answer"
 	Retry   Verb = "retry"
+	Adopt   Verb = "adopt"
 	Cancel  Verb = "cancel"
 	Pause   Verb = "pause"
 	Resume  Verb = "resume"
@@ -41,6 +42,7 @@ const (
 // verbs shows the words that follow each verb, for a person who got them wrong.
 var verbs = map[Verb]string{
 	Run: "[recipe]", Approve: "<hash>", Changes: "<hash> <text>", Reject: "[reason]", Answer: "<number> <text>", Retry: "[text]",
+	Adopt:  "<commit>",
 	Cancel: "", Pause: "", Resume: "", Status: "", Explain: "",
 }
 
@@ -50,7 +52,7 @@ type Command struct {
 	Line int
 	// Verb is empty if Wrong is not.
 	Verb Verb
-	// Hash is that of an approval, or of what is to be changed, in small hexadecimal digits.
+	// Hash is that of an approval, or of what is to be changed, or the commit to adopt, in small hexadecimal digits.
 	Hash string
 	// Question counts from 1, of an answer.
 	Question int
@@ -197,6 +199,11 @@ func (c *Command) read(takes string) {
 		c.Hash, c.Text = strings.ToLower(strings.Trim(c.Text, "`")), ""
 		if !hexHash.MatchString(c.Hash) {
 			c.Wrong = "an approval names the hash of the plan that was read: " + usage(Approve)
+		}
+	case c.Verb == Adopt:
+		c.Hash, c.Text = strings.ToLower(strings.Trim(c.Text, "`")), ""
+		if !hexHash.MatchString(c.Hash) {
+			c.Wrong = "what is adopted is named by its commit: " + usage(Adopt)
 		}
 	case c.Verb == Changes:
 		c.Hash, c.Text = cutWord(c.Text)

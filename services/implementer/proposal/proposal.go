@@ -11,7 +11,8 @@
 //
 // The branch belongs to people as much as to pfl-forge: it is in their
 // repository, and they are invited to look at it. What another one has pushed
-// there is told, and never overwritten.
+// there is told, and never overwritten: only a commit that a person has made the
+// change (Over) is replaced by what became of it.
 package proposal
 
 import (
@@ -32,8 +33,8 @@ const taskMark = "{task}"
 
 // Push pushes the commit of a merge to the branch that the policy makes of the
 // job's task. It returns the merge with the outcome proposed, and the names of
-// both branches; or with edited and no commit, if another one has pushed to the
-// branch.
+// both branches; or with edited, no commit, and the present head in Pull, if
+// another one has pushed to the branch.
 //
 // A repository without an origin has no pull requests, and neither has a pattern
 // that makes the base branch, or one for all tasks: these are failures of the
@@ -46,11 +47,20 @@ func Push(ctx context.Context, j *jobs.Job, base git.Branch, r *forge.MergeResul
 	if err != nil {
 		return nil, err
 	}
-	switch err = j.Store.Propose(ctx, j.Task(), branch, git.OID(r.Commit)); {
+	var over git.OID
+	if name := j.Command.Merge().Over; name != "" {
+		if over, err = jobs.OID("over", name); err != nil {
+			return nil, err
+		}
+	}
+	err = j.Store.Propose(ctx, j.Task(), branch, git.OID(r.Commit), over)
+	if e, ok := errors.AsType[*store.EditedError](err); ok {
+		at := &forge.PullRequest{Branch: string(branch), Base: string(base), Head: string(e.At)} // for who takes that over
+		return &forge.MergeResult{Outcome: forge.MergeEdited, Branch: string(branch), BaseBranch: string(base), Pull: at}, nil
+	}
+	switch {
 	case errors.Is(err, store.ErrNoOrigin):
 		return nil, agent.Fail(forge.FailConfig, "merge.how is pull_request, but there is no git origin: push the repository to a forge, or remove merge.how")
-	case errors.Is(err, store.ErrEdited):
-		return &forge.MergeResult{Outcome: forge.MergeEdited, Branch: string(branch), BaseBranch: string(base)}, nil
 	case err != nil:
 		return nil, err
 	}

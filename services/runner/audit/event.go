@@ -75,7 +75,7 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	case *forge.Answer:
 		e.Action, e.Question, e.Answer = "answered", m.Question, m.Answer
 	case *forge.Retry:
-		e.Action, e.Reason = "retried", m.Instructions
+		e.Action, e.Reason, e.Plan = "retried", m.Instructions, m.Adopt
 	case *forge.Cancel:
 		e.Action, e.Task, e.Reason = "cancelled", m.Task, m.Reason
 	case *forge.Pause:

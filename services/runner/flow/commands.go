@@ -59,9 +59,9 @@ func (s *Intent) carryOut(e task.Effect) {
 	case task.AskMerge:
 		s.request(e.Task, true, s.mergeOf(e.Task))
 	case task.AskLock:
-		s.request(e.Task, true, lockOf(s.Run, e))
+		s.request(e.Task, true, forge.Event{Message: e.Request(s.Run)})
 	case task.TakeBack:
-		s.request(e.Task, false, withdrawalOf(s.Run, e.Task))
+		s.request(e.Task, false, forge.Event{Message: e.Request(s.Run)})
 	case task.StopWork:
 		s.withdrawTask(e.Task)
 	case task.Escalate:
@@ -147,11 +147,12 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		To: s.key, Attempt: strategy.Counter(t, step).Attempt(t.ID, step), Intent: s.Intent, Task: t.Task, Instructions: s.Instructions,
 	}
 	if step == forge.StepRebase {
-		in := &forge.RebaseInput{Title: s.commitTitle(t), Approver: strings.Join(consent{s}.names(t), ", ")}
+		in := &forge.RebaseInput{Title: s.Tasks.CommitTitle(&s.Intent, t), Approver: strings.Join(consent{s}.names(t), ", ")}
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
 			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
+			in.Adopted = task.Taking{Task: t}.Of()
 			in.Tried, in.VerifyInMerge, in.Settle = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy), s.DecidedBy.Has(rules.SettledCheck)
 		}
 		c.Input = in

@@ -134,7 +134,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	c := t.Candidate
 	return forge.Event{Message: &forge.QueueMerge{
 		Run: s.Run, Task: t.ID, Number: t.Requests, Base: c.Base, Head: c.Head, Tree: c.Tree, PatchID: c.PatchID, Files: c.Files,
-		Title: s.commitTitle(t), Approver: strings.Join(consent{s}.names(t), ", "), Statements: s.statements(t),
+		Title: s.Tasks.CommitTitle(&s.Intent, t), Approver: strings.Join(consent{s}.names(t), ", "), Statements: s.statements(t),
 		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
@@ -155,24 +155,6 @@ func (s *Intent) statements(t *task.Task) []forge.Envelope {
 		}
 	}
 	return slices.DeleteFunc(list, func(statement forge.Envelope) bool { return statement == "" })
-}
-
-// commitTitle returns the title of a task's commit on the base branch.
-func (s *Intent) commitTitle(t *task.Task) string {
-	if len(s.Tasks.Tasks) == 1 {
-		return s.Intent.Title
-	}
-	return t.Title
-}
-
-// lockOf asks for the lock of the files of a change that conflicted.
-func lockOf(run int, e task.AskLock) forge.Event {
-	return forge.Event{Message: &forge.LockFiles{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}}
-}
-
-// withdrawalOf takes back all that a task asked, up to its newest request.
-func withdrawalOf(run int, t *task.Task) forge.Event {
-	return forge.Event{Message: &forge.WithdrawRequests{Run: run, Task: t.ID, Number: t.Requests}}
 }
 
 // tellOverlap tells another intent that a task of it does not merge with one of this.

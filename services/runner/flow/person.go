@@ -198,6 +198,9 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 	if decision, err := s.raisable(r, from.Parent); err != nil {
 		return decision, err
 	}
+	if r.Adopt != "" && !s.Pause.Whole() {
+		return s.adopt(r, from)
+	}
 	place := s.place()
 	switch {
 	case s.Phase == control.Children && r.BudgetUSD > 0:
@@ -223,6 +226,18 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 		}
 	}
 	s.continueWaiting(r, from, place.Guarded)
+	return forge.Applied, nil
+}
+
+// adopt has a commit of another one become the change of a task. Whoever says so says what is done, as those do who ask for changes.
+func (s person) adopt(r *forge.Retry, from approval.Words) (forge.Decision, error) {
+	t, decision, err := s.Tasks.Offered(s.key.Intent, r.Adopt)
+	if err != nil {
+		return decision, err
+	}
+	s.heed(r, from)
+	s.Intent.Requesters = from.Join(s.Intent.Requesters, nil)
+	s.tasks(func(x *task.Turn) { task.Taking{Task: t}.Adopt(x, from.By) })
 	return forge.Applied, nil
 }
 

@@ -281,7 +281,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 	case "resume":
 		return &forge.Event{Message: &forge.Resume{Task: forge.TaskID(arg("task"))}}
 	case "retry":
-		return &forge.Event{Actor: arg("by"), Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget"))}}
+		return &forge.Event{Actor: arg("by"), Message: &forge.Retry{Instructions: arg("with"), BudgetUSD: usd(arg("budget")), Adopt: arg("adopt")}}
 	case "answer":
 		n, _ := strconv.Atoi(arg("question"))
 		a := &forge.Answer{Index: n, Question: arg("says"), Answer: arg("answer")}

@@ -110,6 +110,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 				out.PatchID = name
 			}
 			if out.Unverified = d.HasArg("unverified"); out.Unverified {
+				adoption(out, arg)
 				break
 			}
 			out.Verify = tried(out.Tree, list("trials"), &forge.VerifyReport{Passed: !d.HasArg("broken"), Command: "make test", Output: "FAIL"})
@@ -118,6 +119,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 				out.Head, out.PatchID, out.Files = out.Base, "", nil
 			}
 		}
+		adoption(out, arg)
 	case forge.StepReview:
 		out := &forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: claimtest.Met(c.Task.Required())}
 		r.Output = out
@@ -175,7 +177,7 @@ func (s *script) answer(t *testing.T, r *forge.Result, c forge.Command, d *datad
 		case forge.MergeProposed:
 			proposedOf(out, &c, arg("on"))
 		case forge.MergeEdited:
-			out.Branch = "forge/" + string(c.Attempt.Task)
+			out.Branch, out.Pull = "forge/"+string(c.Attempt.Task), editedAt(arg("head"), "forge/"+string(c.Attempt.Task))
 		case forge.MergeConflict, forge.MergeDirty, forge.MergeOvertaken, forge.MergeClosed, forge.MergeChecksFailed, forge.MergeUnwanted,
 			forge.MergeDenied, forge.MergeOverdue:
 		}
@@ -365,7 +367,7 @@ func describeCommand(c forge.Command) string {
 	if merge := c.Merge().Change; merge != nil {
 		fmt.Fprintf(&b, " commit %s%s", merge.Head, describeTrial(c.Merge()))
 	}
-	b.WriteString(describePull(&c))
+	b.WriteString(describePull(&c) + describeAdoption(&c))
 	if c.Rebase().VerifyInMerge {
 		b.WriteString(" may leave verify")
 	}

@@ -149,7 +149,7 @@ func (r *reader) decision(ev *forge.Event) (d document.Decided, ok bool) {
 			d.Question, d.Task = asked[m.Index].Question, asked[m.Index].Task
 		}
 	case *forge.Retry:
-		d.What, d.Reason, d.Budget = "retry", m.Instructions, m.BudgetUSD
+		d.What, d.Reason, d.Budget, d.Plan = "retry", m.Instructions, m.BudgetUSD, m.Adopt
 	case *forge.Cancel:
 		d.What, d.Reason, d.Task = "cancel", m.Reason, m.Task
 	case *forge.Pause:

@@ -186,7 +186,7 @@ func intentSchema() doc {
 // Every field that somebody may give of a wish, with a value that is taken.
 var wishFields = map[string]string{
 	"title": `"t"`, "body": `"b"`, "type": `"fix"`, "risk": `"low"`, "plan": `"d6b94d4dcc51"`, "reason": `"r"`, "index": `0`, "question": `"q"`, "answer": `"a"`,
-	"instructions": `"i"`, "budget_usd": `1.5`, "task": `"a-001"`, "hash": `"d6b94d4dcc51"`, "words": `"w"`,
+	"instructions": `"i"`, "adopt": `"3f786850e387"`, "budget_usd": `1.5`, "task": `"a-001"`, "hash": `"d6b94d4dcc51"`, "words": `"w"`,
 }
 
 // wishSchema is the schema of a wish: the fields that are known there, of which those are required without which it is refused.

@@ -117,6 +117,9 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.Answer:
 		return fmt.Sprintf("question %d answered%s: %s", m.Index+1, by(ev), m.Answer), Plain
 	case *forge.Retry:
+		if m.Adopt != "" {
+			return "commit " + ShortCommit(m.Adopt) + " on the branch of its pull request adopted" + by(ev) + because(m.Instructions), Plain
+		}
 		return "retried" + by(ev) + because(m.Instructions), Plain
 	case *forge.Cancel:
 		return "cancelled" + by(ev) + because(m.Reason), Plain

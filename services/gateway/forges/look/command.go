@@ -98,6 +98,8 @@ func wish(cmd *intake.Command) forge.Message {
 		return &forge.Answer{Index: cmd.Question - 1, Answer: cmd.Text}
 	case intake.Retry:
 		return &forge.Retry{Instructions: cmd.Text}
+	case intake.Adopt:
+		return &forge.Retry{Adopt: cmd.Hash}
 	case intake.Cancel:
 		return &forge.Cancel{Reason: "by a comment"}
 	case intake.Pause:

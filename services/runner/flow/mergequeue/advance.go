@@ -65,6 +65,12 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 	case pull.Closed, pull.Elsewhere, pull.Removed:
 		s.hold(out, q, forge.MergeClosed, result)
 	case pull.Edited:
+		if by.Has(rules.SecondPush) {
+			if p.Told != seen.Head { // it is at another commit than the one that a person was told of
+				p.Held = ""
+			}
+			p.Told = seen.Head
+		}
 		s.hold(out, q, forge.MergeEdited, result)
 	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready, pull.Queued:
 		return s.waits(out, by, q, result, now)

@@ -27,6 +27,7 @@ func (c Commands) Merge(m *Merge) forge.Command {
 	}
 	return c.command(&m.Request, m.Attempt(), &forge.MergeInput{
 		Change: m.Change, Tried: found, In: in, Landed: m.Landing, Settle: c.By.Has(rules.SettledMerge),
+		Over: Pulls{c.State}.over(&m.Request),
 	})
 }
 

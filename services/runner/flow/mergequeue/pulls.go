@@ -130,6 +130,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		t.Pull = p
 	}
 	p.Settle(p.Seen, in.Commit)
+	p.Replace(adopted(m.Change))
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""
@@ -143,6 +144,26 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	}
 	p.Errors, p.RetryAt = 0, time.Time{}
 	s.open(q)
+}
+
+// over returns the commit of another one that the head branch may be at when the change of a request is pushed: the one that
+// it began with, unless it has taken its place already. That is so once for each adoption. A person who puts the branch back
+// to that commit after the push has changed the branch of another one, as by any other push, and is not overwritten: the queue
+// knows by then that the commit was replaced, and names it no more.
+func (s Pulls) over(q *Request) string {
+	a, p := adopted(q.Change), s.of(q)
+	if a == nil || p != nil && p.Knows(a.Commit) {
+		return ""
+	}
+	return a.Commit
+}
+
+// adopted returns the commit of another one that a change began with; nil if there is none.
+func adopted(q *forge.QueueMerge) *forge.Adoption {
+	if q.Facts == nil {
+		return nil
+	}
+	return q.Facts.Adopted
 }
 
 // rest takes the change under way out of its place, to the proposed ones. What

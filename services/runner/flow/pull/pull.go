@@ -147,6 +147,17 @@ func (o *Ours) Push(h Head) {
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
 }
 
+// Replace notes that what is pushed next takes the place of a commit of another one, which the change began with. A look
+// that still shows that commit says nothing new, and whoever merges it merges what was verified nowhere.
+func (o *Ours) Replace(a *forge.Adoption) {
+	if a != nil && !o.Knows(a.Commit) {
+		o.Former = keep(append(slices.Clip(o.Former), Head{Commit: a.Commit}), maxKept)
+	}
+}
+
+// Knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
+func (o *Ours) Knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
+
 // present returns the commit that was pushed last.
 func (o *Ours) present() Head { return Head{o.Head, o.Patch, o.Parent, o.Tree} }
 

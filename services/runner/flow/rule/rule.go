@@ -100,6 +100,8 @@ const (
 	MergedLate = "merged-late"
 	// PullHeld: the pull request was closed, is to be merged elsewhere, or another one has changed its branch.
 	PullHeld = "pull-request-held"
+	// PullAdopted: a person has a commit that another one pushed to the branch of the pull request become the change.
+	PullAdopted = "pull-request-adopted"
 	// ChecksFailed: checks of the forge failed on the pull request; their output is the feedback.
 	ChecksFailed = "checks-failed"
 	// ChangesWanted: a person who may asks for changes of a plan or a change that waits for approval, or at the pull

@@ -49,6 +49,16 @@ type AskLock struct {
 // TakeBack takes back what the task asked of the project, and gives up its lock.
 type TakeBack struct{ Task *Task }
 
+// Request asks for the lock of the files of a change that conflicted.
+func (e AskLock) Request(run int) *forge.LockFiles {
+	return &forge.LockFiles{Run: run, Task: e.Task.ID, Number: e.Task.Requests, Conflicts: e.Conflicts, Files: e.Files}
+}
+
+// Request takes back all that a task asked, up to its newest request.
+func (e TakeBack) Request(run int) *forge.WithdrawRequests {
+	return &forge.WithdrawRequests{Run: run, Task: e.Task.ID, Number: e.Task.Requests}
+}
+
 // Escalate marks the run: only a person can resolve the conflict.
 type Escalate struct{}
 

@@ -179,7 +179,7 @@ func (t Fault) MayLeave(p *forge.Policy, strategy Strategy) bool {
 
 // Known returns the trials of the change as it is, for whoever verifies it next; none once something was added to it.
 func (t Fault) Known() []forge.CheckRun {
-	if t.Candidate == nil || t.Candidate.Head != t.Head {
+	if t.Candidate == nil || t.Candidate.Head != t.Head || t.Taken != nil {
 		return nil
 	}
 	return t.Tried

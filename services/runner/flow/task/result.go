@@ -104,6 +104,9 @@ func (t *Task) Rebased(x *Turn, rb *forge.Rebase) {
 		return
 	}
 	t.Rebase.Worked()
+	if (Taking{t}).refused(x, rb) {
+		return
+	}
 	if len(rb.Conflicts) > 0 {
 		x.Correct("conflict")
 		t.step(x, Input{On: Conflict, Conflicts: rb.Conflicts, Files: rb.Files})

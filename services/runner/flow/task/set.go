@@ -46,6 +46,14 @@ func (s *Set) Replace(by rules.Version, tasks []*Task) {
 	s.Tasks = tasks
 }
 
+// CommitTitle returns the title of a task's commit on the base branch.
+func (s *Set) CommitTitle(in *forge.Intent, t *Task) string {
+	if len(s.Tasks) == 1 {
+		return in.Title
+	}
+	return t.Title
+}
+
 // Find returns a task, or nil.
 func (s *Set) Find(id forge.TaskID) *Task {
 	i := slices.IndexFunc(s.Tasks, func(t *Task) bool { return t.ID == id })

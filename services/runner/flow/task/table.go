@@ -121,6 +121,10 @@ const (
 	PullHeld On = "its pull request waits for a person"
 	// PullFreed: that is over.
 	PullFreed On = "its pull request goes on"
+	// Adopted: a person has a commit of another one on its branch become the change.
+	Adopted On = "adopted by a person"
+	// NotAdopted: that commit cannot become the change.
+	NotAdopted On = "cannot be adopted"
 	// ChecksFailed: checks of the forge failed on it.
 	ChecksFailed On = "checks of the forge failed"
 	// ChangesWanted: a person who may asks for changes, at its pull request or where it waits for their approval.
@@ -221,6 +225,8 @@ var Changes = slices.Concat(Table{
 	{From: Disputed, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Disputed, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
 	{From: Disputed, On: ChangesWanted, To: Implementing, Rule: rule.ChangesWanted},
+	{From: Held, On: Adopted, To: Rebasing, Rule: rule.PullAdopted},
+	{From: Rebasing, On: NotAdopted, To: Held, Rule: rule.PullHeld},
 }, Merges)
 
 // Merges lists the ways of a change that was approved, of an agent that is blocked, and those

@@ -48,6 +48,7 @@ type Waited struct {
 	Requests int
 	// Look is the newest message about its pull request; see forge.MergeEnded.
 	Look int
+	Adopting
 }
 
 // Task is the state of one task.
@@ -193,7 +194,7 @@ func Makes(step forge.Step) bool { return step == forge.StepImplement || step ==
 func (t *Task) Reset(instructions string, fresh bool) {
 	Best{t}.reset()
 	t.Stage, t.Status, t.Failure = Pending, forge.TaskPending, ""
-	t.Spent, t.Word, t.Mentioned, t.Seconded = Spent{}, Word{}, nil, Seconded{}
+	t.Spent, t.Word, t.Mentioned, t.Seconded, t.Taken = Spent{}, Word{}, nil, Seconded{}, nil
 	t.Implement.Worked()
 	t.Rebase.Worked()
 	t.Review.Worked()
@@ -277,6 +278,9 @@ func (t *Task) implement(x *Turn) {
 			t.Session.Start(x.Names, t.ID, step)
 		}
 	}
+	if t.Fresh { // what is made now has nothing of a commit that was adopted
+		t.Adopted = nil
+	}
 	t.Implement.Next()
 	t.Stage = Implementing
 	x.emit(Issue{Task: t, Step: step, Replica: t.Replica})
@@ -315,7 +319,7 @@ func (t *Task) merge(x *Turn) {
 		return
 	}
 	t.Requests++
-	t.Stage, t.Failure = Merging, ""
+	t.Stage, t.Failure, t.Offer = Merging, "", nil
 	x.emit(AskMerge{Task: t})
 }
 
@@ -349,7 +353,7 @@ func (t *Task) fail(x *Turn, why string) {
 // End closes the task and gives back what it holds. Unless that follows from a row,
 // nothing else of the intent is started.
 func (t *Task) End(x *Turn, status forge.TaskStatus, failure string) {
-	t.Status, t.Failure, t.Stands = status, failure, false
+	t.Status, t.Failure, t.Stands, t.Offer = status, failure, false, nil
 	t.Stage = Done
 	if status == forge.TaskFailed {
 		t.Stage = Failed

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 )
 
 // MaxWishes bounds how often a change, or a plan, is made again in a run because people
@@ -59,16 +60,13 @@ func Of(list []*Task, id forge.TaskID) []*Task {
 	return slices.DeleteFunc(list, func(t *Task) bool { return id != "" && t.ID != id })
 }
 
-// leastCommit is how many digits of a commit name it in a wish.
-const leastCommit = 12
-
 // Named returns the changes that wait for a person and that a hash names: all those that wait for approval, as an approval
 // names them, or the one that its reviewers disagree about, by its commit. There are none if it names something else.
 func (s *Set) Named(hash string) []*Task {
 	if list := s.At(Protected); len(list) > 0 && HashChanges(list) == hash {
 		return list
 	}
-	return slices.DeleteFunc(s.At(Disputed), func(t *Task) bool { return len(hash) < leastCommit || !strings.HasPrefix(t.Head, hash) })
+	return slices.DeleteFunc(s.At(Disputed), func(t *Task) bool { return !pull.Names(hash, t.Head) })
 }
 
 // Waits returns in words what waits for a person: what an approval names by its hash (a plan, a text or changes), and the
@@ -80,7 +78,7 @@ func (s *Set) Waits(what, hash string) string {
 		list = append(list, what+" "+hash)
 	}
 	for _, t := range disputed {
-		list = append(list, fmt.Sprintf("commit %.*s of %s", leastCommit, t.Head, t.ID))
+		list = append(list, fmt.Sprintf("commit %s of %s", pull.Short(t.Head), t.ID))
 	}
 	return strings.Join(list, ", ")
 }

@@ -116,13 +116,17 @@ func RetryCommand(a *kit.App) *cobra.Command {
 		Short: "retry what failed or is waiting for you",
 		Long: "Retry what failed, or what waits for your files or for budget. An intent that waits for budget or approval then follows the\n" +
 			"project's policy as it is now on the base branch.\n" +
+			"Where another one pushed to the branch of a pull request, the change as it was is proposed again once the branch is as it was, or gone.\n" +
+			"With --adopt, the commit that was seen there becomes the change: it is put on the tip, verified and reviewed anew, and then takes its own place.\n" +
 			"With --all, list every intent that failed, for a reason or since a time if these are given, and retry them after confirmation.\n" +
 			"Reasons are those of the guide on failures, such as auth or timeout; credentials stands for auth, dependency for what another intent blocked.",
-		Example: "  pfl-forge retry reset-link --with 'keep the old route'\n" +
+		Example: "  pfl-forge retry reset-link --with 'keep the old route'\n  pfl-forge retry reset-link --adopt 3f786850e387\n" +
 			"  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
 		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch narrowed := f.reason != "" || f.since != "" || f.yes || f.dryRun || cmd.Flags().Changed("output"); {
+			case said.Adopt != "" && (f.all || len(args) != 1):
+				return kit.Usage(errors.New("--adopt goes with one id"))
 			case f.all && len(args) > 0:
 				return kit.Usage(errors.New("--all takes no ids"))
 			case f.all:
@@ -137,6 +141,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
 	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the intent, in `USD`")
+	cmd.Flags().StringVar(&said.Adopt, "adopt", "", "the `commit` of another one on the branch of a pull request that becomes the change, by 12 digits at least")
 	cmd.Flags().BoolVar(&f.all, "all", false, "everything that failed or waits for a red base branch, after confirmation")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "with --all: only what failed for this `reason`")
 	cmd.Flags().StringVar(&f.since, "since", "", "with --all: only what failed since a `time`, such as 10:00 or 2h")

@@ -47,6 +47,7 @@ type Said struct {
 	Text      string             // a reason to reject, pause or cancel; instructions to retry; an answer; what has to be different
 	BudgetUSD float64            // to retry: what the intent may cost in all from now on; 0: as before
 	Plan      string             // to approve, or to ask for changes: the hash of what they saw; empty: whatever it is
+	Adopt     string             // to retry: the commit of another one, on the branch of a pull request, that becomes the change
 	Task      forge.TaskID       // to pause, resume, cancel or ask for changes: only this task; empty: the whole intent
 	Question  *document.Question // to answer: which one
 }
@@ -137,7 +138,7 @@ var Retry = &Choice{
 	Sure:  func(s *forge.Summary) string { return "Retry " + named(s) + "?" },
 	typed: retryTyped,
 	message: func(said Said) forge.Message {
-		return &forge.Retry{Instructions: said.Text, BudgetUSD: said.BudgetUSD}
+		return &forge.Retry{Instructions: said.Text, BudgetUSD: said.BudgetUSD, Adopt: said.Adopt}
 	},
 }
 

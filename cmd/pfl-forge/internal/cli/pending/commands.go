@@ -5,7 +5,11 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/config"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
+
+// adopting matches the flag by which a commit is adopted, as the rules say it in the reason that an intent waits.
+var adopting = pattern.New(` --adopt [0-9a-f]{12,64}`)
 
 // Commands returns the commands that a person can type about an intent: for its choices, how to see all of it, and how to see the first of its tasks.
 func Commands(s *forge.Summary) []string {
@@ -46,6 +50,8 @@ func retryTyped(s *forge.Summary) []string {
 		return []string{"raise the budget in " + config.FileName + " and commit it, then " + retry}
 	case s.Waiting == forge.WaitingBudget:
 		return []string{retry + " --budget USD"}
+	case s.Waiting == forge.WaitingPull && adopting.MatchString(s.Reason): // the rules say which commit
+		return []string{retry, retry + adopting.FindString(s.Reason)}
 	case failedGoal(s):
 		retry = "pfl-forge goal resume " + id
 	}
