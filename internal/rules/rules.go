@@ -119,6 +119,11 @@ var (
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
 	// SettledMerge is SettledCheck where a change is to be merged.
 	SettledMerge = Change{Name: "SettledMerge", Since: 5, Why: SettledCheck.Why}
+	// SearchedBatch is asked for in package mergequeue.
+	SearchedBatch = Change{
+		Name: "SearchedBatch", Since: 5,
+		Why: "of a batch that failed both halves were run, and those behind the change that was at fault went on in small groups",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -130,7 +135,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, SearchedBatch,
 	}
 }
 

@@ -55,6 +55,9 @@ type Car struct {
 	// Doubted says that verify has failed once on top of these ahead, Failed has that run.
 	Doubted bool
 	Failed  *forge.CheckRun
+	// Searched says that the change at fault is looked for among it and those before it of which nothing is known: verify failed on its tree,
+	// which is that of all of them.
+	Searched bool
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
@@ -101,7 +104,7 @@ func (c *Car) within() int {
 func (c *Car) anew(ahead []Ref) *Car {
 	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
 	if c.isDoubted() {
-		next.Doubted, next.Failed = true, c.Failed
+		next.Doubted, next.Failed, next.Searched = true, c.Failed, c.Searched
 	}
 	return next
 }
@@ -155,8 +158,8 @@ func (s *State) tried(r *forge.Result) *Request {
 	return nil
 }
 
-// take notes the result of the request's trial.
-func (r *Request) take(by rules.Version, result *forge.Result) {
+// take notes the result of the request's trial. searched says that its turn does not come before it was tried once more, if verify failed.
+func (r *Request) take(by rules.Version, result *forge.Result, searched bool) {
 	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
@@ -164,7 +167,7 @@ func (r *Request) take(by rules.Version, result *forge.Result) {
 	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
 		c.State = Stopped
 	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
-		c.State, c.Doubted, c.Failed = "", true, verdict.TrialOf(in.Candidate)
+		c.State, c.Doubted, c.Searched, c.Failed = "", true, searched, verdict.TrialOf(in.Candidate)
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
 		if twice := verdict.Twice(c.Failed, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
@@ -188,7 +191,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 		case c == nil:
 		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
 			s.uncouple(q)
-		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && !c.Doubted && c.State != Stopped:
+		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && (!c.Doubted || c.Searched) && c.State != Stopped:
 			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
 		case len(c.Ahead) == 1 && c.is(Passed) && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
@@ -216,17 +219,19 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	together.compare(list, ahead)
 	together.dismount()
 	groups := groups{batches: together, behind: s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())}
-	for _, q := range list {
+	groups.unsure = len(ahead) > 0 && together.verifies()
+	for i, q := range list {
 		untried := q.Car == nil || q.Car.State == ""
 		if untried {
 			q.Car = q.Car.anew(ahead)
-			groups.add(q)
+			groups.add(list[i:])
 		} else if groups.close(); q.Car.State == Trying {
 			free--
 		}
 		if !q.Car.is(Stopped) {
 			ahead = append(ahead, q.ref())
 		}
+		groups.unsure = groups.unsure || q.Car.is(Trying)
 		groups.behind = groups.behind || q.Car.isDoubted() || !untried && q.Car.isSuspect()
 	}
 	// The oldest come first: what is found of them is needed first.
