@@ -124,6 +124,11 @@ var (
 		Name: "SearchedBatch", Since: 5,
 		Why: "of a batch that failed both halves were run, and those behind the change that was at fault went on in small groups",
 	}
+	// WholeBatch is asked for in package mergequeue.
+	WholeBatch = Change{
+		Name: "WholeBatch", Since: 5,
+		Why: "where two batches had ended at once, the next one began with the first change for which the train had a place, and not with all that waited",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -135,7 +140,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, SearchedBatch,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, SearchedBatch, WholeBatch,
 	}
 }
 

@@ -76,6 +76,8 @@ type groups struct {
 	open, behind bool
 	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault.
 	unsure bool
+	// more says that changes wait behind the train. They will join its last group when those ahead have landed.
+	more bool
 	// most bounds the last group, where a change is looked for; 0 if it has no bound of its own.
 	most int
 }
@@ -102,10 +104,10 @@ func (g *groups) add(rest []*Request) {
 func (g *groups) close() { g.open, g.shut = false, len(g.list) }
 
 // begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
-// verified.
-func (s batches) begins(group []*Request) bool {
-	full := func(q *Request) bool { return len(group) >= s.limit(q) || q.Car.isSuspect() }
-	return slices.ContainsFunc(group, full) || len(s.Trials()) == 0 && !s.verifies()
+// verified and no more are there.
+func (g *groups) begins(group []*Request) bool {
+	full := func(q *Request) bool { return len(group) >= g.limit(q) || q.Car.isSuspect() }
+	return slices.ContainsFunc(group, full) || len(g.Trials()) == 0 && !g.verifies() && !g.more
 }
 
 // verifies reports whether the merge under way has to verify its change, as far as is known.

@@ -134,7 +134,7 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "%s: %v\n", decision, err)
 	}
 	next := q.state.StartNext(&out, q.paused)
-	issue, cancel := q.state.Couple(q.paused)
+	issue, cancel := q.state.Couple(rules.Newest, q.paused)
 	if next == nil {
 		next = q.state.StartNext(&out, q.paused)
 	}

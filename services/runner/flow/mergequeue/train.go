@@ -206,7 +206,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 // that is under way and on top of those before them that have not stopped. A car that was put on top of anything else
 // is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused, or the base
 // branch is busy, no trial begins.
-func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
+func (s *State) Couple(by rules.Version, paused bool) (issue []*Request, cancel []forge.Attempt) {
 	var ahead []Ref
 	free := s.parallel()
 	if s.Current != nil {
@@ -219,6 +219,7 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	together.compare(list, ahead)
 	together.dismount()
 	groups := groups{batches: together, behind: s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())}
+	groups.more = together.waitBehind(list) && by.Has(rules.WholeBatch)
 	groups.unsure = len(ahead) > 0 && together.verifies()
 	for i, q := range list {
 		untried := q.Car == nil || q.Car.State == ""
@@ -299,11 +300,19 @@ func (s *State) train() []*Request {
 // inTrain returns the same, and leaves the cars of others as they are.
 func (s batches) inTrain() (list []*Request) {
 	for _, q := range s.Queued {
-		if s.parallel() > 1 && len(list) < windows*max(s.parallel(), s.batch()) && q.Change.Pull == nil && s.mayMerge(q) {
+		if len(list) < windows*max(s.parallel(), s.batch()) && s.mayTry(q) {
 			list = append(list, q)
 		}
 	}
 	return list
+}
+
+// mayTry reports whether a request may have a place in the train, if that is long enough.
+func (s batches) mayTry(q *Request) bool { return s.parallel() > 1 && q.Change.Pull == nil && s.mayMerge(q) }
+
+// waitBehind reports whether there are requests which have no place in the train, whose list is given, just because that is not longer.
+func (s batches) waitBehind(list []*Request) bool {
+	return slices.ContainsFunc(s.Queued, func(q *Request) bool { return s.mayTry(q) && !slices.Contains(list, q) })
 }
 
 // uncouple takes back what a request's car stands for. It will be tried anew.
