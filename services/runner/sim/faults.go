@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
@@ -48,6 +49,10 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	if failed {
 		faults = []string{broken, red, apart}
 	}
+	between := verdict.PassedBetween(tried) != ""
+	if between {
+		faults = []string{broken, apart}
+	}
 	why := faults[w.rng.IntN(len(faults))]
 	if why == apart && len(meanwhile) == 0 {
 		why = broken
@@ -69,6 +74,9 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 		}
 	default:
 		report.Trials = facts.Runs(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
+	}
+	if between {
+		report.Trials = append(slices.Clone(tried), report.Trials[3:]...)
 	}
 	report.Trials[0].Output = why
 	report.Passed = why == flaky || why == dishonest

@@ -200,6 +200,16 @@ func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
 		}
 		r.Car.State, r.Car.Found, r.Car.Executor, r.Car.Riders = Passed, &f, result.Executor, nil
 	}
+	s.follow(q)
+}
+
+// follow notes that a change passed for the one right behind it, if that failed before on top of it and is tried once more.
+func (s batches) follow(q *Request) {
+	for _, r := range s.Queued {
+		if c := r.Car; q.Car.is(Passed) && c.isDoubted() && c.Searched && len(c.Ahead) > 0 && c.Ahead[len(c.Ahead)-1] == q.ref() {
+			c.Before = verdict.PassOf(q.Car.Found)
+		}
+	}
 }
 
 // shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.

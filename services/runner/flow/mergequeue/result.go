@@ -45,6 +45,7 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 			batches{s}.takeBatch(q, r, searched)
 		} else {
 			q.take(by, r, searched)
+			batches{s}.follow(q)
 		}
 		return time.Time{}, forge.Applied, nil
 	}

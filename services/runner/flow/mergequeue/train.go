@@ -58,6 +58,8 @@ type Car struct {
 	// Searched says that the change at fault is looked for among it and those before it of which nothing is known: verify failed on its tree,
 	// which is that of all of them.
 	Searched bool
+	// Before is the run in which those ahead passed, if that was after Failed; nil if there is none.
+	Before *forge.CheckRun
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
@@ -104,7 +106,7 @@ func (c *Car) within() int {
 func (c *Car) anew(ahead []Ref) *Car {
 	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
 	if c.isDoubted() {
-		next.Doubted, next.Failed, next.Searched = true, c.Failed, c.Searched
+		next.Doubted, next.Failed, next.Searched, next.Before = true, c.Failed, c.Searched, c.Before
 	}
 	return next
 }
@@ -170,7 +172,7 @@ func (r *Request) take(by rules.Version, result *forge.Result, searched bool) {
 		c.State, c.Doubted, c.Searched, c.Failed = "", true, searched, verdict.TrialOf(in.Candidate)
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
-		if twice := verdict.Twice(c.Failed, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
+		if twice := verdict.Twice(c.Failed, c.Before, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
 			c.Found, c.Executor = twice, result.Executor
 		}
 	default:
@@ -308,7 +310,9 @@ func (s batches) inTrain() (list []*Request) {
 }
 
 // mayTry reports whether a request may have a place in the train, if that is long enough.
-func (s batches) mayTry(q *Request) bool { return s.parallel() > 1 && q.Change.Pull == nil && s.mayMerge(q) }
+func (s batches) mayTry(q *Request) bool {
+	return s.parallel() > 1 && q.Change.Pull == nil && s.mayMerge(q)
+}
 
 // waitBehind reports whether there are requests which have no place in the train, whose list is given, just because that is not longer.
 func (s batches) waitBehind(list []*Request) bool {
