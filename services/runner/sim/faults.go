@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
@@ -49,12 +48,8 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	if failed {
 		faults = []string{broken, red, apart}
 	}
-	between := verdict.PassedBetween(tried) != ""
-	if between {
-		faults = []string{broken, apart}
-	}
 	why := faults[w.rng.IntN(len(faults))]
-	if why == apart && len(meanwhile) == 0 {
+	if why == apart && len(meanwhile) == 0 || why == red && verdict.PassedBetween(tried) != "" {
 		why = broken
 	}
 	switch why {
@@ -75,10 +70,7 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	default:
 		report.Trials = facts.Runs(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
 	}
-	if between {
-		report.Trials = append(slices.Clone(tried), report.Trials[3:]...)
-	}
-	report.Trials[0].Output = why
+	report.Trials = facts.Because(why, tried, report.Trials)
 	report.Passed = why == flaky || why == dishonest
 	return report, why == flaky
 }
