@@ -126,25 +126,55 @@ func TrialOf(c *forge.Rebase) *forge.CheckRun {
 	return run
 }
 
+// PassOf returns the run of a change whose verify commands passed, as one of the base of the change that follows it; nil if they did not pass.
+func PassOf(c *forge.Rebase) *forge.CheckRun {
+	if c.Verify == nil || Failing(c.Verify) != "" {
+		return nil
+	}
+	run := &forge.CheckRun{Name: TrialBase, Tree: c.Tree, Passed: true}
+	for _, r := range c.Verify.Runs {
+		run.Duration += r.Duration
+	}
+	return run
+}
+
 // Twice returns a change whose verify commands failed for the second time on the same tree, with both runs in its report; nil if they
-// did not fail, or failed on another tree the first time.
-func Twice(first *forge.CheckRun, c *forge.Rebase) *forge.Rebase {
+// did not fail, or failed on another tree the first time. between is a pass of PassOf that was found after the first failure. It is one of the runs if
+// it is of the tree that the change was put on: what failed before and after it fails by the change. It may be nil.
+func Twice(first, between *forge.CheckRun, c *forge.Rebase) *forge.Rebase {
 	second := TrialOf(c)
 	if first == nil || second == nil || first.Tree != second.Tree {
 		return nil
 	}
-	second.ID = "t2"
 	out, report := *c, *c.Verify
-	report.Trials = []forge.CheckRun{*first, *second}
+	report.Trials = []forge.CheckRun{*first}
+	if between != nil && between.Tree == c.BaseTree {
+		report.Trials = append(report.Trials, *between)
+	}
+	report.Trials = append(report.Trials, *second)
+	for i := range report.Trials {
+		report.Trials[i].ID = fmt.Sprintf("t%d", i+1)
+	}
 	out.Verify = &report
 	return &out
 }
 
 // FailedTwice reports whether trials are those of Twice, of this tree.
 func FailedTwice(trials []forge.CheckRun, tree string) bool {
+	if len(trials) == 3 && PassedBetween(trials) != "" {
+		trials = []forge.CheckRun{trials[0], trials[2]}
+	}
 	return len(trials) == 2 && !slices.ContainsFunc(trials, func(t forge.CheckRun) bool {
 		return t.Name != TrialChange || t.Passed || t.Tree != tree || t.Command == ""
 	})
+}
+
+// PassedBetween returns the tree of the base that passed between two failures of a change, by the trials of Twice; empty if none did.
+func PassedBetween(trials []forge.CheckRun) string {
+	if len(trials) != 3 || trials[1].Name != TrialBase || !trials[1].Passed {
+		return ""
+	}
+	return trials[1].Tree
 }
 
 // Fails returns the command that trials show a change to be to blame for: it failed each time, twice at least, where the base branch

@@ -1,6 +1,7 @@
 package verdict_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -124,13 +125,32 @@ func TestTwice(t *testing.T) {
 		first  *forge.CheckRun
 		second *forge.Rebase
 	}{{nil, failed}, {first, run("tree", true)}, {first, run("another", false)}, {first, &forge.Rebase{Tree: "tree"}}} {
-		if got := verdict.Twice(c.first, c.second); got != nil {
+		if got := verdict.Twice(c.first, nil, c.second); got != nil {
 			t.Errorf("%+v and %+v: %+v", c.first, c.second, got)
 		}
 	}
-	got := verdict.Twice(first, failed)
+	got := verdict.Twice(first, nil, failed)
 	if got == nil || len(failed.Verify.Trials) > 0 || !verdict.FailedTwice(got.Verify.Trials, "tree") || verdict.FailedTwice(got.Verify.Trials, "another") {
 		t.Errorf("got %+v", got)
+	}
+	pass := verdict.PassOf(run("base", true))
+	if pass == nil || verdict.PassOf(failed) != nil || verdict.PassOf(&forge.Rebase{Tree: "base"}) != nil {
+		t.Errorf("passed %+v", pass)
+	}
+	on := *failed
+	on.BaseTree = "base"
+	between := verdict.Twice(first, pass, &on).Verify.Trials
+	if len(between) != 3 || between[2].ID != "t3" || verdict.PassedBetween(between) != "base" || !verdict.FailedTwice(between, "tree") {
+		t.Errorf("between %+v", between)
+	}
+	if got := verdict.Twice(first, pass, failed).Verify.Trials; len(got) != 2 || verdict.PassedBetween(got) != "" {
+		t.Errorf("another base: %+v", got)
+	}
+	for i := range between {
+		other := slices.Clone(between)
+		if other[i].Passed = !other[i].Passed; verdict.FailedTwice(other, "tree") || i == 1 && verdict.PassedBetween(other) != "" {
+			t.Errorf("%d is otherwise: %+v", i, other)
+		}
 	}
 	if verdict.FailedTwice(got.Verify.Trials[:1], "tree") || verdict.FailedTwice(nil, "tree") {
 		t.Error("one failure is taken for two")

@@ -136,6 +136,16 @@ var (
 		Name: "SecondPush", Since: 5,
 		Why: "who was told that another one had changed the branch of a pull request was not told when it was changed once more",
 	}
+	// SearchedBatch is asked for in package mergequeue.
+	SearchedBatch = Change{
+		Name: "SearchedBatch", Since: 5,
+		Why: "of a batch that failed both halves were run, and those behind the change that was at fault went on in small groups",
+	}
+	// WholeBatch is asked for in package mergequeue.
+	WholeBatch = Change{
+		Name: "WholeBatch", Since: 5,
+		Why: "where two batches had ended at once, the next one began with the first change for which the train had a place, and not with all that waited",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -148,6 +158,7 @@ func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair, AdoptedPulls, SecondPush,
+		SearchedBatch, WholeBatch,
 	}
 }
 

@@ -81,14 +81,16 @@ func TestMergeTakesWhatATrialFound(t *testing.T) {
 	}
 }
 
-// What failed twice in trials on exactly what would land is not run a third time by the merge, which looks whose fault that is. Otherwise the merge
-// finds that out by itself.
+// What failed twice in trials on exactly what would land is not run a third time by the merge, which looks whose fault that is, and neither is what
+// it lands on, if that passed in between. Otherwise the merge finds that out by itself.
 func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(w *world, f *forge.Rebase)
 		runs    int
 	}{
 		"the same tree":       {func(*world, *forge.Rebase) {}, 2},
+		"the base passed":     {func(_ *world, f *forge.Rebase) { insertBase(f, f.BaseTree) }, 1},
+		"another base passed": {func(_ *world, f *forge.Rebase) { insertBase(f, f.Tree) }, 4},
 		"a person pushed":     {func(w *world, _ *forge.Rebase) { w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"}) }, 4},
 		"it failed once":      {func(_ *world, f *forge.Rebase) { f.Verify.Trials = f.Verify.Trials[:1] }, 4},
 		"one of it passed":    {func(_ *world, f *forge.Rebase) { f.Verify.Trials[1].Passed = true }, 4},
@@ -102,7 +104,7 @@ func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 			w, runs := counted(t, "! test -e one.txt || ! test -e two.txt", nil)
 			a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
 			first, second := w.tries(b, a).Candidate, w.tries(b, a).Candidate
-			known := verdict.Twice(verdict.TrialOf(first), second)
+			known := verdict.Twice(verdict.TrialOf(first), nil, second)
 			if known == nil {
 				t.Fatalf("%+v, %+v", first, second)
 			}
@@ -110,7 +112,11 @@ func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 			c.between(w, known)
 			before := runs()
 			got := w.merges(found(b, &forge.MergeResult{Candidate: known}))
-			if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || runs() != before+c.runs {
+			want := "change- change- base+ alone+"
+			if c.runs == 1 {
+				want = "change- base+ change- alone+"
+			}
+			if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != want || runs() != before+c.runs {
 				t.Errorf("got %+v after %d runs", got, runs()-before)
 			}
 			if fault := verdict.Blame(got.Verify, got.Candidate.Tree); fault != verdict.FaultOfBoth {
@@ -118,6 +124,11 @@ func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// insertBase has the base of a change pass between the two failures of it.
+func insertBase(f *forge.Rebase, tree string) {
+	f.Verify.Trials = slices.Insert(f.Verify.Trials, 1, forge.CheckRun{Name: verdict.TrialBase, Tree: tree, Passed: true})
 }
 
 // In every other case the change is verified where it is merged.

@@ -122,6 +122,9 @@ func failed(j *jobs.Job, k key, patch string) *forge.VerifyReport {
 		!verdict.FailedTwice(f.Verify.Trials, k.tree) {
 		return nil
 	}
+	if base := verdict.PassedBetween(f.Verify.Trials); base != "" && base != k.base {
+		return nil
+	}
 	return clone(f.Verify)
 }
 

@@ -163,10 +163,13 @@ func (t *trials) excuse(ctx context.Context) error {
 	return nil
 }
 
-// accuse looks whether the parent passes, after the change failed twice, and the change where it was made.
-// A parent that fails is run once more: red is only what fails each time. It returns the newest report
+// accuse looks whether the parent passes, after the change failed twice, and the change where it was made. A parent that passed between the two
+// failures is not run again. One that fails is run once more: red is only what fails each time. It returns the newest report
 // on the change.
 func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport) (*forge.VerifyReport, error) {
+	if verdict.PassedBetween(t.list) != "" {
+		return again, t.alone(ctx, c)
+	}
 	base, err := t.run(ctx, verdict.TrialBase, t.Tip)
 	if err != nil {
 		return nil, err
@@ -177,10 +180,19 @@ func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport
 		}
 		return t.run(ctx, verdict.TrialChange, c.Head) // the check fails now and then: it has one more chance
 	}
-	if base.Passed && c.Alone != "" && !t.isTheSame() && t.inTime() {
-		_, err = t.run(ctx, verdict.TrialAlone, c.Alone)
+	if base.Passed {
+		err = t.alone(ctx, c)
 	}
 	return again, err
+}
+
+// alone looks whether the change passes where it was made, if its parent is another one by now.
+func (t *trials) alone(ctx context.Context, c Change) error {
+	if c.Alone == "" || t.isTheSame() || !t.inTime() {
+		return nil
+	}
+	_, err := t.run(ctx, verdict.TrialAlone, c.Alone)
+	return err
 }
 
 // isTheSame reports whether a recipe has made the same change again that was to blame, and the same command fails on it: that it fails is known,

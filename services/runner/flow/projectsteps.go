@@ -270,7 +270,7 @@ func (p *Project) startNextMerge() {
 // else would begin its merge.
 func (p *Project) couple() {
 	stuck := p.state.Accounts.OriginAway() || p.state.Queue.Refused.Stands()
-	issue, cancel := p.state.Queue.Couple(p.state.Scheduler.Paused || stuck)
+	issue, cancel := p.state.Queue.Couple(p.state.DecidedBy, p.state.Scheduler.Paused || stuck)
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)
 	p.startNextMerge()
 	for _, q := range issue {

@@ -49,7 +49,7 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 		faults = []string{broken, red, apart}
 	}
 	why := faults[w.rng.IntN(len(faults))]
-	if why == apart && len(meanwhile) == 0 {
+	if why == apart && len(meanwhile) == 0 || why == red && verdict.PassedBetween(tried) != "" {
 		why = broken
 	}
 	switch why {
@@ -70,7 +70,7 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	default:
 		report.Trials = facts.Runs(tree, change+"-", change+"+", base+"+", base+"+", base+"+")
 	}
-	report.Trials[0].Output = why
+	report.Trials = facts.Because(why, tried, report.Trials)
 	report.Passed = why == flaky || why == dishonest
 	return report, why == flaky
 }

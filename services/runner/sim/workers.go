@@ -378,7 +378,7 @@ func (w worker) merge(c *forge.Command) *forge.Result {
 		tree, known := w.repo.content(w.repo.tip()), []forge.CheckRun(nil)
 		n := w.repo.rebase(head, w.chance(5))
 		if found := c.Merge().Tried; facts.IsAbout(found, head.patch, tree, head.on(tree)) && verdict.FailedTwice(found.Verify.Trials, found.Tree) {
-			known = facts.Runs("tree-"+n.id, "change-", "change-")
+			known = facts.FailedTwice("tree-"+n.id, found)
 		}
 		rb := w.candidate(n, head, merge.Checks, known)
 		rb.Verify = verdict.Strict(rb.Verify)

@@ -16,8 +16,17 @@ import (
 //	       |     | anything else
 //	       +-----+ in groups of half the size at most; what does not fit, or may not ride, alone
 //
-// A batch that fails blames no change of it: a trial of one change alone finds out whose fault it is. While the faulty group is looked for,
-// no trial begins behind it, as behind a change in doubt.
+// A batch that fails blames no change of it: a trial of one change alone finds out whose fault it is. Which one, is searched for (ADR 0136): the
+// first half is tried. What passes is known, and lands. What fails is searched in the same way. Where the first half passes, the
+// second is known to hold the fault, without a run: the last change, on whose tree verify failed, is put in doubt, and half of those before it are
+// tried next. So in the end a change fails right behind one that passed, and is tried once more, by itself, since a check may fail now and then:
+//
+//	                1 2 3 4 5 6 7 8    1-8 fails
+//	1-4 passes     |       |           5-8 holds it, as 8 shows
+//	1-6 fails      |       |   |       5-6 holds it, as 6 shows
+//	1-5 passes     |       | | |       6 failed, on top of 5 that passed: once more; 7 and 8 are put together anew with those that wait
+//
+// While the fault is looked for, no trial begins behind it, as behind a change in doubt, and those that were under way are cancelled: they stand on it.
 //
 // While anything is being verified, what comes gathers until a batch is full. So a queue with one change waits for no other.
 
@@ -65,18 +74,27 @@ type groups struct {
 	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
 	// ahead.
 	open, behind bool
+	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault.
+	unsure bool
+	// more says that changes wait behind the train. They will join its last group when those ahead have landed.
+	more bool
+	// most bounds the last group, where a change is looked for; 0 if it has no bound of its own.
+	most int
 }
 
-// add adds the next change of the train that is to be tried.
-func (g *groups) add(q *Request) {
+// add adds the first change of the rest of the train, which is to be tried.
+func (g *groups) add(rest []*Request) {
+	q := rest[0]
 	if last := len(g.list) - 1; g.open {
-		if g.joins(g.list[last], q) {
+		if g.joins(g.list[last], q) && (g.most == 0 || len(g.list[last]) < g.most) {
 			g.list[last] = append(g.list[last], q)
 			return
 		}
 		g.behind = g.behind || slices.ContainsFunc(g.list[last], func(r *Request) bool { return r.Car.isSuspect() })
 	}
 	g.close()
+	g.most = half(rest)
+	g.behind = g.behind || g.unsure && (g.most > 0 || q.Car.Searched)
 	if g.open = !g.behind; g.open {
 		g.list = append(g.list, []*Request{q})
 	}
@@ -86,10 +104,10 @@ func (g *groups) add(q *Request) {
 func (g *groups) close() { g.open, g.shut = false, len(g.list) }
 
 // begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
-// verified.
-func (s batches) begins(group []*Request) bool {
-	full := func(q *Request) bool { return len(group) >= s.limit(q) || q.Car.isSuspect() }
-	return slices.ContainsFunc(group, full) || len(s.Trials()) == 0 && !s.verifies()
+// verified and no more are there.
+func (g *groups) begins(group []*Request) bool {
+	full := func(q *Request) bool { return len(group) >= g.limit(q) || q.Car.isSuspect() }
+	return slices.ContainsFunc(group, full) || len(g.Trials()) == 0 && !g.verifies() && !g.more
 }
 
 // verifies reports whether the merge under way has to verify its change, as far as is known.
@@ -108,6 +126,9 @@ func (s batches) gathers(first *Request) bool {
 		return false
 	}
 	list := s.inTrain()
+	if len(list) > 0 && list[0] == first && (half(list) > 0 || first.Car.isDoubted() && first.Car.Searched) {
+		return true // it is tried by itself, or with some of those it failed together with
+	}
 	return len(list) > 1 && list[0] == first && first.Car.isOpen() && list[1].Car.isOpen() && s.joins(list[:1], list[1])
 }
 
@@ -148,8 +169,9 @@ func (s batches) dismount() {
 	}
 }
 
-// takeBatch notes the result of a trial of several changes.
-func (s batches) takeBatch(q *Request, result *forge.Result) {
+// takeBatch notes the result of a trial of several changes. searched says that the one at fault is searched for if verify failed; by the rules of
+// before, both halves are tried.
+func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
 	group, in := s.batchOf(q), forge.As[*forge.MergeResult](result.Output)
 	var found []forge.Rebase
 	if in != nil && in.Outcome == forge.MergeTried {
@@ -158,7 +180,15 @@ func (s batches) takeBatch(q *Request, result *forge.Result) {
 			found = append(slices.Clone(found), *in.Candidate)
 		}
 	}
-	if !passedTogether(group, found) {
+	switch {
+	case !fitTogether(group, found):
+		halve(group, found)
+		return
+	case verdict.Failing(found[len(found)-1].Verify) == "":
+	case searched:
+		s.search(group, &found[len(found)-1])
+		return
+	default:
 		halve(group, found)
 		return
 	}
@@ -170,6 +200,16 @@ func (s batches) takeBatch(q *Request, result *forge.Result) {
 		}
 		r.Car.State, r.Car.Found, r.Car.Executor, r.Car.Riders = Passed, &f, result.Executor, nil
 	}
+	s.follow(q)
+}
+
+// follow notes that a change passed for the one right behind it, if that failed before on top of it and is tried once more.
+func (s batches) follow(q *Request) {
+	for _, r := range s.Queued {
+		if c := r.Car; q.Car.is(Passed) && c.isDoubted() && c.Searched && len(c.Ahead) > 0 && c.Ahead[len(c.Ahead)-1] == q.ref() {
+			c.Before = verdict.PassOf(q.Car.Found)
+		}
+	}
 }
 
 // shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.
@@ -180,9 +220,9 @@ func shared(v *forge.VerifyReport) *forge.VerifyReport {
 	return &forge.VerifyReport{Passed: v.Passed, Runs: v.Runs}
 }
 
-// passedTogether reports whether a trial found that each change of a group fits on the one before, as it was reviewed, and that the last one
-// passes. The worker is believed that it ran the commands; which changes it is about is compared.
-func passedTogether(group []*Request, found []forge.Rebase) bool {
+// fitTogether reports whether a trial found that each change of a group fits on the one before, as it was reviewed. The worker is believed that
+// it ran the commands on the last one; which changes it is about is compared.
+func fitTogether(group []*Request, found []forge.Rebase) bool {
 	if len(group) != len(found) {
 		return false
 	}
@@ -192,7 +232,7 @@ func passedTogether(group []*Request, found []forge.Rebase) bool {
 			return false
 		}
 	}
-	return verdict.Failing(found[len(found)-1].Verify) == ""
+	return true
 }
 
 // misfits reports whether a change cannot be decided about with others: it is in conflict, or another patch there, or it touches what
@@ -218,4 +258,35 @@ func halve(group []*Request, found []forge.Rebase) {
 	for _, q := range group {
 		q.Car.Within = (len(group) + 1) / 2
 	}
+}
+
+// search has it found out which change of a batch makes verify fail. The last one is in doubt, since verify failed once on its tree: where those
+// before it pass, it is tried once more on top of them, which is that very tree.
+//
+// What is tried behind it stands on what may be at fault, and is tried anew afterwards.
+func (s batches) search(group []*Request, found *forge.Rebase) {
+	for _, q := range group {
+		q.Car = &Car{Claims: q.Car.Claims, Ahead: q.Car.Ahead, Within: len(group)}
+	}
+	last := group[len(group)-1]
+	last.Car.Doubted, last.Car.Searched, last.Car.Failed = true, true, verdict.TrialOf(found)
+	for _, q := range s.Trials() {
+		if slices.Contains(q.Car.Ahead, last.ref()) {
+			s.uncouple(q)
+		}
+	}
+}
+
+// half returns how many changes, from the first one of a list on, are tried next where they failed together with one behind them: half of those up
+// to that one. It is 0 where they did not, or where the first one is left alone.
+func half(list []*Request) int {
+	for i, q := range list {
+		switch {
+		case q.Car == nil || q.Car.State != "":
+			return 0
+		case q.Car.Searched:
+			return (i + 1) / 2
+		}
+	}
+	return 0
 }

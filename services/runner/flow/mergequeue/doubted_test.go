@@ -21,7 +21,7 @@ func TestDoubtHasAVersion(t *testing.T) {
 			}
 			s.StartNext(&out, false)
 		}
-		tried, _ := s.Couple(false)
+		tried, _ := s.Couple(rules.Newest, false)
 		if len(tried) != 1 {
 			t.Fatalf("%d trials begin", len(tried))
 		}
@@ -33,7 +33,7 @@ func TestDoubtHasAVersion(t *testing.T) {
 		if _, _, err := s.Result(&out, by, r, time.Unix(0, 0)); err != nil {
 			t.Fatal(err)
 		}
-		s.Couple(false)
+		s.Couple(rules.Newest, false)
 		if got := s.Queued[0].Car.State; got != want {
 			t.Errorf("by version %d of the rules the change is %q, want %q", by, got, want)
 		}

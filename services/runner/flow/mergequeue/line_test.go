@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
 
@@ -22,7 +23,7 @@ func TestLine(t *testing.T) {
 		}
 	}
 	s.StartNext(&out, false)
-	s.Couple(false)
+	s.Couple(rules.Newest, false)
 	before := fmt.Sprintf("%+v", s.Queued)
 	l, places := LineOf(&s), s.Places()
 	if after := fmt.Sprintf("%+v", s.Queued); after != before || l.Parallel != 3 || l.Batch != 2 || l.Held {

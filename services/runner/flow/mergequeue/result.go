@@ -40,10 +40,12 @@ var afterMerge = map[forge.MergeOutcome]struct {
 // origin refused the push.
 func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
+		searched := batches{s}.batch() > 1 && by.Has(rules.SearchedBatch)
 		if len(q.Car.Riders) > 0 {
-			batches{s}.takeBatch(q, r)
+			batches{s}.takeBatch(q, r, searched)
 		} else {
-			q.take(by, r)
+			q.take(by, r, searched)
+			batches{s}.follow(q)
 		}
 		return time.Time{}, forge.Applied, nil
 	}

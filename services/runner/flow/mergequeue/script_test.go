@@ -16,7 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
+	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
 // TestScripts plays testdata: requests and results in, answers and merges out. Before
@@ -134,7 +134,7 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "%s: %v\n", decision, err)
 	}
 	next := q.state.StartNext(&out, q.paused)
-	issue, cancel := q.state.Couple(q.paused)
+	issue, cancel := q.state.Couple(rules.Newest, q.paused)
 	if next == nil {
 		next = q.state.StartNext(&out, q.paused)
 	}
@@ -147,7 +147,10 @@ func (q *queue) play(t *testing.T, d *datadriven.TestData) string {
 		switch found := in.Merge().Tried; {
 		case found == nil:
 		case !found.Verify.Passed:
-			fmt.Fprintf(&b, ", which failed %s on %s", rule.Count(len(found.Verify.Trials), "time"), found.BaseTree)
+			fmt.Fprintf(&b, ", which failed twice on %s", found.BaseTree)
+			if verdict.PassedBetween(found.Verify.Trials) != "" {
+				b.WriteString(" that passed in between")
+			}
 		case found.Together != "":
 			fmt.Fprintf(&b, " as found on %s, together with %s", found.BaseTree, found.Together)
 		default:
@@ -184,7 +187,10 @@ func resultOf(outcome forge.MergeOutcome, list func(string) []string) *forge.Mer
 		if p := list("patch"); p != nil {
 			r.Candidate.PatchID = p[0]
 		}
-		r.Candidate.Verify = &forge.VerifyReport{Passed: list("broken") == nil}
+		if found := list("found"); found != nil {
+			r.Candidate.Tree = found[0]
+		}
+		r.Candidate.Verify = &forge.VerifyReport{Command: "make test", Passed: list("broken") == nil}
 		// Each of a batch is a word: its tree, after that what is odd about it.
 		for _, of := range list("batch") {
 			f := forge.Rebase{BaseTree: tree, Tree: of, PatchID: "patch"}

@@ -55,6 +55,11 @@ type Car struct {
 	// Doubted says that verify has failed once on top of these ahead, Failed has that run.
 	Doubted bool
 	Failed  *forge.CheckRun
+	// Searched says that the change at fault is looked for among it and those before it of which nothing is known: verify failed on its tree,
+	// which is that of all of them.
+	Searched bool
+	// Before is the run in which those ahead passed, if that was after Failed; nil if there is none.
+	Before *forge.CheckRun
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
@@ -101,7 +106,7 @@ func (c *Car) within() int {
 func (c *Car) anew(ahead []Ref) *Car {
 	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
 	if c.isDoubted() {
-		next.Doubted, next.Failed = true, c.Failed
+		next.Doubted, next.Failed, next.Searched, next.Before = true, c.Failed, c.Searched, c.Before
 	}
 	return next
 }
@@ -155,8 +160,8 @@ func (s *State) tried(r *forge.Result) *Request {
 	return nil
 }
 
-// take notes the result of the request's trial.
-func (r *Request) take(by rules.Version, result *forge.Result) {
+// take notes the result of the request's trial. searched says that its turn does not come before it was tried once more, if verify failed.
+func (r *Request) take(by rules.Version, result *forge.Result, searched bool) {
 	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
@@ -164,10 +169,10 @@ func (r *Request) take(by rules.Version, result *forge.Result) {
 	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
 		c.State = Stopped
 	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
-		c.State, c.Doubted, c.Failed = "", true, verdict.TrialOf(in.Candidate)
+		c.State, c.Doubted, c.Searched, c.Failed = "", true, searched, verdict.TrialOf(in.Candidate)
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
-		if twice := verdict.Twice(c.Failed, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
+		if twice := verdict.Twice(c.Failed, c.Before, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {
 			c.Found, c.Executor = twice, result.Executor
 		}
 	default:
@@ -188,7 +193,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 		case c == nil:
 		case len(c.Ahead) == 0 || c.Ahead[0] != r.ref():
 			s.uncouple(q)
-		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && !c.Doubted && c.State != Stopped:
+		case slices.Contains(c.Riders, r.ref()), moved && batches{s}.batch() > 1 && (!c.Doubted || c.Searched) && c.State != Stopped:
 			s.uncouple(q) // its batch is another one now, or what all of them stand on is, and they are verified together anew
 		case len(c.Ahead) == 1 && c.is(Passed) && result.Tree != "" && c.Found.BaseTree != result.Tree:
 			s.uncouple(q) // somebody outside has pushed
@@ -203,7 +208,7 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 // that is under way and on top of those before them that have not stopped. A car that was put on top of anything else
 // is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused, or the base
 // branch is busy, no trial begins.
-func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
+func (s *State) Couple(by rules.Version, paused bool) (issue []*Request, cancel []forge.Attempt) {
 	var ahead []Ref
 	free := s.parallel()
 	if s.Current != nil {
@@ -216,17 +221,20 @@ func (s *State) Couple(paused bool) (issue []*Request, cancel []forge.Attempt) {
 	together.compare(list, ahead)
 	together.dismount()
 	groups := groups{batches: together, behind: s.Current != nil && (s.Current.Car.isDoubted() || s.Current.Car.isSuspect())}
-	for _, q := range list {
+	groups.more = together.waitBehind(list) && by.Has(rules.WholeBatch)
+	groups.unsure = len(ahead) > 0 && together.verifies()
+	for i, q := range list {
 		untried := q.Car == nil || q.Car.State == ""
 		if untried {
 			q.Car = q.Car.anew(ahead)
-			groups.add(q)
+			groups.add(list[i:])
 		} else if groups.close(); q.Car.State == Trying {
 			free--
 		}
 		if !q.Car.is(Stopped) {
 			ahead = append(ahead, q.ref())
 		}
+		groups.unsure = groups.unsure || q.Car.is(Trying)
 		groups.behind = groups.behind || q.Car.isDoubted() || !untried && q.Car.isSuspect()
 	}
 	// The oldest come first: what is found of them is needed first.
@@ -294,11 +302,21 @@ func (s *State) train() []*Request {
 // inTrain returns the same, and leaves the cars of others as they are.
 func (s batches) inTrain() (list []*Request) {
 	for _, q := range s.Queued {
-		if s.parallel() > 1 && len(list) < windows*max(s.parallel(), s.batch()) && q.Change.Pull == nil && s.mayMerge(q) {
+		if len(list) < windows*max(s.parallel(), s.batch()) && s.mayTry(q) {
 			list = append(list, q)
 		}
 	}
 	return list
+}
+
+// mayTry reports whether a request may have a place in the train, if that is long enough.
+func (s batches) mayTry(q *Request) bool {
+	return s.parallel() > 1 && q.Change.Pull == nil && s.mayMerge(q)
+}
+
+// waitBehind reports whether there are requests which have no place in the train, whose list is given, just because that is not longer.
+func (s batches) waitBehind(list []*Request) bool {
+	return slices.ContainsFunc(s.Queued, func(q *Request) bool { return s.mayTry(q) && !slices.Contains(list, q) })
 }
 
 // uncouple takes back what a request's car stands for. It will be tried anew.

@@ -166,6 +166,24 @@ func IsAbout(found *forge.Rebase, patch, base, tree string) bool {
 	return found != nil && found.Verify != nil && found.PatchID == patch && found.BaseTree == base && found.Tree == tree
 }
 
+// FailedTwice returns the runs of a tree that are known of a change which failed twice in its trials.
+func FailedTwice(tree string, found *forge.Rebase) []forge.CheckRun {
+	if verdict.PassedBetween(found.Verify.Trials) != "" {
+		return Runs(tree, "change-", "base+", "change-")
+	}
+	return Runs(tree, "change-", "change-")
+}
+
+// Because returns the runs of a change of which the first one says why they failed. Where the base has passed between two failures that were known
+// before, these are the first ones, in place of two failures and a run of the base.
+func Because(why string, known, runs []forge.CheckRun) []forge.CheckRun {
+	if verdict.PassedBetween(known) != "" {
+		runs = append(slices.Clone(known), runs[3:]...)
+	}
+	runs[0].Output = why
+	return runs
+}
+
 // Runs returns runs of verify commands, of each what was verified and how it ended: + or -.
 func Runs(tree string, list ...string) (runs []forge.CheckRun) {
 	for _, s := range list {
