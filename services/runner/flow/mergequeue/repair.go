@@ -84,7 +84,8 @@ func Repair(list []Unproven, project forge.ProjectID, now time.Time) *forge.Inte
 	}
 	var body strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&body, "The pull request of task %s was merged at the forge as commit %s, which is not what was verified and reviewed: %s.\n\n", m.Task, m.Commit, m.Why)
+		fmt.Fprintf(&body, "The pull request of task %s was merged at the forge as commit %s, which is not what was verified and reviewed: %s.\n\n",
+			m.Task, m.Commit, m.Why)
 	}
 	which := "that commit"
 	if len(list) > 1 {

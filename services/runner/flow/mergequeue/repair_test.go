@@ -23,7 +23,8 @@ func TestRepairs(t *testing.T) {
 		return s.Merged(rules.Newest, r, func(_, of forge.IntentID) bool { return own && of != "" }, at)
 	}
 	first := merge("a-001", false)
-	if first == nil || first.Title != "Verify what was merged for a-001" || !strings.Contains(first.Body, "as commit of a-001, which is not") || first.Validate() != nil {
+	if first == nil || first.Validate() != nil || first.Title != "Verify what was merged for a-001" ||
+		!strings.Contains(first.Body, "as commit of a-001, which is not") {
 		t.Fatalf("after the first merge: %+v", first)
 	}
 	for i := range 2 * maxUnproven {
