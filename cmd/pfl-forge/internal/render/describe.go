@@ -117,10 +117,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.Answer:
 		return fmt.Sprintf("question %d answered%s: %s", m.Index+1, by(ev), m.Answer), Plain
 	case *forge.Retry:
-		if m.Adopt != "" {
-			return "commit " + ShortCommit(m.Adopt) + " on the branch of its pull request adopted" + by(ev) + because(m.Instructions), Plain
-		}
-		return "retried" + by(ev) + because(m.Instructions), Plain
+		return retried(m) + by(ev) + because(m.Instructions), Plain
 	case *forge.Cancel:
 		return "cancelled" + by(ev) + because(m.Reason), Plain
 	case *forge.Pause:
@@ -146,6 +143,14 @@ func describe(ev *forge.Event) (string, Tone) {
 	default: // what machines tell each other is not for people
 	}
 	return "", Plain
+}
+
+// retried says what a person had done once more, or had go on.
+func retried(m *forge.Retry) string {
+	if m.Adopt == "" {
+		return "retried"
+	}
+	return "commit " + ShortCommit(m.Adopt) + " on the branch of its pull request adopted"
 }
 
 // result returns the line for a worker's result, with its duration and costs;
