@@ -93,8 +93,8 @@ func TestAnswersFail(t *testing.T) {
 			w := newWorld(t, d, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
 			n := w.reviewed(w.bot())
 			thread := w.thread(w.bot(), n)
-			if thread.Topic == "" {
-				t.Skip("the forge has no answers in discussions")
+			if thread.Topic == "" { // the forge has no answers in discussions
+				return
 			}
 			answer := func(faults ...forgetest.Fault) error {
 				f.Script(faults...)
