@@ -37,7 +37,7 @@ var rules = map[string]string{
 	"escalate":             "a conflict although it was first in the queue; a person has to look",
 	"review-again":         "the rebased change differs from the one that was reviewed",
 	"pull-request-held":    "the pull request was closed, moved, or changed by another one; a person decides",
-	"pull-request-adopted": "a person had a commit on the branch of the pull request become the change; it is verified and reviewed anew",
+	"pull-request-adopted": "a commit that another one pushed became the change; it is verified and reviewed anew",
 	"checks-failed":        "checks of the forge failed on the pull request; their output is the feedback for the next attempt",
 	"changes-requested":    "a person asked for changes, here or at the forge; the next attempt gets their words",
 	"merged-unproven":      "what the forge merged is not what was verified on its parent",
