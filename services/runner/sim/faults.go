@@ -52,10 +52,10 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	}
 	faults := []string{broken, unsteady, flaky, flaky, dishonest, red, red, apart}
 	if failed {
-		faults = []string{broken, red, apart}
+		faults = facts.Possible(tried, red, []string{broken, red, apart})
 	}
 	why := faults[w.rng.IntN(len(faults))]
-	if why == apart && len(meanwhile) == 0 || why == red && verdict.PassedBetween(tried) != "" {
+	if why == apart && len(meanwhile) == 0 {
 		why = broken
 	}
 	switch why {

@@ -154,12 +154,8 @@ func (y *yard) hear(t *testing.T, out outbox.Messages) {
 			t.Errorf("phase %d: %s is blamed", y.phase, ended.Task)
 		}
 		y.verify("second attempt", []string{string(ended.Task)})
-		passed := y.verify("second attempt, tip", nil)
-		if !passed {
-			passed = y.verify("second attempt, tip", nil)
-		}
-		if !passed {
-			t.Error("the tip fails twice")
+		if passed := y.verify("second attempt, tip", nil); !passed {
+			y.verify("second attempt, tip", nil)
 		}
 	}
 }
@@ -220,9 +216,8 @@ func (y *yard) merge(in *forge.MergeInput, task string) *forge.MergeResult {
 		report.Trials = append(report.Trials, trial)
 		return passed
 	}
-	// passes runs it so many times, up to the first failure.
-	passes := func(times int) bool {
-		for range times {
+	settles := func() bool { // after one failure
+		for range verdict.Enough {
 			if !run(verdict.TrialChange, head) {
 				return false
 			}
@@ -231,18 +226,15 @@ func (y *yard) merge(in *forge.MergeInput, task string) *forge.MergeResult {
 	}
 	if found != nil {
 		report.Trials = slices.Clone(found.Verify.Trials)
-	} else if passes(1) || passes(3) {
+	} else if run(verdict.TrialChange, head) || settles() {
 		y.landed = head
 		return done
 	}
-	switch {
-	case verdict.PassedBetween(report.Trials) != "":
+	if report.Passed = false; verdict.PassedBetween(report.Trials) != "" || run(verdict.TrialBase, y.landed) {
 		run(verdict.TrialAlone, []string{task})
-	case !run(verdict.TrialBase, y.landed):
+	} else {
 		run(verdict.TrialBase, y.landed)
 		report.Passed = run(verdict.TrialChange, head)
-	case !run(verdict.TrialAlone, []string{task}):
-		report.Passed = false
 	}
 	if report.Passed = verdict.Blame(report, done.Tree) == verdict.FaultOfCheck; report.Passed {
 		y.landed = head

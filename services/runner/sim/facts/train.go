@@ -174,6 +174,11 @@ func FailedTwice(tree string, found *forge.Rebase) []forge.CheckRun {
 	return Runs(tree, "change-", "change-")
 }
 
+// Possible returns those of the faults that a change may have which failed twice: not that of the base, where that passed in between.
+func Possible(known []forge.CheckRun, ofBase string, faults []string) []string {
+	return slices.DeleteFunc(faults, func(f string) bool { return f == ofBase && verdict.PassedBetween(known) != "" })
+}
+
 // Because returns the runs of a change of which the first one says why they failed. Where the base has passed between two failures that were known
 // before, these are the first ones, in place of two failures and a run of the base.
 func Because(why string, known, runs []forge.CheckRun) []forge.CheckRun {
