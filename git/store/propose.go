@@ -117,9 +117,9 @@ func (s *Store) proposed(ctx context.Context, last string, b git.Branch) (at, pu
 	return at, pushed, nil
 }
 
-// FetchHead brings the head of a branch at the origin, as it is now, and returns it. Whoever asks has to compare it with the commit that
-// was seen there: whoever may push can have moved the branch between the look and the fetch. The commit stays reachable as long as the attempt's refs do, and is
-// Kept only if the caller does so. Errors: ErrNoOrigin; git.ErrNoBranch.
+// FetchHead brings the head of a branch at the origin, as it is now, and returns it. Whoever asks has to compare it with the commit that was
+// seen there: whoever may push can have moved the branch between the look and the fetch. The commit stays reachable as long as the attempt's
+// refs do, and is Kept only if the caller does so. Errors: ErrNoOrigin; git.ErrNoBranch.
 func FetchHead(ctx context.Context, s *Store, a Attempt, b git.Branch) (head git.OID, err error) {
 	if s.origin == nil {
 		return "", ErrNoOrigin

@@ -54,8 +54,8 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 		Wished(t).again(x, pull.WishesFeedback(seen), pull.ShortName(seen)+": "+strings.Join(pull.Wishers(seen), ", "))
 	case forge.MergeClosed, forge.MergeEdited:
 		why := pull.WhyHeld(m.Outcome, seen, m.BaseBranch)
-		if x.Rules.Has(rules.AdoptedPulls) && m.Outcome == forge.MergeEdited && (Taking{t.Task}).offer(x, m.Branch, seen) {
-			t.held(x, why, Taking{t.Task}.advice(x)+". To propose the change as it was, put the branch back, or delete it. Then")
+		if x.Rules.Has(rules.AdoptedPulls) && m.Outcome == forge.MergeEdited && Taking(t).offer(x, m.Branch, seen) {
+			t.held(x, why, Taking(t).advice(x)+". To propose the change as it was, put the branch back, or delete it. Then")
 			return
 		}
 		t.held(x, why, "When that is as you want it")

@@ -44,11 +44,12 @@ type Meeting struct {
 
 // Waited is the newest request of a task to its project.
 type Waited struct {
+	Adopting
+
 	// Requests is its number. An answer with another number is out of date.
 	Requests int
 	// Look is the newest message about its pull request; see forge.MergeEnded.
 	Look int
-	Adopting
 }
 
 // Task is the state of one task.
