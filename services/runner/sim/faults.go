@@ -19,32 +19,14 @@ const (
 	apart     = "the change and what landed meanwhile fail only together"
 )
 
-// again verifies a change that was unsteady before. It is so still, unless the check fails without it: a worker that asks finds out, one that does not
-// sees a pass.
-func (w worker) again(report *forge.VerifyReport, tree string) (passed bool) {
-	const change, base = verdict.TrialChange, verdict.TrialBase
-	switch w.rng.IntN(4) {
-	case 0:
-		return false
-	case 1:
-		report.Trials = facts.Runs(tree, change+"+", base+"+", base+"+", base+"+")
-		report.Trials[0].Output = dishonest
-		return false
-	case 2:
-		report.Trials = facts.Runs(tree, change+"+", change+"+", change+"+")
-	default:
-		report.Trials = facts.Runs(tree, change+"+", base+"+", base+"-")
-	}
-	return true
-}
-
 // verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile are the files that
 // landed since the change was made, tried what is known of it.
 func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) (report *forge.VerifyReport, passed bool) {
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone
 	if verdict.Unsteady(tried) {
-		return report, w.again(report, tree)
+		report.Trials, passed = facts.Again(w.rng, tree, dishonest)
+		return report, passed
 	}
 	failed := verdict.FailedTwice(tried, tree)
 	if !failed && !w.chance(7) {

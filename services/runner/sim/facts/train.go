@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -187,6 +188,22 @@ func Because(why string, known, runs []forge.CheckRun) []forge.CheckRun {
 	}
 	runs[0].Output = why
 	return runs
+}
+
+// Again returns the runs of a change that was unsteady before, and whether it passes in truth. It is so still, unless the check fails without it: a worker
+// that asks finds out, one that does not sees a pass, of which why says that it is none.
+func Again(rng *rand.Rand, tree, why string) (runs []forge.CheckRun, passed bool) {
+	switch rng.IntN(4) {
+	case 0:
+		return nil, false
+	case 1:
+		runs = Runs(tree, "change+", "base+", "base+", "base+")
+		runs[0].Output = why
+		return runs, false
+	case 2:
+		return Runs(tree, "change+", "change+", "change+"), true
+	}
+	return Runs(tree, "change+", "base+", "base-"), true
 }
 
 // Runs returns runs of verify commands, of each what was verified and how it ended: + or -.
