@@ -101,6 +101,7 @@ func TestCleanAuthor(t *testing.T) {
 		"":                                       "unknown <>",
 		"A\x1b[2Jda\n <a\u202e b> c> 1":          "Ada <aU+202Eb>",
 		"Ada <x <y> 1 +0000":                     "Ada <xy>",
+		"Ada > Eve <x>":                          "Ada Eve <x>",
 		strings.Repeat("a", 300) + " <a@b>":      strings.Repeat("a", 99) + "… <a@b>",
 	} {
 		got := objects.CleanAuthor(from)

@@ -144,6 +144,9 @@ func own(j *Job) bool {
 		foreign := slices.ContainsFunc(m.Ahead, func(c forge.QueueMerge) bool { return !c.Scripted }) // runs in a trial, too
 		return j.Store.WorkTree() != "" && m.Change != nil && m.Change.Scripted && !foreign
 	}
+	if r, ok := j.Command.Input.(*forge.RebaseInput); ok && r.Adopted != nil { // whoever may push to its branch made it
+		return false
+	}
 	return j.Store.WorkTree() != "" && j.Command.Intent.Scripted()
 }
 

@@ -193,6 +193,7 @@ func TestWithoutSandbox(t *testing.T) {
 		"a merge of the person's":    {"", scripted, merge(true, true), verifies, ""},
 		"a merge of an agent's":      {"", scripted, merge(false, true), verifies, refused},
 		"a merge behind an agent's":  {"", scripted, merge(true, false), verifies, refused},
+		"with a commit of another":   {"", scripted, &forge.RebaseInput{Adopted: &forge.Adoption{Author: "Eve <eve@example.com>"}}, verifies, refused},
 		"which is unconfined":        {demand.Unconfined, scripted, merge(true, false), verifies, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,17 +32,13 @@ type Taken struct {
 // is the part that was added after it, and does not bring back anything that the base branch had.
 //
 // The author is that of the newest commit that is not pfl-forge's, and no merge: a person's authorship stays, as they
-// wrote it. Committer and dates are as in Squash, and so is the message. All of the change is looked at as the work of
-// an agent is. The caller Keeps the result.
+// wrote it. Where there is none, as after "update branch" alone, it is pfl-forge. Committer and dates are as in Squash,
+// and so is the message. All of the change is looked at as the work of an agent is. The caller Keeps the result.
 //
 // Errors: *WorkError (Rewritten when it has nothing in common with the base branch, Merged when it has so in several
 // places, Unsafe, Oversized); ErrNotFound.
 func Take(ctx context.Context, db *Database, p Pushed, message func(own []string) string) (Taken, error) {
 	base, err := fork(ctx, db, p)
-	if err != nil {
-		return Taken{}, err
-	}
-	line, err := db.Log(ctx, base, p.Commit, maxCommits)
 	if err != nil {
 		return Taken{}, err
 	}
@@ -52,15 +48,9 @@ func Take(ctx context.Context, db *Database, p Pushed, message func(own []string
 	if err != nil {
 		return Taken{}, err
 	}
-	var own []Commit
-	for _, l := range slices.Backward(line) {
-		c, err := r.Commit(l.Commit)
-		if err != nil {
-			return Taken{}, err
-		}
-		if len(c.Parents) < 2 {
-			own = append(own, c)
-		}
+	own, err := parts(ctx, db, r, base, p.Commit)
+	if err != nil {
+		return Taken{}, err
 	}
 	last, err := r.Commit(p.Commit)
 	if err != nil || last.Tree == on.Tree {
@@ -68,9 +58,9 @@ func Take(ctx context.Context, db *Database, p Pushed, message func(own []string
 	}
 	id := db.Identity()
 	by := fmt.Sprintf("%s <%s>", id.Name, id.Email)
-	author := CleanAuthor(last.Author)
+	author := by
 	for _, c := range slices.Backward(own) {
-		if a := CleanAuthor(c.Author); a != by {
+		if a := CleanAuthor(c.Author); a != CleanAuthor(by) {
 			author = a
 			break
 		}
@@ -85,6 +75,23 @@ func Take(ctx context.Context, db *Database, p Pushed, message func(own []string
 	return Taken{Base: base, Commit: made, Author: author}, db.CheckCommits(ctx, []git.OID{made}, Limits{}.OrDefault())
 }
 
+// parts returns the newest commits that a head has and a base has not, oldest first, without merges: whichever parent of a merge they came by.
+func parts(ctx context.Context, db *Database, r *Reader, base, head git.OID) (list []Commit, err error) {
+	out, err := git.Run(ctx, db.ObjectCommand(),
+		"rev-list", "--topo-order", "--no-merges", fmt.Sprintf("--max-count=%d", maxCommits), string(head), "^"+string(base), "--")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Backward(strings.Fields(string(out))) {
+		c, err := r.Commit(git.OID(name))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
+	return list, nil
+}
+
 // fork returns the commit on which a change was made.
 //
 //	in common with the base branch    the commit on which the branch began    the change was made on
@@ -92,6 +99,8 @@ func Take(ctx context.Context, db *Database, p Pushed, message func(own []string
 //	                                  an ancestor of the pushed commit
 //	one newest commit                 is between that and the pushed          the one on which it began: the base
 //	                                  commit                                  branch does not have that any more
+//	one newest commit                 is before the pushed commit, and        none: *WorkError (Rewritten): the base branch
+//	                                  neither before nor after that           was merged into it after it was rewritten
 //	several                           whatever                                none: *WorkError (Merged)
 //	none                              whatever                                none: *WorkError (Rewritten)
 func fork(ctx context.Context, db *Database, p Pushed) (git.OID, error) {
@@ -113,12 +122,23 @@ func fork(ctx context.Context, db *Database, p Pushed) (git.OID, error) {
 	if p.Began == "" || p.Began == base || !db.Has(ctx, p.Began) {
 		return base, nil
 	}
-	for _, line := range [][2]git.OID{{p.Began, p.Commit}, {base, p.Began}} {
-		if is, err := db.IsAncestor(ctx, line[0], line[1]); err != nil || !is {
-			return base, err
+	is := func(ancestor, of git.OID) (yes bool) {
+		if err == nil {
+			yes, err = db.IsAncestor(ctx, ancestor, of)
 		}
+		return yes
 	}
-	return p.Began, nil
+	switch {
+	case is(p.Began, base), !is(p.Began, p.Commit): // it was not rewritten, or the pushed commit has nothing of what it dropped
+		return base, err
+	case is(base, p.Began):
+		return p.Began, err
+	case err != nil:
+		return "", err
+	}
+	return "", &git.WorkError{Fault: git.Rewritten, Detail: fmt.Sprintf(
+		"the base branch was rewritten, and merged into commit %s after that, which brings back what it dropped", p.Commit.Short(),
+	)}
 }
 
 // maxAuthor bounds name and address of an author, in characters each.
@@ -137,7 +157,7 @@ func CleanAuthor(identity string) string {
 			}
 			return r
 		}, term.Short(s, maxAuthor)) // spells out what hides text
-		return strings.Trim(s, " .,:;\"'\\")
+		return strings.Trim(strings.Join(strings.Fields(s), " "), " .,:;\"'\\")
 	}
 	if name, address = clean(name), strings.ReplaceAll(clean(address), " ", ""); name == "" {
 		name = address

@@ -139,6 +139,46 @@ func TestAdoptUpdatedBranch(t *testing.T) {
 	}
 }
 
+// TestAdoptMergedTheOtherWay: what a person made is theirs also where they merged it into the base branch, and not that into it.
+func TestAdoptMergedTheOtherWay(t *testing.T) {
+	w := newEdited(t)
+	w.person.Commit("more of it", map[string]string{"more.txt": "y\n"})
+	w.person.Git("checkout", "-q", "main")
+	w.person.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+	w.person.Git("push", "-q", w.origin.Dir, "main")
+	w.person.Git("checkout", "-q", "--detach", "main")
+	w.person.Git("-c", "user.name=another", "merge", "-q", "--no-ff", "--no-edit", "mine")
+	rb := w.adopt(2, forge.Adoption{Commit: w.push(), Branch: adoptedBranch})
+	if rb.Refusal != "" || strings.Join(rb.Files, " ") != "more.txt new.txt" || rb.Author != ada ||
+		!strings.Contains(w.origin.Git("log", "-1", "--format=%B", rb.Head), "more of it") {
+		t.Errorf("got %+v", rb)
+	}
+}
+
+// TestAdoptUpdatedAlone: who only presses "update branch" has made nothing of the change, whichever parent comes first.
+func TestAdoptUpdatedAlone(t *testing.T) {
+	for name, merge := range map[string]func(w *edited){
+		"the base branch into it": func(w *edited) { w.person.Git("merge", "-q", "--no-edit", "main") },
+		"it into the base branch": func(w *edited) {
+			w.person.Git("checkout", "-q", "--detach", "main")
+			w.person.Git("merge", "-q", "--no-ff", "--no-edit", "mine")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newEdited(t)
+			w.person.Git("checkout", "-q", "main")
+			w.person.Commit("somebody else", map[string]string{"b.txt": "c\n"})
+			w.person.Git("push", "-q", w.origin.Dir, "main")
+			w.person.Git("checkout", "-q", "mine")
+			merge(w)
+			rb := w.adopt(2, forge.Adoption{Commit: w.push(), Branch: adoptedBranch})
+			if rb.Refusal != "" || strings.Join(rb.Files, " ") != "new.txt" || !strings.HasPrefix(w.authors(rb.Head), "pfl-forge <") {
+				t.Errorf("got %+v by %s", rb, w.authors(rb.Head))
+			}
+		})
+	}
+}
+
 // TestAdoptOnRewrittenBase: what the base branch had when the branch was made, and has not any more, does not come back.
 func TestAdoptOnRewrittenBase(t *testing.T) {
 	w := newEdited(t)
@@ -185,6 +225,15 @@ func TestAdoptRefuses(t *testing.T) {
 			w.person.Git("commit", "-q", "-m", "from nothing")
 			return w.push()
 		}, "no commit in common", false},
+		"what the base branch dropped": {func(w *edited) string { // a merge of the new base branch has it as well
+			w.person.Git("checkout", "-q", "main")
+			w.person.Git("reset", "-q", "--hard", "HEAD~1")
+			w.person.Commit("another second", map[string]string{"c.txt": "c\n"})
+			w.person.Git("push", "-q", "--force", w.origin.Dir, "main")
+			w.person.Git("checkout", "-q", "mine")
+			w.person.Git("merge", "-q", "--no-edit", "main")
+			return w.push()
+		}, "brings back what it dropped", false},
 		"unsafe": {func(w *edited) string {
 			w.person.Commit("ours", map[string]string{".forge/state.yaml": "x\n"})
 			return w.push()

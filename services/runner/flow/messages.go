@@ -138,7 +138,7 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 		Claims: s.Plan.Gate.Claims(&s.Intent, &plan.Change{
 			Run: s.Run, Task: t.ID, Approved: t.Cleared.Of(c), Reviews: len(task.Pair{Task: t}.Last()), Policy: t.Policy,
 		}),
-		Scripted: s.Intent.Scripted(), Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Batch: s.Policy.Policy.MergeBatch,
+		Scripted: s.Intent.Scripted() && t.Adopted == nil, Checks: t.Checks, Parallel: s.Policy.Policy.MergeParallel, Batch: s.Policy.Policy.MergeBatch,
 		Unverified: c.Unverified, MadeOn: c.MadeOn,
 		Pull: s.Policy.Pull, Facts: task.Pulled{Task: t}.Facts(&s.Intent, s.Policy.Pull, consent{s}.names(t), s.History.Usage.CostUSD),
 	}}

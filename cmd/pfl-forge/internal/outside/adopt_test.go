@@ -11,10 +11,11 @@ import (
 )
 
 // TestAdoptAtAForge: ada pushes to the branch of a pull request. Its task waits and names her commit; a commit that was not seen there is
-// refused. By a comment she has hers become the change: it is verified and reviewed, stands in its own place with her as its author, and
-// counts as approved by no one before. That is merged, and proved.
+// refused. By a comment she has hers become the change: it is verified and reviewed, waits for approval since no recipe made it, stands in its own
+// place with her as its author, and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
-	w := newPullWorld(t, "forge")
+	w := newPullWorld(t, "by: forge, method: squash")
+	w.bot = "bot"
 	issue := w.open()
 	stop := w.gateway()
 	again := func() { stop(); stop = w.gateway() }
@@ -41,7 +42,11 @@ func TestAdoptAtAForge(t *testing.T) {
 		t.Errorf("another commit: %+v, %v", r, err)
 	}
 
+	w.until(issue, "`/forge adopt "+hers[:12]+"`")
 	w.say("ada", issue, "/forge adopt "+hers[:12])
+	again()
+	wait.Until(t, "it waits for approval", func() bool { return w.intent().Waiting == forge.WaitingApproval })
+	w.say("ada", issue, "/forge approve "+w.hash(issue, ""))
 	again()
 	adopted := w.pull("has what became of her commit", func(p *pull) bool { return p.Head.SHA != hers })
 	dir := w.fake.Dir(w.repo)

@@ -7,8 +7,12 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
+
+// adopting matches how the rules say which commit on the branch of a pull request can become the change.
+var adopting = pattern.New(` --adopt ([0-9a-f]{12,64})`)
 
 // mark is all that is remembered of an issue. It stands at the beginning of our comment, where a page does not show it.
 type mark struct {
@@ -116,6 +120,9 @@ func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
 		if d.Tasks+len(d.Parts) > 0 {
 			fmt.Fprintf(b, "\nOr ask for changes: `/forge changes %s <text>`\n", d.Plan)
 		}
+	}
+	if words := adopting.FindStringSubmatch(d.Reason); d.Waiting == forge.WaitingPull && words != nil {
+		fmt.Fprintf(b, "\nHave that commit become the change with a comment: `/forge adopt %s`\n", words[1])
 	}
 	for _, t := range d.TaskList {
 		fmt.Fprintf(b, "\n- %s: %s", t.Status, plain(t.Title))

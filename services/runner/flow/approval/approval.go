@@ -61,6 +61,12 @@ type Granted struct {
 	Approvals []Approval
 }
 
+// Voids reports whether an approval that was given counts no more once a person asks for what is done: they gave one, and who
+// approves may not be who asks.
+func (g *Granted) Voids(by string) bool {
+	return g != nil && g.Rules.NotRequester && slices.ContainsFunc(g.Approvals, func(a Approval) bool { return Same(a.By, by) })
+}
+
 // Names returns who gave approvals, in the order in which they did. A person is among them
 // once, by the spelling that came first; approvals without a name are left out.
 func Names(lists ...[]Approval) (names []string) {
@@ -84,6 +90,9 @@ type Rules struct {
 	Approvers []string
 	// Requesters are the people whose words are in the intent.
 	Requesters []forge.Identity
+	// Authors are the names that commits of other people in the changes say they were made by, in each form in which a
+	// person here may have it. Nothing proves them.
+	Authors []string
 }
 
 // Needed returns how many people have to approve.
@@ -123,6 +132,8 @@ func (r *Rules) Objection(by string) (why, setting string) {
 	}
 	const setBy = "policy.approvals.not_requester"
 	switch is := func(p forge.Identity) bool { return Same(p.Name, by) }; {
+	case r.NotRequester && slices.ContainsFunc(r.Authors, func(name string) bool { return Same(name, by) }):
+		return fmt.Sprintf("%q may not approve: a commit in it says that they made it; another person has to", by), setBy
 	case !r.NotRequester || !slices.ContainsFunc(r.Requesters, is):
 		return "", ""
 	case slices.ContainsFunc(r.Requesters, func(p forge.Identity) bool { return p.Proven && is(p) }):

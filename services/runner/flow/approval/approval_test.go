@@ -16,6 +16,8 @@ func TestObjection(t *testing.T) {
 	four := approval.Rules{Approvals: forge.Approvals{Count: 2, NotRequester: true}, Requesters: requesters}
 	two := approval.Rules{Approvals: forge.Approvals{Count: 1}, Approvers: []string{"ann", "eve"}, Requesters: requesters}
 	one := approval.Rules{Requesters: requesters}
+	adopted := approval.Rules{Approvals: forge.Approvals{NotRequester: true}, Authors: []string{"Zoe", "zoe@example.com"}}
+	open := approval.Rules{Authors: adopted.Authors}
 	for _, c := range []struct {
 		rules    approval.Rules
 		by, want string
@@ -30,6 +32,10 @@ func TestObjection(t *testing.T) {
 		{two, "bob", "those who may are: ann, eve", "policy.approvers"},
 		{two, "ANN", "those who may are: ann, eve", "policy.approvers"}, // what is allowed is as it is written
 		{rules: one, by: "ann"},
+		{adopted, "zoe", "a commit in it says that they made it", "policy.approvals.not_requester"},
+		{adopted, "zoe@example.com", "a commit in it says that they made it", "policy.approvals.not_requester"},
+		{rules: adopted, by: "ann"},
+		{rules: open, by: "zoe"},
 		{rules: one}, // where it does not matter who, as on a machine that knows no name
 	} {
 		if why, setting := c.rules.Objection(c.by); !strings.Contains(why, c.want) || (why == "") != (c.want == "") || setting != c.setting {

@@ -129,9 +129,12 @@ func (r *Rules) Reason(why string, given []Approval) string {
 
 // barred says who may not approve; empty if all may that the policy names.
 func (r *Rules) barred() string {
-	names := r.Barred()
-	if len(names) == 0 {
-		return ""
+	var parts []string
+	if names := r.Barred(); len(names) > 0 {
+		parts = append(parts, "not by "+strings.Join(names, ", ")+", who asked for it")
 	}
-	return "not by " + strings.Join(names, ", ") + ", who asked for it"
+	if r.NotRequester && len(r.Authors) > 0 {
+		parts = append(parts, "not by who made a commit in it, as that says: "+strings.Join(r.Authors, ", "))
+	}
+	return strings.Join(parts, "; ")
 }

@@ -130,7 +130,10 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		t.Pull = p
 	}
 	p.Settle(p.Seen, in.Commit)
-	p.Replace(adopted(m.Change))
+	if a := p.replaces(m.Change); a != nil {
+		p.Replace(a)
+		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed
+	}
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""
@@ -151,16 +154,28 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 // to that commit after the push has changed the branch of another one, as by any other push, and is not overwritten: the queue
 // knows by then that the commit was replaced, and names it no more.
 func (s Pulls) over(q *Request) string {
-	a, p := adopted(q.Change), s.of(q)
-	if a == nil || p != nil && p.Knows(a.Commit) {
-		return ""
+	if a := s.of(q).replaces(q.Change); a != nil {
+		return a.Commit
 	}
-	return a.Commit
+	return ""
+}
+
+// replaces returns the commit of another one that a change takes the place of when it is pushed; nil if there is none. It is
+// asked for the change that was pushed last as well, since that knows it for longer than the heads that are kept.
+func (p *Pull) replaces(q *forge.QueueMerge) *forge.Adoption {
+	a := adopted(q)
+	if a == nil || p == nil {
+		return a
+	}
+	if before := adopted(p.Change); p.Knows(a.Commit) || before != nil && before.Commit == a.Commit {
+		return nil
+	}
+	return a
 }
 
 // adopted returns the commit of another one that a change began with; nil if there is none.
 func adopted(q *forge.QueueMerge) *forge.Adoption {
-	if q.Facts == nil {
+	if q == nil || q.Facts == nil {
 		return nil
 	}
 	return q.Facts.Adopted

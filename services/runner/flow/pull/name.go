@@ -2,6 +2,7 @@ package pull
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -17,6 +18,32 @@ func Short(commit string) string { return commit[:min(len(commit), LeastCommit)]
 // Names reports whether what a person gave names a commit.
 func Names(given, commit string) bool {
 	return len(given) >= LeastCommit && strings.HasPrefix(commit, given)
+}
+
+// Nameable reports whether a person can be told to give a commit to a command, as a gateway or a worker says that it is at
+// a branch: it is of letters and digits, so that no shell and no command reads anything else in it.
+func Nameable(commit string) bool {
+	return len(commit) >= LeastCommit && commit[0] != '-' && strings.Trim(commit, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
+}
+
+// People returns the names by which the author of an adopted commit may be known as a person here: the name and the address
+// of it, and what stands before the @ of that, without the number that a forge may put there.
+func People(a *forge.Adoption) (names []string) {
+	if a == nil {
+		return nil
+	}
+	name, rest, _ := strings.Cut(a.Author, "<")
+	address := strings.TrimSuffix(rest, ">")
+	local, _, _ := strings.Cut(address, "@")
+	if number, after, ok := strings.Cut(local, "+"); ok && strings.Trim(number, "0123456789") == "" {
+		local = after
+	}
+	for _, s := range []string{name, address, local} {
+		if s = rule.FirstLine(s); s != "" && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, s) }) {
+			names = append(names, s)
+		}
+	}
+	return names
 }
 
 // NotOffered returns why a commit that a person names cannot become the change of a task of an intent: seen says which

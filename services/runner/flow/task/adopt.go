@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -31,8 +32,11 @@ type Taking struct{ *Task }
 
 // offer keeps the commit that the branch is at, and reports whether a person may adopt it.
 func (t Taking) offer(x *Turn, branch string, seen *forge.PullRequest) bool {
-	if _, ok := x.Strategy.Table().Find(Held, Adopted); !ok || seen.Head == "" || branch == "" || seen.Branch != branch && seen.Branch != "" {
+	if _, ok := x.Strategy.Table().Find(Held, Adopted); !ok || branch == "" || seen.Branch != branch && seen.Branch != "" {
 		return false // of a goal the iterations are judged, and the branch may be another one by now
+	}
+	if !pull.Nameable(seen.Head) { // it is gone, or what was seen is no commit
+		return false
 	}
 	t.Offer = &forge.Adoption{Commit: seen.Head, Branch: branch}
 	return true
@@ -80,7 +84,7 @@ func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 	x.Correct("not adopted")
 	why = fmt.Sprintf("commit %s cannot become the change: %s", pull.Short(a.Commit), why)
 	when := "When the branch has what is to be adopted, or what was there before"
-	if rb.Found != "" {
+	if pull.Nameable(rb.Found) {
 		t.Offer = &forge.Adoption{Commit: rb.Found, Branch: a.Branch}
 		when = t.advice(x) + ". Otherwise"
 	}
@@ -96,12 +100,26 @@ func (t Taking) Of() *forge.Adoption {
 	return t.Adopted
 }
 
+// Authors returns the names of those who made the commits that changes under way began with, as these say.
+func (s *Set) Authors() (names []string) {
+	for _, t := range s.Tasks {
+		if !t.Ended() {
+			names = append(names, pull.People(t.Adopted)...)
+		}
+	}
+	return names
+}
+
+// ReliesOn reports whether a person approved a change under way, other than that of one task, whose approval would be void if they asked for
+// what is done. That of the task's own change is over once a commit is adopted.
+func (s *Set) ReliesOn(by string, but *Task) bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t != but && !t.Ended() && t.Cleared.By.Voids(by) })
+}
+
 // Offered returns the task whose branch was seen last at a commit that a person names, by enough of its digits. The
 // error says why there is none, with the decision that goes with it.
 func (s *Set) Offered(intent forge.IntentID, commit string) (*Task, forge.Decision, error) {
-	names := func(a *forge.Adoption) bool {
-		return a != nil && len(commit) >= pull.LeastCommit && strings.HasPrefix(a.Commit, commit)
-	}
+	names := func(a *forge.Adoption) bool { return a != nil && pull.Names(commit, a.Commit) }
 	var seen []string
 	for _, t := range s.Tasks {
 		switch {

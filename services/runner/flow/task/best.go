@@ -61,6 +61,8 @@ type Aside struct {
 	// Tried and TriedPatch are those of Spent.
 	Tried      []forge.CheckRun
 	TriedPatch string
+	// Adopted is the commit of another one that it began with; nil if there is none.
+	Adopted *forge.Adoption
 }
 
 // Reached is how far one of two changes came.
@@ -210,6 +212,7 @@ func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Round.First = &Aside{
 		Trial: t.trial(x, reached), At: t.Stage, In: *in, Base: t.Base, Head: t.Head, Change: t.Candidate, Talk: t.Session,
 		Until: t.Implement.Number, Answered: t.Answered, Policy: t.Policy, Tried: t.Tried, TriedPatch: t.TriedPatch,
+		Adopted: t.Adopted,
 	}
 	t.Round.Second, t.Round.Lost = true, [2]int{t.Round.From, t.Implement.Number}
 	t.Second, t.Inquiry, t.Disputes, t.Tried, t.Word = nil, Inquiry{}, 0, nil, Word{}
@@ -262,6 +265,7 @@ func (t Best) back() {
 	f.Talk.Number = max(f.Talk.Number, t.Session.Number) // no two sessions have one name
 	t.Base, t.Head, t.Candidate, t.Session = f.Base, f.Head, f.Change, f.Talk
 	t.Answered, t.Policy, t.Tried, t.TriedPatch = f.Answered, f.Policy, f.Tried, f.TriedPatch
+	t.Adopted = f.Adopted
 	t.Second, t.Inquiry, t.Disputes, t.Word = nil, Inquiry{}, 0, Word{}
 	t.Fresh, t.Continue, t.Replica, t.Failure = false, false, "", ""
 	t.Reds, t.Round.Second = 0, false

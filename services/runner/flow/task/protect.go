@@ -35,6 +35,10 @@ func (t Pair) guarded(x *Turn) (detail, why string) {
 		detail = strings.Join(list, ", ")
 		why = "it changes what only a person may approve (policy.protected_paths): " + detail
 	}
+	if t.Adopted != nil && x.Intent.Recipe != "" { // its check is all that looks at it, and knows only what the recipe makes
+		detail = strings.TrimSuffix("a commit of another one; "+detail, "; ")
+		why = strings.TrimSuffix("it has a commit of another one, which no reviewer reads in a change of a recipe; "+why, "; ")
+	}
 	if t.Disputes >= maxDisputes {
 		detail = strings.TrimSuffix("its reviewers disagree; "+detail, "; ")
 		why = strings.TrimSuffix("its reviewers disagree; "+why, "; ")

@@ -354,7 +354,7 @@ func (t *Task) fail(x *Turn, why string) {
 // End closes the task and gives back what it holds. Unless that follows from a row,
 // nothing else of the intent is started.
 func (t *Task) End(x *Turn, status forge.TaskStatus, failure string) {
-	t.Status, t.Failure, t.Stands, t.Offer = status, failure, false, nil
+	t.Status, t.Failure, t.Stands, t.Offer, t.Taken = status, failure, false, nil, nil
 	t.Stage = Done
 	if status == forge.TaskFailed {
 		t.Stage = Failed

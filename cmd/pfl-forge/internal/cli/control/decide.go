@@ -3,6 +3,8 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
+
+// commit matches the name of a commit, or as much of it as names one.
+var commit = pattern.New(`^[0-9a-f]{12,64}$`)
 
 // ApproveCommand returns the command that lets intents that wait for approval go on.
 // Without a hash it approves what waits at that moment. Whoever looked at something before, a script above all, names the hash of what was
@@ -124,9 +130,12 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			"  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
 		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			said.Adopt = strings.ToLower(strings.TrimSpace(said.Adopt))
 			switch narrowed := f.reason != "" || f.since != "" || f.yes || f.dryRun || cmd.Flags().Changed("output"); {
-			case said.Adopt != "" && (f.all || len(args) != 1):
+			case cmd.Flags().Changed("adopt") && (f.all || len(args) != 1):
 				return kit.Usage(errors.New("--adopt goes with one id"))
+			case cmd.Flags().Changed("adopt") && !commit.MatchString(said.Adopt): // an empty one would have the change as it was go on
+				return kit.Usage(fmt.Errorf("--adopt %.80q is no commit: give 12 of its digits at least, as status says them", said.Adopt))
 			case f.all && len(args) > 0:
 				return kit.Usage(errors.New("--all takes no ids"))
 			case f.all:
