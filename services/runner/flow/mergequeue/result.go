@@ -44,7 +44,10 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 		if len(q.Car.Riders) > 0 {
 			batches{s}.takeBatch(q, r, searched)
 		} else {
-			q.take(by, r, searched)
+			q.take(by, r)
+			if searched && q.Car.isDoubted() {
+				batches{s}.mark(q)
+			}
 			batches{s}.follow(q)
 		}
 		return time.Time{}, forge.Applied, nil
