@@ -8,7 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// trees are read from the journal of a project: which trees passed or failed in trials, and when. Times are numbers of records.
+// trees keeps, from the journal of a project, which trees passed or failed in trials, and when. Times are numbers of records.
 type trees struct {
 	now int
 	// begun says when each trial was asked for first.

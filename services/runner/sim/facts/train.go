@@ -20,7 +20,7 @@ type Train struct {
 	Longest int
 	// Largest is the largest number of changes that one was to decide about.
 	Largest int
-	// trees are what was found of them in trials.
+	// trees keeps the trees that passed or failed in trials.
 	trees trees
 	// failed are the batches that did not pass as the record says, by the trial and what was ahead: it does not ask for the same ones again.
 	failed map[string]bool
