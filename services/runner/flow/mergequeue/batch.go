@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -168,6 +169,20 @@ func (s batches) dismount() {
 			s.uncouple(q)
 		}
 	}
+}
+
+// take notes the result of a trial, of one change or of several.
+func (s batches) take(by rules.Version, q *Request, result *forge.Result) {
+	searched := s.batch() > 1 && by.Has(rules.SearchedBatch)
+	if len(q.Car.Riders) > 0 {
+		s.takeBatch(q, result, searched)
+		return
+	}
+	q.take(by, result)
+	if searched && q.Car.isDoubted() {
+		s.mark(q)
+	}
+	s.follow(q)
 }
 
 // takeBatch notes the result of a trial of several changes. searched says that the one at fault is searched for if verify failed; by the rules of
