@@ -15,7 +15,8 @@
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
 //	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
 //	   one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
-//	   to the branch of a pull request become the change
+//	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
+//	   one that failed is searched
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:

@@ -90,3 +90,18 @@ func TestWhatIsVerifiedAgain(t *testing.T) {
 		}
 	})
 }
+
+// A trial runs the commands in any case: what it says may be told of another change, as of now. Its pass stands for the merge.
+func TestTrialRunsTheCommands(t *testing.T) {
+	w, runs := counted(t, "true", nil)
+	a := w.readyAs("one", "one.txt", "1")
+	for i := range 2 {
+		if f := w.tries(a).Candidate; f == nil || f.Verify == nil || !f.Verify.Passed || runs() != 2+i {
+			t.Fatalf("trial %d: %+v after %d runs", i, f, runs())
+		}
+	}
+	a.Merge().Change.Unverified = true // so that what passed is asked for
+	if got := w.merges(a); got.Outcome != forge.MergeDone || runs() != 3 {
+		t.Errorf("its merge: %+v after %d runs", got, runs())
+	}
+}

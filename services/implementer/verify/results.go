@@ -20,7 +20,7 @@ import (
 const maxResults = 256
 
 // Results are the changes that this process has seen passing, so that the same tree on the same parent is not verified
-// twice for a task: for its review and, after another attempt or in a trial, for its merge. The zero value has none.
+// twice for a task: for its review and, after another attempt or a trial, for its merge. The zero value has none.
 //
 // They are in the memory of the process that ran the commands, where no agent and no command can write. After a
 // restart, and by another worker, a change is verified again.
@@ -102,7 +102,8 @@ func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 		(f.Together == "" || j.Config.MergeQueue.Batch > 1) { // the configuration on the tip has the last word
 		return result{f.Verify, f.Together, f.Guarded, in.In}, true
 	}
-	if len(j.Command.Rebase().Tried) > 0 {
+	// A trial runs the commands: its pass may be told of the change right behind it, as one of its base between two failures (ADR 0136).
+	if in.Trial || len(j.Command.Rebase().Tried) > 0 {
 		return result{}, false
 	}
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -74,7 +75,8 @@ type groups struct {
 	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
 	// ahead.
 	open, behind bool
-	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault.
+	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault. A group
+	// of the list is about to be, too.
 	unsure bool
 	// more says that changes wait behind the train. They will join its last group when those ahead have landed.
 	more bool
@@ -94,7 +96,7 @@ func (g *groups) add(rest []*Request) {
 	}
 	g.close()
 	g.most = half(rest)
-	g.behind = g.behind || g.unsure && (g.most > 0 || q.Car.Searched)
+	g.behind = g.behind || (g.unsure || len(g.list) > 0) && (g.most > 0 || q.Car.Searched)
 	if g.open = !g.behind; g.open {
 		g.list = append(g.list, []*Request{q})
 	}
@@ -169,6 +171,20 @@ func (s batches) dismount() {
 	}
 }
 
+// take notes the result of a trial, of one change or of several.
+func (s batches) take(by rules.Version, q *Request, result *forge.Result) {
+	searched := s.batch() > 1 && by.Has(rules.SearchedBatch)
+	if len(q.Car.Riders) > 0 {
+		s.takeBatch(q, result, searched)
+		return
+	}
+	q.take(by, result)
+	if searched && q.Car.isDoubted() {
+		s.mark(q)
+	}
+	s.follow(q)
+}
+
 // takeBatch notes the result of a trial of several changes. searched says that the one at fault is searched for if verify failed; by the rules of
 // before, both halves are tried.
 func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
@@ -203,13 +219,34 @@ func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
 	s.follow(q)
 }
 
-// follow notes that a change passed for the one right behind it, if that failed before on top of it and is tried once more.
+// follow notes that a change passed for the one right behind it, if that failed before on top of it and is to be tried once more. The pass is one
+// between the two only if its trial began after the first failure was known, and ended before the second trial began.
 func (s batches) follow(q *Request) {
 	for _, r := range s.Queued {
-		if c := r.Car; q.Car.is(Passed) && c.isDoubted() && c.Searched && len(c.Ahead) > 0 && c.Ahead[len(c.Ahead)-1] == q.ref() {
+		c := r.Car
+		if q.Car.is(Passed) && c.isDoubted() && c.Searched && c.State == "" && c.right() == q.ref() && q.Car.Claims > c.Since {
 			c.Before = verdict.PassOf(q.Car.Found)
 		}
 	}
+}
+
+// mark notes that verify failed on the tree of a change, so that it is tried once more before its turn comes.
+func (s batches) mark(q *Request) {
+	c := q.Car
+	c.Searched = true
+	for _, r := range s.Queued {
+		if r.ref() == c.right() {
+			c.Since = r.Car.claims()
+		}
+	}
+}
+
+// right returns the change right ahead of a car; zero if there is none.
+func (c *Car) right() Ref {
+	if len(c.Ahead) == 0 {
+		return Ref{}
+	}
+	return c.Ahead[len(c.Ahead)-1]
 }
 
 // shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.
@@ -269,7 +306,8 @@ func (s batches) search(group []*Request, found *forge.Rebase) {
 		q.Car = &Car{Claims: q.Car.Claims, Ahead: q.Car.Ahead, Within: len(group)}
 	}
 	last := group[len(group)-1]
-	last.Car.Doubted, last.Car.Searched, last.Car.Failed = true, true, verdict.TrialOf(found)
+	last.Car.Doubted, last.Car.Failed = true, verdict.TrialOf(found)
+	s.mark(last)
 	for _, q := range s.Trials() {
 		if slices.Contains(q.Car.Ahead, last.ref()) {
 			s.uncouple(q)

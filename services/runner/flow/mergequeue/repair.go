@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
@@ -42,7 +43,7 @@ func (s *Repairs) Merged(by rules.Version, r *forge.Result, isPart func(id, of f
 	if in.Unproven == "" {
 		return nil
 	}
-	m := Unproven{Task: r.Attempt.Task, Commit: in.Commit, Why: in.Unproven}
+	m := Unproven{Task: r.Attempt.Task, Commit: oneLine(in.Commit), Why: oneLine(in.Unproven)}
 	switch {
 	case !by.Has(rules.OneRepair):
 		return Repair([]Unproven{m}, project, now)
@@ -53,6 +54,16 @@ func (s *Repairs) Merged(by rules.Version, r *forge.Result, isPart func(id, of f
 		return nil
 	}
 	return s.submit([]Unproven{m}, project, now)
+}
+
+// oneLine returns the words of a worker so that an intent can have them. One that is refused would never end, and the next would wait for that.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(rule.FirstLine(text), ""))
 }
 
 // Ended returns the intent to submit after another one ended; nil if it is not the newest one, or nothing was merged since that was submitted.

@@ -59,3 +59,26 @@ func TestRepairs(t *testing.T) {
 		t.Error("after the end of all, none is submitted")
 	}
 }
+
+// Whatever a worker says of a merge, the intent to look at it can be submitted: for one that is refused the next would wait for ever.
+func TestRepairsAreSubmitted(t *testing.T) {
+	for name, words := range map[string]string{
+		"long": strings.Repeat("its parent is another, ", 10_000), "with control characters": "its parent\x00 is\x1b another", "no text": "its \xff",
+	} {
+		var s Repairs
+		var in *forge.Intent
+		for i := range 1 + maxUnproven {
+			task := forge.TaskID(fmt.Sprintf("a-%03d", i))
+			r := &forge.Result{Attempt: forge.Attempt{Task: task}, Output: &forge.MergeResult{Commit: words, Unproven: words}}
+			if first := s.Merged(rules.Newest, r, func(_, _ forge.IntentID) bool { return false }, time.Unix(1000, 0)); first != nil {
+				in = first
+			}
+		}
+		for _, in := range []*forge.Intent{in, s.Ended(in.ID, "p", time.Unix(1000, 0))} {
+			in.Project = "p"
+			if err := in.Validate(); err != nil {
+				t.Errorf("%s: it is refused: %v", name, err)
+			}
+		}
+	}
+}

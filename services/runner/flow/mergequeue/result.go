@@ -40,13 +40,7 @@ var afterMerge = map[forge.MergeOutcome]struct {
 // origin refused the push.
 func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, now time.Time) (retryAt time.Time, d forge.Decision, err error) {
 	if q := s.tried(r); q != nil {
-		searched := batches{s}.batch() > 1 && by.Has(rules.SearchedBatch)
-		if len(q.Car.Riders) > 0 {
-			batches{s}.takeBatch(q, r, searched)
-		} else {
-			q.take(by, r, searched)
-			batches{s}.follow(q)
-		}
+		batches{s}.take(by, q, r)
 		return time.Time{}, forge.Applied, nil
 	}
 	m := s.Current

@@ -58,6 +58,8 @@ type Car struct {
 	// Searched says that the change at fault is looked for among it and those before it of which nothing is known: verify failed on its tree,
 	// which is that of all of them.
 	Searched bool
+	// Since are the Claims of the change right ahead when Failed was known: a trial of it that began after that has a later one.
+	Since int
 	// Before is the run in which those ahead passed, if that was after Failed; nil if there is none.
 	Before *forge.CheckRun
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
@@ -106,7 +108,7 @@ func (c *Car) within() int {
 func (c *Car) anew(ahead []Ref) *Car {
 	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
 	if c.isDoubted() {
-		next.Doubted, next.Failed, next.Searched, next.Before = true, c.Failed, c.Searched, c.Before
+		next.Doubted, next.Failed, next.Searched, next.Since, next.Before = true, c.Failed, c.Searched, c.Since, c.Before
 	}
 	return next
 }
@@ -160,8 +162,8 @@ func (s *State) tried(r *forge.Result) *Request {
 	return nil
 }
 
-// take notes the result of the request's trial. searched says that its turn does not come before it was tried once more, if verify failed.
-func (r *Request) take(by rules.Version, result *forge.Result, searched bool) {
+// take notes the result of the request's trial.
+func (r *Request) take(by rules.Version, result *forge.Result) {
 	c, in := r.Car, forge.As[*forge.MergeResult](result.Output)
 	c.State = Untested
 	switch {
@@ -169,7 +171,7 @@ func (r *Request) take(by rules.Version, result *forge.Result, searched bool) {
 	case len(in.Candidate.Conflicts) > 0 || in.Candidate.PatchID != r.Change.PatchID:
 		c.State = Stopped
 	case verdict.Failing(in.Candidate.Verify) != "" && !c.Doubted && by.Has(rules.DoubtedCar):
-		c.State, c.Doubted, c.Searched, c.Failed = "", true, searched, verdict.TrialOf(in.Candidate)
+		c.State, c.Doubted, c.Failed = "", true, verdict.TrialOf(in.Candidate)
 	case verdict.Failing(in.Candidate.Verify) != "":
 		c.State = Stopped
 		if twice := verdict.Twice(c.Failed, c.Before, in.Candidate); twice != nil && by.Has(rules.FailedTrials) {

@@ -21,6 +21,8 @@ type Train struct {
 	Longest int
 	// Largest is the largest number of changes that one was to decide about.
 	Largest int
+	// trees keeps the trees that passed or failed in trials.
+	trees trees
 	// failed are the batches that did not pass as the record says, by the trial and what was ahead: it does not ask for the same ones again.
 	failed map[string]bool
 }
@@ -39,8 +41,11 @@ type trial struct {
 }
 
 // Check returns an error if a decision of the project puts a change on top of one that stopped right there or is in doubt, has it tried a third
-// time where verify failed twice, or has something tried although the project is paused.
+// time where verify failed twice, has something tried although the project is paused, or tells a merge of a pass that was not where it says.
 func (t *Train) Check(rec *forge.Record) error {
+	if err := t.trees.check(rec); err != nil {
+		return err
+	}
 	if t.trials == nil {
 		t.trials, t.failed = map[string]*trial{}, map[string]bool{}
 	}
