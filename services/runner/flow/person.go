@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/adoption"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
@@ -191,9 +192,6 @@ func (s person) words(ev *forge.Event) approval.Words {
 	return approval.Words{By: ev.Actor, Parent: s.Intent.Parent != "" && ev.Anchor != "" && ev.Actor == string(s.Intent.Parent)}
 }
 
-// paused refuses what goes on after a pause alone.
-const paused = "the intent is paused; resume it first: pfl-forge resume %s"
-
 // retry runs failed tasks again, or continues those that wait for a person, whom a change
 // of the policy may have answered. Its budget and instructions count also while the
 // policy is being read.
@@ -201,11 +199,10 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 	if decision, err := s.raisable(r, from.Parent); err != nil {
 		return decision, err
 	}
-	if r.Adopt != "" {
-		return s.adopt(r, from)
-	}
 	place := s.place()
 	switch {
+	case r.Adopt != "":
+		return s.adopt(r, from)
 	case s.Phase == control.Children && r.BudgetUSD > 0:
 		s.heed(r, from)
 		s.raiseChildren()
@@ -219,7 +216,7 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 		course(s).anotherRun(r.Instructions)
 		return forge.Applied, nil
 	case s.Pause.Whole():
-		return rule.Refuse(paused, s.key.Intent)
+		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
 	case s.Policy.Reading && !s.Policy.Unread && r.Instructions == "" && r.BudgetUSD == 0:
 		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
 	case s.Policy.Reading && !s.Policy.Unread:
@@ -232,17 +229,12 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 	return forge.Applied, nil
 }
 
-// adopt has a commit of another one become the change of a task, and nothing else go on. Whoever says so says what is done, as those do who
-// ask for changes: a merge by an approval of theirs could not be proven.
+// adopt has a commit of another one become the change of a task, and nothing else go on.
 func (s person) adopt(r *forge.Retry, from approval.Words) (forge.Decision, error) {
-	t, decision, err := s.Tasks.Offered(s.key.Intent, r.Adopt)
-	switch {
-	case err != nil:
+	w := adoption.Wish{Intent: s.key.Intent, Commit: r.Adopt, By: from.By, Paused: s.Pause.Whole(), Bound: s.Plan.Gate.Approved.Voids(from.By)}
+	t, decision, err := adoption.Offered(&s.Tasks, &w)
+	if err != nil {
 		return decision, err
-	case s.Pause.Whole():
-		return rule.Refuse(paused, s.key.Intent)
-	case s.Plan.Gate.Approved.Voids(from.By), s.Tasks.ReliesOn(from.By, t):
-		return rule.Refuse("%q approved the plan, or another change of the intent; another person has to adopt the commit (policy.approvals.not_requester)", from.By)
 	}
 	s.heed(r, from)
 	s.Intent.Requesters = from.Join(s.Intent.Requesters, nil)

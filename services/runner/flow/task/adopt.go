@@ -2,12 +2,10 @@ package task
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // Adopting is about commits of another one on the branch of the task's pull request.
@@ -108,30 +106,4 @@ func (s *Set) Authors() (names []string) {
 		}
 	}
 	return names
-}
-
-// ReliesOn reports whether a person approved a change under way, other than that of one task, whose approval would be void if they asked for
-// what is done. That of the task's own change is over once a commit is adopted.
-func (s *Set) ReliesOn(by string, but *Task) bool {
-	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t != but && !t.Ended() && t.Cleared.By.Voids(by) })
-}
-
-// Offered returns the task whose branch was seen last at a commit that a person names, by enough of its digits. The
-// error says why there is none, with the decision that goes with it.
-func (s *Set) Offered(intent forge.IntentID, commit string) (*Task, forge.Decision, error) {
-	names := func(a *forge.Adoption) bool { return a != nil && pull.Names(commit, a.Commit) }
-	var seen []string
-	for _, t := range s.Tasks {
-		switch {
-		case names(t.Taken):
-			d, err := rule.Ignore("commit %s is being put on the base branch already", pull.Short(commit))
-			return nil, d, err
-		case t.Stage != Held || t.Offer == nil:
-			continue
-		case names(t.Offer):
-			return t, forge.Applied, nil
-		}
-		seen = append(seen, fmt.Sprintf("%s, the branch of %s, was seen at commit %s", t.Offer.Branch, t.ID, pull.Short(t.Offer.Commit)))
-	}
-	return nil, forge.Refused, pull.NotOffered(intent, commit, seen)
 }
