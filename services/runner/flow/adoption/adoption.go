@@ -35,7 +35,8 @@ func Offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
 	case w.Paused:
 		decision, err = rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", w.Intent)
 	case w.Bound, reliesOn(s, w.By, t):
-		decision, err = rule.Refuse("%q approved the plan, or another change of the intent; another person has to adopt the commit (policy.approvals.not_requester)", w.By)
+		const why = "%q approved the plan, or another change of the intent; another person has to adopt the commit (policy.approvals.not_requester)"
+		decision, err = rule.Refuse(why, w.By)
 	}
 	return t, decision, err
 }
