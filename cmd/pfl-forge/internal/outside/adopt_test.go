@@ -11,8 +11,8 @@ import (
 )
 
 // TestAdoptAtAForge: ada pushes to the branch of a pull request. Its task waits and names her commit; a commit that was not seen there is
-// refused. By a comment she has hers become the change: it is verified and reviewed, waits for approval since no recipe made it, stands in its own
-// place with her as its author, and counts as approved at the forge by no one before. That is merged, and proved.
+// refused. By a comment she has hers become the change: it is verified, waits for the approval of another person since no recipe made it, stands in
+// its own place with her as its author, and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
 	w := newPullWorld(t, "by: forge, method: squash")
 	w.bot = "bot"
@@ -46,8 +46,14 @@ func TestAdoptAtAForge(t *testing.T) {
 	w.say("ada", issue, "/forge adopt "+hers[:12])
 	again()
 	wait.Until(t, "it waits for approval", func() bool { return w.intent().Waiting == forge.WaitingApproval })
-	w.say("ada", issue, "/forge approve "+w.hash(issue, ""))
+	plan := w.hash(issue, "")
+	w.say("ada", issue, "/forge approve "+plan)
 	again()
+	w.until(issue, "may not approve")
+	by := forge.Event{ID: "approved", To: held.Key, Actor: "bob", Message: &forge.Approve{Plan: plan}}
+	if r, err := w.nats.Connect(t).Submissions.Ask(wait.Context(t), by); err != nil || r.Decision != forge.Applied {
+		t.Fatalf("another person approves: %+v, %v", r, err)
+	}
 	adopted := w.pull("has what became of her commit", func(p *pull) bool { return p.Head.SHA != hers })
 	dir := w.fake.Dir(w.repo)
 	if got := w.git(dir, "log", "-1", "--format=%an, %cn", adopted.Head.SHA); got != "ada, pfl-forge" {
