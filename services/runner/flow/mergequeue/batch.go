@@ -95,7 +95,7 @@ func (g *groups) add(rest []*Request) {
 		g.behind = g.behind || slices.ContainsFunc(g.list[last], func(r *Request) bool { return r.Car.isSuspect() })
 	}
 	g.close()
-	g.most = half(rest)
+	g.most = searchNext(rest)
 	g.behind = g.behind || (g.unsure || len(g.list) > 0) && (g.most > 0 || q.Car.Searched)
 	if g.open = !g.behind; g.open {
 		g.list = append(g.list, []*Request{q})
@@ -128,7 +128,7 @@ func (s batches) gathers(first *Request) bool {
 		return false
 	}
 	list := s.inTrain()
-	if len(list) > 0 && list[0] == first && (half(list) > 0 || first.Car.isDoubted() && first.Car.Searched) {
+	if len(list) > 0 && list[0] == first && (searchNext(list) > 0 || first.Car.isDoubted() && first.Car.Searched) {
 		return true // it is tried by itself, or with some of those it failed together with
 	}
 	return len(list) > 1 && list[0] == first && first.Car.isOpen() && list[1].Car.isOpen() && s.joins(list[:1], list[1])
@@ -315,9 +315,9 @@ func (s batches) search(group []*Request, found *forge.Rebase) {
 	}
 }
 
-// half returns how many changes, from the first one of a list on, are tried next where they failed together with one behind them: half of those up
+// searchNext returns how many changes, from the first one of a list on, are tried next where they failed together with one behind them: half of those up
 // to that one. It is 0 where they did not, or where the first one is left alone.
-func half(list []*Request) int {
+func searchNext(list []*Request) int {
 	for i, q := range list {
 		switch {
 		case q.Car == nil || q.Car.State != "":
