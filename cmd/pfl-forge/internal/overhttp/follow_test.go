@@ -2,7 +2,6 @@ package overhttp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +74,7 @@ func (p *project) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		answer = whole.Answer{Intent: &whole.Intent{View: forge.View{Summary: s, Intent: forge.Intent{ID: "a"}}}}
 	}
-	data, err := json.Marshal(answer)
+	data, err := answer.JSON()
 	if err != nil {
 		panic(err) // the test ends by it
 	}
