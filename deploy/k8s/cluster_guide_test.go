@@ -24,8 +24,8 @@ const ours = "pfl-forge"
 // the text are the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
+	beside(t, 4)
 	h := newHandbook(t)
 	in := &installation{cluster: c, namespace: ours, git: "pfl-forge-guide-git", systems: "pfl-forge-guide-systems", version: version}
 	c.isFree(t, ours)
@@ -107,7 +107,7 @@ func (in *installation) agentsByHand(t *testing.T, h *handbook, sh *terminal) (n
 	in.isFree(t, namespace)
 	for _, u := range m.objects {
 		if u.GetNamespace() == "" && u.GetKind() != "Namespace" {
-			t.Cleanup(func() { in.remove(t, u) })
+			share(u)
 		}
 	}
 	t.Cleanup(func() { in.removeNamespace(t, namespace) })

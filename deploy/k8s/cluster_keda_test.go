@@ -44,8 +44,8 @@ components: [../pfl-forge/deploy/k8s/components/keda]
 // goes on to its end when its replica has to go.
 func TestClusterKEDA(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
+	beside(t, 5)
 	began := time.Now()
 	available := c.installKEDA(t)
 	in := newInstallation(t, c, "pfl-forge-keda", version)

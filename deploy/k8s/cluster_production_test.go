@@ -37,8 +37,9 @@ const few = `replicas:
 // changes are made: first as a drain of its node would, then as the loss of it.
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
-	in := newInstallation(t, c, "pfl-forge-three", c.images(t))
+	version := c.images(t)
+	beside(t, 3)
+	in := newInstallation(t, c, "pfl-forge-three", version)
 	in.write(t, "overlays/production", "", in.shop(t)+small+few)
 	const pods = 10 // three servers, two runners, two implementers, three others
 	in.ready(t, "", pods)

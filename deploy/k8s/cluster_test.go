@@ -55,7 +55,7 @@ const howto = `a cluster is needed:
   FORGE_CLUSTER=path/to/script make k8s-test                         a script with the commands up, kubeconfig, kubectl ARG..., load FILE and down`
 
 // findCluster returns the cluster that the environment names. One that a script has to
-// bring up ends with the test.
+// bring up ends with the last test.
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{warned: new(warnings), load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
@@ -95,6 +95,7 @@ func findCluster(t *testing.T) *cluster {
 		t.Fatalf("nodes: %v", err)
 	}
 	c.arch = nodes.Items[0].Status.NodeInfo.Architecture
+	c.join(t)
 	return c
 }
 
@@ -126,12 +127,13 @@ func bringUp(t *testing.T, script string) string {
 		return strings.TrimSpace(string(out))
 	}
 	command(t, "", script, "up")
-	t.Cleanup(func() {
+	together.down = func(t *testing.T) {
+		t.Helper()
 		loaded = "" // images go with the cluster
 		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), script, "down").CombinedOutput(); err != nil {
 			t.Errorf("%s down: %v\n%s", script, err, out)
 		}
-	})
+	}
 	return strings.TrimSpace(command(t, "", script, "kubeconfig"))
 }
 
@@ -239,18 +241,6 @@ func (c *cluster) removeNamespace(t *testing.T, name string) {
 	wait.Until(t, "namespace "+name+" is gone", func() bool {
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	})
-}
-
-// leavesNothing compares the objects outside of namespaces, and the namespaces, before and
-// after the test. Some that others take away meanwhile do not matter.
-func (c *cluster) leavesNothing(t *testing.T) {
-	t.Helper()
-	before := c.global(t)
-	t.Cleanup(func() {
-		wait.Until(t, "everything is gone that the test made", func() bool {
-			return !slices.ContainsFunc(c.global(t), func(name string) bool { return !slices.Contains(before, name) })
-		})
 	})
 }
 

@@ -24,7 +24,6 @@ import (
 func TestThousandIntents(t *testing.T) {
 	count := manyIntents(t, 1000)
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
 	in := newSandboxedInstallation(t, c, "pfl-forge-many", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
