@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"flag"
 	"os"
 	"slices"
 	"strconv"
@@ -112,6 +113,15 @@ func beside(t *testing.T, minutes int) {
 		l.busy--
 		l.free.Broadcast()
 	})
+}
+
+// TestMain has go test hold back no test that beside holds back: it would do so in another order.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "64"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
 
 // node is held to write by a test that takes all pods of its installation off the only node, and to read by those
