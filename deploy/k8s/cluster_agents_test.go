@@ -181,9 +181,9 @@ func commandTemplate(t *testing.T, namespace string) string {
 	changed := string(text)
 	for from, to := range map[string]string{
 		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
-		"namespace: " + defaultAgents:                                      "namespace: " + namespace,
-		"volumeMounts:\n": "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
-		"\n  volumes:\n":  "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
+		"namespace: " + defaultAgents:                                    "namespace: " + namespace,
+		"volumeMounts:\n":                                                "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
+		"\n  volumes:\n":                                                 "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
 	} {
 		if !strings.Contains(changed, from) {
 			t.Fatalf("%s has no %q", templateKey, from)
