@@ -17,8 +17,6 @@ import (
 // and lets the node have pods again. Changes are under way.
 func (in *installation) drain(t *testing.T, services []string) {
 	t.Helper()
-	node.Lock()
-	defer node.Unlock()
 	ctx, began := wait.Context(t), time.Now()
 	on, err := in.client.CoreV1().Nodes().Get(ctx, in.pods(t, "runner")[0].Spec.NodeName, metav1.GetOptions{})
 	if err != nil {

@@ -52,7 +52,7 @@ func TestClusterGuide(t *testing.T) {
 	if out := sh.do(dir, h.command("kubectl -n pfl-forge get pods")); strings.Count(out, "Running") != pods {
 		t.Errorf("kubectl get pods shows:\n%s", out)
 	}
-	in.submit(t, "guide", 4)
+	in.submit(t, "guide", 2)
 	in.merged(t)
 
 	before := in.uid(t, "nats-0")
@@ -60,7 +60,7 @@ func TestClusterGuide(t *testing.T) {
 	wait.Until(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
 	in.ready(t, "", pods)
 	sh.do(dir, h.command("kubectl -n pfl-forge rollout status statefulset/implementer"))
-	in.submit(t, "renewed", 4)
+	in.submit(t, "renewed", 2)
 	in.merged(t)
 
 	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets,deployments --all"))

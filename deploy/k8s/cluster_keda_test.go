@@ -95,7 +95,7 @@ func TestClusterKEDA(t *testing.T) {
 // in time, another one's word counts, which knows of no work.
 func (in *installation) scaledFromNone(t *testing.T) {
 	t.Helper()
-	const count = 16
+	const count = 10
 	began := time.Now()
 	in.ask(t, "the long report")
 	in.ready(t, "implementer", 1)

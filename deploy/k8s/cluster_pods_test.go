@@ -159,10 +159,6 @@ func shell(t *testing.T, state, script string) process.Command {
 // in the ways in which a cluster does.
 func TestClusterPods(t *testing.T) {
 	c := findCluster(t)
-	c.images(t)
-	beside(t, 2)
-	node.RLock() // its commands cannot wait
-	t.Cleanup(node.RUnlock)
 	h := newCommander(t, c)
 	state := t.TempDir()
 	began := time.Now()

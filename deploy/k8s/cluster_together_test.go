@@ -25,6 +25,8 @@ var together struct {
 	before []string
 	// made are objects outside of namespaces that several of them need; they go with the last.
 	made []*unstructured.Unstructured
+	// node has the profile of components/inner-sandbox, once a test has put it there; it goes with the last.
+	node string
 	// down takes away a cluster that the first of them has brought up; nil for another one.
 	down func(t *testing.T)
 }
@@ -53,6 +55,10 @@ func (c *cluster) leave(t *testing.T) {
 		c.remove(t, u)
 	}
 	together.made = nil
+	if together.node != "" {
+		c.removeNamespace(t, profileNamespace)
+		together.node = ""
+	}
 	if together.down != nil {
 		defer func() { together.down(t); together.down = nil }()
 	}
@@ -88,7 +94,7 @@ var lanes = struct {
 // is done by one test after the other: images are built once, and for all cores.
 func beside(t *testing.T, minutes int) {
 	t.Helper()
-	most := 3
+	most := 2
 	if n, err := strconv.Atoi(os.Getenv("K8S_PARALLEL")); err == nil && n > 0 {
 		most = n
 	}
@@ -123,7 +129,3 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
-
-// node is held to write by a test that takes all pods of its installation off the only node, and to read by those
-// whose commands need a node at once.
-var node sync.RWMutex
