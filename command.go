@@ -33,7 +33,7 @@ type Command struct {
 	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if nothing does.
 	Stronger     *Stronger
 	ClosedAgents []string // whose accounts refuse calls: the worker calls none of them
-	Accounts     int      // the AccountsChanged.Number that is known by now: with a higher one than before, an account that refused calls is tried again
+	Accounts     int      // the ObstaclesChanged.Number that is known by now: with a higher one than before, an account that refused calls is tried again
 	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
 	Input Input
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/history"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
@@ -81,8 +81,8 @@ type intentState struct {
 	Pause pause.State
 	// Dispatch holds commands, timers and messages to other machines.
 	Dispatch dispatch.State
-	// Accounts are those that refuse calls, and the steps that wait for them.
-	Accounts account.Known
+	// Obstacles are those that are known, and the steps that wait for their end.
+	Obstacles obstacle.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
 	// Decided has the ids of what people asked: a redelivery must not be taken for

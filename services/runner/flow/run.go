@@ -28,10 +28,10 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		s.Goal.Known, s.Plan.Context.Knowledge = a.Knowledge, nil
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
-	if a.Accounts != nil {
-		s.Accounts.Talks = true
-		if a.Accounts.Number > s.Accounts.Number {
-			s.Accounts.Learn(a.Accounts, s.now)
+	if a.Obstacles != nil {
+		s.Obstacles.Talks = true
+		if a.Obstacles.Number > s.Obstacles.Number {
+			s.Obstacles.Learn(a.Obstacles, s.now)
 		}
 	}
 	if !s.Policy.Known {
@@ -349,7 +349,7 @@ func (s course) next() {
 // withdrawAll tells workers that none of their results is needed any more.
 func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
-	s.Accounts.Held = nil
+	s.Obstacles.Held = nil
 	s.Policy.Reading = false
 }
 
