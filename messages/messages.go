@@ -88,7 +88,7 @@ func All() []Spec {
 		{&forge.CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
 		// Obstacles: what stops all intents of a project.
-		{&forge.ObstacleReported{}, PartyIntent, PartyProject, "", "Number", "says that an account, the origin or a red base branch holds a step up, or does no more"},
+		{&forge.ObstacleReported{}, PartyIntent, PartyProject, "", "Number", "says that an account, the origin or a red base holds a step up, or no longer does"},
 		{&forge.ObstaclesChanged{}, PartyProject, PartyIntent, "", "Number", "says which obstacles there are"},
 
 		// What is told between a run and its reflection, and between two runs.

@@ -76,7 +76,8 @@ const (
 	FailureReason_FAILURE_REASON_LOST FailureReason = 23
 	// No agent was called: the project has a budget, and nothing is reserved.
 	FailureReason_FAILURE_REASON_UNRESERVED FailureReason = 24
-	// No agent was called: its account is known to refuse calls.
+	// Nothing was done: the agent's account is known to refuse calls, or the origin
+	// not to answer.
 	FailureReason_FAILURE_REASON_HELD FailureReason = 25
 	// The server of the origin does not answer.
 	FailureReason_FAILURE_REASON_ORIGIN FailureReason = 26

@@ -75,10 +75,10 @@ func waitsFor(r *forge.Result) string {
 
 // stopped notes where an attempt ended that counts for nothing.
 func (s access) stopped(t *task.Task, r *forge.Result) {
-	var talk *session.Session
+	var sess *session.Session
 	if t == nil {
-		talk = &s.Plan.Session
-		talk.Reported(r.Session)
+		sess = &s.Plan.Session
+		sess.Reported(r.Session)
 		return
 	}
 	s.tasks(func(x *task.Turn) {

@@ -263,13 +263,13 @@ func (s *Intent) stoppedAt(r *forge.Result) bool {
 	if c == nil {
 		return false
 	}
-	talk := &s.Plan.Session
+	sess := &s.Plan.Session
 	t := s.Tasks.Find(r.Attempt.Task)
 	if t != nil {
-		talk = s.strategy().Session(t, c.Attempt.Step)
+		sess = s.strategy().Session(t, c.Attempt.Step)
 	}
-	talk.Reported(r.Session)
-	talk.Assign(c)
+	sess.Reported(r.Session)
+	sess.Assign(c)
 	if t != nil && task.Makes(c.Attempt.Step) {
 		c.Replica, t.Replica = r.Replica, r.Replica
 	}

@@ -215,16 +215,16 @@ func (s *Intent) invalid(a forge.Attempt, err error) {
 // failed takes an attempt that did not do its job.
 func (s *Intent) failed(r *forge.Result) {
 	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
-	counter, talk := &s.Plan.Attempts, &s.Plan.Session
+	counter, sess := &s.Plan.Attempts, &s.Plan.Session
 	if t != nil {
-		counter, talk = s.strategy().Counter(t, step), s.strategy().Session(t, step)
+		counter, sess = s.strategy().Counter(t, step), s.strategy().Session(t, step)
 		s.tasks(func(x *task.Turn) {
 			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
 		})
 	} else {
-		talk.Reported(r.Session)
+		sess.Reported(r.Session)
 		if rule.Failures[r.Failure().Reason].Then == rule.NewSession {
-			talk.Start(s.names(), "", step)
+			sess.Start(s.names(), "", step)
 		}
 	}
 	if r.Policy != nil && !s.Policy.Reading {
@@ -255,7 +255,7 @@ func (s *Intent) failed(r *forge.Result) {
 		if t == nil {
 			step = s.Plan.Step
 		}
-		talk.Start(s.names(), r.Attempt.Task, step)
+		sess.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
 		access{s}.parked(r)

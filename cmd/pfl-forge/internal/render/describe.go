@@ -122,7 +122,7 @@ func describe(ev *forge.Event) (string, Tone) {
 	case *forge.Resume:
 		return "resumed" + by(ev), Plain
 	case *forge.ChildChanged:
-		return part(m), Plain
+		return childEnded(m), Plain
 	case *forge.OverlapChanged:
 		return overlapText(m), Plain
 	case *forge.RunReflected:
@@ -170,9 +170,9 @@ func reflected(r *forge.RunReflected) (string, Tone) {
 	return "reflection proposed " + files(ids), Plain
 }
 
-// part returns the line for a child intent that ended; one that began has lines
+// childEnded returns the line for a child intent that ended; one that began has lines
 // of its own.
-func part(c *forge.ChildChanged) string {
+func childEnded(c *forge.ChildChanged) string {
 	if !c.Status.Ended() {
 		return ""
 	}

@@ -18,7 +18,7 @@ func result(r *forge.Result) (string, Tone) {
 	tone := Plain
 	switch out := r.Output.(type) {
 	case *forge.Failure:
-		return failure(step, out)
+		return failure(step, r.Agent, out)
 	case *forge.Analysis:
 		text = analysis(out)
 	case *forge.Implementation:
@@ -102,20 +102,24 @@ func implementation(i *forge.Implementation) string {
 	case i.Unchanged:
 		return "nothing had to be changed"
 	case i.NothingToDo != "":
-		return "says that nothing has to be changed"
+		return "claims that nothing has to be changed"
 	case i.Commits == 0:
 		return "no commit"
 	}
 	return Count(i.Commits, "commit") + " in " + Count(len(i.Files), "file")
 }
 
-// failure returns the line for an attempt that failed. That no money was reserved is none of its own.
-func failure(step string, f *forge.Failure) (string, Tone) {
+// failure returns the line for an attempt that failed. What is held without the name of an agent waits for the origin. That no money
+// was reserved is none of its own.
+func failure(step, agent string, f *forge.Failure) (string, Tone) {
+	if f.Reason == forge.FailHeld && agent == "" {
+		return step + " waits: the git origin does not answer", Plain
+	}
 	if f.Reason == forge.FailHeld {
-		return step + " waits: the account of its agent refuses calls", Plain
+		return step + " waits: the account of " + agent + " refuses calls", Plain
 	}
 	if f.Reason == forge.FailUnreserved {
-		return step + " waits for money: the project has another budget now", Plain
+		return step + " waits for budget: that of the project has changed", Plain
 	}
 	return fmt.Sprintf("%s failed (%s): %s", step, f.Reason, cause.Gist(f.Message)), Bad
 }
@@ -179,12 +183,12 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeVerifyFailed:
 		return verifyFailed("verify failed in the merge", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
-		return "the base branch moved and the change with it: it is reviewed again", Plain
+		return "the base branch moved, and the rebased change differs from the reviewed one: it is reviewed again", Plain
 	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
 	case forge.MergeProposed:
 		return "goes on at its pull request", Plain
 	case forge.MergeEdited:
-		return "another one has changed the branch of its pull request, which is not overwritten", Attention
+		return "somebody else has changed the branch of its pull request; it is not overwritten", Attention
 	case forge.MergeClosed:
 		return "its pull request was closed, or is to be merged elsewhere", Attention
 	case forge.MergeChecksFailed:
