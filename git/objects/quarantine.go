@@ -52,7 +52,7 @@ const looseLimit = 200
 // makes of a push. Nothing is in the database before all of it is checked. Errors:
 // *WorkError (Damaged, Oversized).
 func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Limits, copyObjects func(to string) error) error {
-	dir, err := os.MkdirTemp(db.quarantine(), "import-")
+	dir, err := os.MkdirTemp(db.hub.quarantine(), "import-")
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ const maxPastFiles = 30
 func (s course) close(reflect bool) {
 	s.Phase = control.Closed
 	s.Dispatch.DropHeld()
-	s.Accounts.Held, s.Accounts.Asks = nil, false
+	s.Obstacles.Held, s.Obstacles.Asks = nil, false
 	h := s.History.End(s.now, s.ended())
 	s.eff.Ended = true
 	end := s.end()

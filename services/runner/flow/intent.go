@@ -6,12 +6,12 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/history"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
@@ -81,8 +81,8 @@ type intentState struct {
 	Pause pause.State
 	// Dispatch holds commands, timers and messages to other machines.
 	Dispatch dispatch.State
-	// Accounts are those that refuse calls, and the steps that wait for them.
-	Accounts account.Known
+	// Obstacles are those that are known, and the steps that wait for their end.
+	Obstacles obstacle.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
 	// Decided has the ids of what people asked: a redelivery must not be taken for
@@ -215,16 +215,16 @@ func (s *Intent) invalid(a forge.Attempt, err error) {
 // failed takes an attempt that did not do its job.
 func (s *Intent) failed(r *forge.Result) {
 	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
-	counter, talk := &s.Plan.Attempts, &s.Plan.Session
+	counter, sess := &s.Plan.Attempts, &s.Plan.Session
 	if t != nil {
-		counter, talk = s.strategy().Counter(t, step), s.strategy().Session(t, step)
+		counter, sess = s.strategy().Counter(t, step), s.strategy().Session(t, step)
 		s.tasks(func(x *task.Turn) {
 			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
 		})
 	} else {
-		talk.Reported(r.Session)
+		sess.Reported(r.Session)
 		if rule.Failures[r.Failure().Reason].Then == rule.NewSession {
-			talk.Start(s.names(), "", step)
+			sess.Start(s.names(), "", step)
 		}
 	}
 	if r.Policy != nil && !s.Policy.Reading {
@@ -255,7 +255,7 @@ func (s *Intent) failed(r *forge.Result) {
 		if t == nil {
 			step = s.Plan.Step
 		}
-		talk.Start(s.names(), r.Attempt.Task, step)
+		sess.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
 		access{s}.parked(r)

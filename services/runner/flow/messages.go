@@ -73,7 +73,7 @@ func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 		return s.reflected(m)
 	case *forge.OverlapChanged:
 		return s.overlapped(m)
-	case *forge.AccountsChanged:
+	case *forge.ObstaclesChanged:
 		return access(s).changed(m)
 	default:
 		return rule.Refuse("the event has no message that an intent takes")

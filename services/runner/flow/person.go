@@ -382,7 +382,7 @@ func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 	case r.Task != "":
 	case !s.Pause.Person && s.Pause.ByProject():
 		return rule.Refuse("the whole project is paused; resume it: pfl-forge resume --all")
-	case !s.Pause.Person && len(s.Pause.Tasks) == 0 && len(s.Accounts.Held) > 0:
+	case !s.Pause.Person && len(s.Pause.Tasks) == 0 && len(s.Obstacles.Held) > 0:
 		return rule.Refuse("the intent is not paused, it waits for an account, as others may; when that takes calls again: pfl-forge resume --all")
 	case !s.Pause.Person && len(s.Pause.Tasks) == 0:
 		return rule.Refuse("the intent is not paused")

@@ -53,7 +53,7 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		found = append(found, finding{
-			"history", warning, fmt.Sprintf("of %s the base branch has no more what was merged: %s", id, gone[id]),
+			"history", warning, fmt.Sprintf("the base branch no longer has what was merged of %s: %s", id, gone[id]),
 			"fetch, if the branch here is an older one; otherwise somebody has rewritten it",
 		})
 	}

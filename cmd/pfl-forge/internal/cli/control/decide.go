@@ -135,7 +135,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			case cmd.Flags().Changed("adopt") && (f.all || len(args) != 1):
 				return kit.Usage(errors.New("--adopt goes with one id"))
 			case cmd.Flags().Changed("adopt") && !commit.MatchString(said.Adopt): // an empty one would have the change as it was go on
-				return kit.Usage(fmt.Errorf("--adopt %.80q is no commit: give 12 of its digits at least, as status says them", said.Adopt))
+				return kit.Usage(fmt.Errorf("--adopt %.80q is not a commit: give at least the first 12 digits of its id, as pfl-forge status shows it", said.Adopt))
 			case f.all && len(args) > 0:
 				return kit.Usage(errors.New("--all takes no ids"))
 			case f.all:

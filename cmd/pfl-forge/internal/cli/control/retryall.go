@@ -98,7 +98,7 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 		return nil
 	}
 	if left > 0 {
-		a.Say("at most %d are retried at once: these failed first; %d more fit, give the command again for them", maxRetries, left)
+		a.Say("at most %d are retried at once, those that failed first: give the command again for %d more", maxRetries, left)
 	}
 	if !f.yes {
 		sure, err := a.Confirm(ctx, c, "Retry "+render.Count(len(list), "intent")+"?")

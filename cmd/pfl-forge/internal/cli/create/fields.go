@@ -85,7 +85,7 @@ func (f *Fields) Intent() (forge.Intent, error) {
 	}
 	for _, name := range f.checks {
 		if !forge.CheckName.MatchString(name) {
-			return i, kit.Usage(fmt.Errorf("--check %q is no name of a check; pfl-forge.yaml has checks by their names", name))
+			return i, kit.Usage(fmt.Errorf("--check %q is not the name of a check: give one of those below checks in pfl-forge.yaml", name))
 		}
 	}
 	i.Criteria, i.Checks = document.WithChecks(i.Criteria, f.checks)

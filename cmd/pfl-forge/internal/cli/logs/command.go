@@ -133,7 +133,7 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	if t.ByHTTP() {
 		switch {
 		case f.follow:
-			return kit.Usage(errors.New("-f: by HTTP nothing is told while an attempt goes on; omit -f, or see pfl-forge status --watch for the decisions"))
+			return kit.Usage(errors.New("-f does not work by HTTP; omit it, or follow the decisions with pfl-forge status --watch"))
 		case q.Intent == "":
 			return kit.Usage(errors.New("by HTTP there are the logs of one intent at a time: give its id"))
 		}
