@@ -82,7 +82,8 @@ func findCluster(t *testing.T) *cluster {
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	c.config.QPS, c.config.Burst, c.config.WarningHandler = 100, 200, c.warned
+	// Waits ask again and again: oftener than so they would take from the cluster what it needs for its work.
+	c.config.QPS, c.config.Burst, c.config.WarningHandler = 10, 200, c.warned
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
 	}

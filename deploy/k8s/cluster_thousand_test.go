@@ -68,7 +68,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(count)" -gt %d ] && break; sleep 1; done;
 	wait.Moving(t, fmt.Sprintf("%d changes are merged", count), func() bool {
 		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "sh", "-c", script)
 		if err != nil {
-			t.Fatal(err)
+			return false
 		}
 		if got, err = strconv.Atoi(strings.TrimSpace(out)); err != nil {
 			t.Fatal(err)
