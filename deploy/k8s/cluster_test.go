@@ -217,12 +217,18 @@ func (c *cluster) applyAll(t *testing.T, m *manifests) {
 // ask for. It goes, with everything in it, when the test ends.
 func (c *cluster) namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
+	c.makeNamespace(t, name, labels)
+	t.Cleanup(func() { c.removeNamespace(t, name) })
+}
+
+// makeNamespace makes a namespace that stays.
+func (c *cluster) makeNamespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
 	ns := &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	maps.Copy(ns.Labels, labels)
 	if _, err := c.client.CoreV1().Namespaces().Create(wait.Context(t), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("%v: end what an earlier test has left, kubectl delete namespace %s", err, name)
 	}
-	t.Cleanup(func() { c.removeNamespace(t, name) })
 }
 
 func (c *cluster) removeNamespace(t *testing.T, name string) {

@@ -24,6 +24,8 @@ var together struct {
 	before []string
 	// made are objects outside of namespaces that several of them need; they go with the last.
 	made []*unstructured.Unstructured
+	// node has the profile of components/inner-sandbox, once a test has put it there; it goes with the last.
+	node string
 	// down takes away a cluster that the first of them has brought up; nil for another one.
 	down func(t *testing.T)
 }
@@ -52,6 +54,10 @@ func (c *cluster) leave(t *testing.T) {
 		c.remove(t, u)
 	}
 	together.made = nil
+	if together.node != "" {
+		c.removeNamespace(t, profileNamespace)
+		together.node = ""
+	}
 	if together.down != nil {
 		defer func() { together.down(t); together.down = nil }()
 	}
