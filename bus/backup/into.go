@@ -103,6 +103,9 @@ var ErrBusy = errors.New("another backup is being written into it")
 func lock(parent string) (unlock func(), err error) {
 	// A link in place of the file would have a file made, or locked, elsewhere.
 	f, err := os.OpenFile(filepath.Join(parent, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: there is no such folder", parent)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func (in *installation) cutOff(t *testing.T, m *manifests) {
 		t.Fatalf("there is no policy %s", name)
 	}
 	open, closed := m.objects[i], m.objects[i].DeepCopy()
-	if err := unstructured.SetNestedSlice(closed.Object, nil, "spec", "egress"); err != nil {
+	if err := unstructured.SetNestedSlice(closed.Object, []any{}, "spec", "egress"); err != nil {
 		t.Fatal(err)
 	}
 	in.submit(t, "before", 4)

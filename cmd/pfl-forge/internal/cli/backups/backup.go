@@ -102,7 +102,7 @@ func writeInto(ctx context.Context, a *kit.App, parent string, keep int, format 
 	got, failed := b.Backups.WriteInto(ctx, parent, keep, func(s backup.Stream) { a.Say("%s", line(&s)) })
 	if got != nil { // also where an older one could not be removed
 		for _, path := range got.Left {
-			a.Say("%s is left: it is not surely a backup that --into made", path)
+			a.Say("%s is left: it is not surely a backup that --into made", kit.Safe(path))
 		}
 		err = a.Print(format, got, nil, func() error {
 			for _, path := range got.Removed {
