@@ -27,6 +27,9 @@ const (
 type Manifest struct {
 	// Format is 1.
 	Format int `json:"format"`
+	// Name is the name that WriteInto gave to the folder; empty for one that
+	// was named by who asked for it.
+	Name string `json:"name,omitempty"`
 	// Begun and Ended are the times between which the streams were copied.
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended"`

@@ -100,7 +100,7 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\nimages:\n", namespace, rel)
-	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
+	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway", "pfl-forge"} {
 		fmt.Fprintf(&b, "  - {name: pfl-forge/%s, newTag: %q}\n", name, in.version)
 	}
 	here, err := filepath.Rel(dir, root(t))

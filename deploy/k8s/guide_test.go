@@ -123,11 +123,13 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 			h.forward(line, args)
 		case "delete":
 			h.deleted(line, plain)
+		case "patch", "wait", "logs":
+			h.named(line, plain)
 		}
 	}
 	// A verb that is new here needs a check of what it names, or a reason to need none.
 	for verb := range verbs {
-		if !slices.Contains([]string{"apply", "create", "get", "delete", "diff", "drain", "exec", "port-forward", "rollout"}, verb) {
+		if !slices.Contains([]string{"apply", "create", "get", "delete", "diff", "drain", "exec", "port-forward", "rollout", "patch", "wait", "logs"}, verb) {
 			t.Errorf("kubectl %s is not looked at", verb)
 		}
 	}
@@ -202,6 +204,9 @@ func (h *handbook) deleted(line string, plain []string) {
 	}
 	for kind := range strings.SplitSeq(plain[0], ",") {
 		kind = strings.TrimSuffix(kind, "s")
+		if kind == "job" || kind == "persistentvolumeclaim" {
+			continue // of a CronJob, and of StatefulSets: nothing has their manifests
+		}
 		if !slices.ContainsFunc(h.installation.objects, func(o *unstructured.Unstructured) bool { return strings.EqualFold(o.GetKind(), kind) }) {
 			h.t.Errorf("%q: an installation has no %s", line, kind)
 		}
@@ -209,6 +214,21 @@ func (h *handbook) deleted(line string, plain []string) {
 			if !h.exists(kind, name) {
 				h.t.Errorf("%q: an installation has no %s %s", line, kind, name)
 			}
+		}
+	}
+}
+
+// named checks kind/name of what the components of backups bring. A Job is made by the commands themselves, and an object
+// of a file, or all that a selector finds, has no name.
+func (h *handbook) named(line string, plain []string) {
+	h.t.Helper()
+	for _, word := range plain {
+		kind, name, found := strings.Cut(word, "/")
+		if !found || kind == "job" || strings.ContainsAny(kind, "'\"[{") {
+			continue
+		}
+		if name != "backup" || kind != "cronjob" {
+			h.t.Errorf("%q: no component has %s", line, word)
 		}
 	}
 }
@@ -247,7 +267,7 @@ func TestSecretsAreRead(t *testing.T) {
 	if len(documented) < 10 {
 		t.Errorf("the table has %d Secrets", len(documented))
 	}
-	for _, w := range workloads(build(t, everything)) {
+	for _, w := range ownPods(build(t, everything)) {
 		_, secrets := references(&w.pod.Spec)
 		for _, name := range secrets {
 			delete(documented, name)

@@ -27,23 +27,53 @@ and stored files. Work goes on meanwhile; what is copied belongs together all th
 In a repository it is the repository's own server, with --server the organisation's, of all projects:
 that needs the account "backup" (pfl-forge auth init --backups), or an administrator's.
 
+With --into the new folder is one of that folder, and its name is its time in UTC. --keep removes the
+oldest of those that --into made there, when the new one is complete and was read back. Rename a backup
+to have it stay.
+
 Commits and refs are git's, and not in it; nor are drafts and files in .forge. A backup has texts of
 people and transcripts of agents: keep it as you keep those.`
 
 const backupExample = `  pfl-forge backup ../backup-2026-11-25
-  pfl-forge backup --server tls://nats.example.com --nkey backup.nk /var/backups/pfl-forge/monday`
+  pfl-forge backup --server tls://nats.example.com --nkey backup.nk /var/backups/pfl-forge/monday
+  pfl-forge backup --server tls://nats.example.com --nkey backup.nk --into /var/backups/pfl-forge --keep 14`
 
 // BackupCommand returns the command backup.
 func BackupCommand(a *kit.App) *cobra.Command {
-	var format render.Format
+	var (
+		format render.Format
+		into   string
+		keep   int
+	)
 	cmd := &cobra.Command{
-		Use:     "backup <folder>",
+		Use:     "backup [<folder>]",
 		Short:   "copy everything that the server keeps",
 		Long:    backupHelp,
 		Example: backupExample,
-		Args:    kit.Between(1, 1, "the folder"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return write(cmd.Context(), a, args[0], format) },
+		Args:    kit.Between(0, 1, ""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			switch {
+			case given("into") && len(args) > 0:
+				return kit.Usage(errors.New("--into makes a folder of its own: leave the folder out, or --into"))
+			case given("into") && into == "":
+				return kit.Usage(errors.New("--into: the folder is empty"))
+			case given("keep") && !given("into"):
+				return kit.Usage(errors.New("--keep is about the backups of a folder: give that with --into"))
+			case given("keep") && keep < 1:
+				return kit.Usage(errors.New("--keep: at least 1, the new one; leave it out to keep all"))
+			case given("into"):
+				return writeInto(cmd.Context(), a, into, keep, format)
+			case len(args) == 0:
+				return kit.Usage(kit.Missing("the folder, or --into,"))
+			}
+			return write(cmd.Context(), a, args[0], format)
+		},
 	}
+	cmd.Flags().StringVar(&into, "into", "", "make a new `folder` in this one, named by its time")
+	cmd.Flags().IntVar(&keep, "keep", 0, "with --into: leave this `number` of backups there and remove older ones; default: all stay")
+	_ = cmd.MarkFlagDirname("into")
+	_ = cmd.RegisterFlagCompletionFunc("keep", cobra.NoFileCompletions)
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }
@@ -59,14 +89,49 @@ func write(ctx context.Context, a *kit.App, dir string, format render.Format) er
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	return a.Print(format, m, nil, func() error {
-		var bytes int64
-		for i := range m.Streams {
-			bytes += m.Streams[i].Bytes
-		}
-		_, err := fmt.Fprintf(a.Out, "%s: %s in %s\n", kit.Safe(dir), render.Size(bytes), m.Ended.Sub(m.Begun).Round(time.Millisecond))
+	return a.Print(format, m, nil, func() error { return printWritten(a, dir, m) })
+}
+
+// writeInto makes a backup in a folder of them, and removes those that are too many.
+func writeInto(ctx context.Context, a *kit.App, parent string, keep int, format render.Format) error {
+	b, end, err := server(ctx, a)
+	if err != nil {
 		return err
-	})
+	}
+	defer end()
+	got, failed := b.Backups.WriteInto(ctx, parent, keep, func(s backup.Stream) { a.Say("%s", line(&s)) })
+	if got != nil { // also where an older one could not be removed
+		for _, path := range got.Left {
+			a.Say("%s is left: it is not surely a backup that --into made", kit.Safe(path))
+		}
+		err = a.Print(format, got, nil, func() error {
+			for _, path := range got.Removed {
+				if _, err := fmt.Fprintf(a.Out, "%s is removed\n", kit.Safe(path)); err != nil {
+					return err
+				}
+			}
+			for _, path := range got.Backups[:len(got.Backups)-1] {
+				if _, err := fmt.Fprintf(a.Out, "%s is kept\n", kit.Safe(path)); err != nil {
+					return err
+				}
+			}
+			return printWritten(a, got.Folder, &got.Manifest)
+		})
+	}
+	if failed != nil {
+		return fmt.Errorf("backup: %w", failed)
+	}
+	return err
+}
+
+// printWritten tells a person how large a backup is, and how long it took.
+func printWritten(a *kit.App, dir string, m *backup.Manifest) error {
+	var bytes int64
+	for i := range m.Streams {
+		bytes += m.Streams[i].Bytes
+	}
+	_, err := fmt.Fprintf(a.Out, "%s: %s in %s\n", kit.Safe(dir), render.Size(bytes), m.Ended.Sub(m.Begun).Round(time.Millisecond))
+	return err
 }
 
 // line returns a stream in words.
