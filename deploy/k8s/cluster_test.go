@@ -194,13 +194,13 @@ func (c *cluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return c.dynamic.Resource(mapping.Resource), nil
 }
 
-// apply does what kubectl apply --server-side does with one object.
+// apply does what kubectl apply --server-side does with one object, by the name that it does it by: tests use both on the same objects.
 func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) error {
 	r, err := c.resource(u)
 	if err != nil {
 		return err
 	}
-	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "k8s-test", Force: true, DryRun: dryRun})
+	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: dryRun})
 	return err
 }
 
