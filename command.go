@@ -278,6 +278,7 @@ type Adoption struct {
 	Commit string // as it was seen at the head of Branch
 	Branch string // the head branch
 	Author string // see Rebase.Author; empty until the commit is on the tip of the base branch
+	Number int    // counts up with each adoption of the task: a commit that was replaced may be put back, and adopted again
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.

@@ -119,6 +119,8 @@ type Ours struct {
 	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
+	// Replaced is the number of the newest adoption whose commit was replaced by what became of it; 0 if none was.
+	Replaced int
 }
 
 // The causes for which a merge queue takes a pull request out; another one is for
@@ -147,16 +149,20 @@ func (o *Ours) Push(h Head) {
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
 }
 
+// Replaces reports whether a push may take the place of the commit of an adoption: once for each. It is asked by the number and
+// not by the commit, which a person may put back after it was replaced, and adopt again.
+func (o *Ours) Replaces(a *forge.Adoption) bool { return a != nil && a.Number > o.Replaced }
+
 // Replace notes that what is pushed next takes the place of a commit of another one, which the change began with. A look
 // that still shows that commit says nothing new, and whoever merges it merges what was verified nowhere.
 func (o *Ours) Replace(a *forge.Adoption) {
-	if a != nil && !o.Knows(a.Commit) {
+	if o.Replaced = a.Number; !o.knows(a.Commit) {
 		o.Former = keep(append(slices.Clip(o.Former), Head{Commit: a.Commit}), maxKept)
 	}
 }
 
-// Knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
-func (o *Ours) Knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
+// knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
+func (o *Ours) knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
 
 // present returns the commit that was pushed last.
 func (o *Ours) present() Head { return Head{o.Head, o.Patch, o.Parent, o.Tree} }
