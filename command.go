@@ -279,6 +279,9 @@ type Adoption struct {
 	Branch string // the head branch
 	Author string // see Rebase.Author; empty until the commit is on the tip of the base branch
 	Number int    // counts up with each adoption of the task: a commit that was replaced may be put back, and adopted again
+	// Barred are those whose approval at the forge is not one of another person: who adopted it, and whom the commit names
+	// as its author. None where the policy has requesters approve.
+	Barred []string
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.

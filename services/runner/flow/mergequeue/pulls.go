@@ -134,6 +134,9 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		p.Replace(a)
 		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed
 	}
+	if p.Barred = nil; adopted(m.Change) != nil {
+		p.Barred = adopted(m.Change).Barred
+	}
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
 	p.Denied = ""

@@ -119,6 +119,8 @@ type Ours struct {
 	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
+	// Barred are the people whose approval of Head is that of one who made it: see forge.Adoption.
+	Barred []string
 	// Replaced is the number of the newest adoption whose commit was replaced by what became of it; 0 if none was.
 	Replaced int
 }
@@ -256,7 +258,7 @@ func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 // blocked returns why a pull request may not be merged although its checks
 // passed; empty if it may.
 func (o *Ours) blocked(seen *forge.PullRequest) string {
-	another := false
+	another, own, others := false, "", false
 	for i := range seen.Reviews {
 		switch r := &seen.Reviews[i]; {
 		case !r.May || r.Person == "":
@@ -264,10 +266,17 @@ func (o *Ours) blocked(seen *forge.PullRequest) string {
 			return r.Person + " asked for changes, and has not said yet whether these are they"
 		case r.Verdict == forge.PullApproved && (o.Patch == "" || o.patchOf(r.Commit) != o.Patch):
 			another = true
+		case r.Verdict == forge.PullApproved && slices.ContainsFunc(o.Barred, func(name string) bool { return strings.EqualFold(name, r.Person) }):
+			own = r.Person
+		case r.Verdict == forge.PullApproved:
+			others = true
 		}
 	}
-	if seen.Blocked == "" && another {
+	switch {
+	case seen.Blocked == "" && another:
 		return "what was approved is another change"
+	case seen.Blocked == "" && own != "" && !others: // the forge takes pfl-forge for who pushed it
+		return own + " adopted its commit, or made it: another person has to approve (policy.approvals.not_requester)"
 	}
 	return seen.Blocked
 }
