@@ -83,7 +83,7 @@ func (w atForge) amend(head string) string {
 	return n.id
 }
 
-// adopts sends what people say who have a commit become a change, and returns false if they say nothing.
+// adopts sends the words of people who have a commit become a change, and returns false if there are none.
 func (w atForge) adopts() bool {
 	said := w.outside.Says()
 	for _, ev := range said {

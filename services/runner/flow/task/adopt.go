@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -50,8 +49,8 @@ func (t Taking) advice(x *Turn) string {
 // Adopt has the commit that the branch was seen at become the change, because a person says so.
 func (t Taking) Adopt(x *Turn, by string) {
 	t.Requests++ // what is told of the request before comes late
-	t.Taken = &forge.Adoption{Commit: t.Offer.Commit, Branch: t.Offer.Branch, Number: t.Requests, Barred: []string{by}}
-	t.Offer, t.Failure = nil, ""
+	t.Taken, t.Failure = &forge.Adoption{Commit: t.Offer.Commit, Branch: t.Offer.Branch, Number: t.Requests, Barred: []string{by}}, ""
+	t.Offer = nil
 	x.emit(TakeBack{Task: t.Task})
 	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(pull.Short(t.Taken.Commit)+" by "+by, " by ")})
 }
@@ -75,9 +74,7 @@ func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 	}
 	if t.Taken = nil; why == "" {
 		t.Adopted = &forge.Adoption{Commit: a.Commit, Branch: a.Branch, Author: rb.Author, Number: a.Number}
-		if x.Policy.Approvals.NotRequester {
-			t.Adopted.Barred = slices.Concat(a.Barred, pull.People(t.Adopted))
-		}
+		t.Adopted.Barred = pull.Barred(x.Policy.Approvals.NotRequester, a.Barred, t.Adopted)
 		t.Candidate, t.Second, t.Cleared, t.Wish, t.Word = nil, nil, Clearance{}, nil, Word{}
 		t.Disputes, t.Tried, t.TriedPatch, t.Write, t.Feedback = 0, nil, "", nil, ""
 		t.Replica = ""

@@ -18,7 +18,7 @@ type adopters struct {
 	rng *rand.Rand
 	// was has the commits that each branch was at, by its name.
 	was map[string][]string
-	// tried counts what was done about a head while nothing went wrong, and back has
+	// tried counts the deeds about a head while nothing went wrong, and back has
 	// the branches that were put back then.
 	tried map[string]int
 	back  map[string]bool

@@ -42,7 +42,7 @@ type Forge struct {
 	pulls    []*pull
 	// told are looks on their way.
 	told []*forge.Result
-	// adopters want what they pushed; nil where none does.
+	// adopters are the people who want their commits merged; nil where none does.
 	adopters *adopters
 }
 
