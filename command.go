@@ -274,9 +274,11 @@ type Rebase struct {
 // It is taken as it was seen: a branch that is elsewhere by then has the task wait again. As soon as it is on the tip it
 // is a change as any other, but for its author.
 type Adoption struct {
-	Commit string // as it was seen at the head of Branch
-	Branch string // the head branch
-	Author string // see Rebase.Author; empty until the commit is on the tip of the base branch
+	Commit string   // as it was seen at the head of Branch
+	Branch string   // the head branch
+	Author string   // see Rebase.Author; empty until the commit is on the tip of the base branch
+	Number int      // counts up with each adoption of the task: a commit that was replaced may be put back, and adopted again
+	Barred []string // whose approval at the forge is not another person's: who adopted it, whom it names; none where requesters may approve
 }
 
 // Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.

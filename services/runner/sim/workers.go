@@ -140,6 +140,9 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
 	case forge.StepRebase:
+		if a := c.Rebase().Adopted; a != nil && a.Author == "" {
+			return &forge.Result{Output: atForge(w).taken(c, a)}
+		}
 		if len(c.Rebase().Asked) > 0 {
 			return &forge.Result{Output: w.runAsked(c)}
 		}

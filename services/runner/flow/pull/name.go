@@ -46,6 +46,15 @@ func People(a *forge.Adoption) (names []string) {
 	return names
 }
 
+// Barred returns the people whose approval at the forge is not one of another person, where the policy bars requesters: who
+// adopted a commit, and those whom it names as its author.
+func Barred(bars bool, by []string, a *forge.Adoption) []string {
+	if !bars {
+		return nil
+	}
+	return slices.Concat(by, People(a))
+}
+
 // NotOffered returns why a commit that a person names cannot become the change of a task of an intent: seen says which
 // branches were seen where.
 func NotOffered(intent forge.IntentID, given string, seen []string) error {

@@ -14,6 +14,9 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	if p.State == forge.PullMerged {
 		return false
 	}
+	if f.Adopts() && b.head != b.ours && f.tell(p, tip, now) || f.stubborn(p) {
+		return true
+	}
 	if b.head != b.ours {
 		b.head = b.ours // whoever pushed takes it back
 		return true
@@ -94,9 +97,9 @@ func (p *pull) remark(who string, thread int64, text string) {
 }
 
 // Act lets anything happen at the forge, now and then. merge puts what a person
-// merges on the base branch, whatever that is; commit returns the name of a new
-// commit of another one.
-func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, commit func() string) {
+// merges on the base branch, whatever that is; amend makes a commit of another one
+// on top of one.
+func (f *Forge) Act(tip string, now time.Time, merge, amend func(head string) string) {
 	open := f.open()
 	if f.rng.IntN(2) > 0 {
 		return
@@ -120,7 +123,8 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 	case n == 19 && p.State == forge.PullClosed:
 		p.State, p.By = forge.PullOpen, ""
 	case n == 20 && p.State == forge.PullOpen: // a person pushes to our branch
-		b.head = commit()
+		b.head = amend(b.head)
+		f.adopters.at(p.Branch, b.head)
 		f.Stopped++
 	case n == 21:
 		b.head = b.ours // and takes it back
