@@ -229,6 +229,9 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	}
 	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, c.cfg.Header)
+	if c.cfg.Guard.refuses(c.cfg.Base) {
+		return nil, fmt.Errorf("%s is not asked: %w", c.cfg.Called, ErrInside)
+	}
 	if c.cfg.Sign != nil {
 		signed, err := c.cfg.Sign(body)
 		if err != nil {

@@ -49,6 +49,12 @@ func (g *Guard) Allows(a netip.Addr) bool {
 	return true
 }
 
+// refuses reports whether the host of an address is written as one that is not asked, also by way of a proxy.
+func (g *Guard) refuses(base *url.URL) bool {
+	a, err := netip.ParseAddr(base.Hostname())
+	return g != nil && err == nil && !isLoopback(base.Hostname()) && !g.Allows(a.WithZone(""))
+}
+
 // dial returns how connections for requests to base are made. A proxy is the operator's, and is not looked at; and so is this machine, where the
 // address itself names it.
 func (g *Guard) dial(base *url.URL) func(ctx context.Context, network, address string) (net.Conn, error) {
