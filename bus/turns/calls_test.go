@@ -82,35 +82,29 @@ func TestRoomIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestOneProjectFails: what cannot be moved on, here since the journal of its intent cannot be read, keeps no other project from its turn, in
-// the same line and in those that come after it.
-func TestOneProjectFails(t *testing.T) {
+// TestOneLineFails: a line that cannot be looked at, here since its connection is closed, keeps no other from moving on, also those that come
+// after it.
+func TestOneLineFails(t *testing.T) {
 	ctx := wait.Context(t)
-	b := bustest.StartServer(t).Connect(t)
+	s := bustest.StartServer(t)
+	b, closed := s.Connect(t), s.Connect(t)
 	b.Turns.Begin(0)
-	broken := forge.Key{Project: "broken", Intent: "i-1"}
-	journal, err := subjects.Journal(broken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Turns.Put(ctx, journal); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []forge.Command{
-		{To: broken, Attempt: forge.Attempt{Step: forge.StepImplement, Task: "i-1-001", Number: 1, Claim: 1}},
-		{To: forge.Key{Project: "shop", Intent: "i-2"}, Attempt: forge.Attempt{Step: forge.StepImplement, Task: "i-2-001", Number: 1, Claim: 1}},
-		{To: forge.Key{Project: "shop", Intent: "i-3"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}},
+		{To: forge.Key{Project: "shop", Intent: "i-1"}, Attempt: forge.Attempt{Step: forge.StepImplement, Task: "i-1-001", Number: 1, Claim: 1}},
+		{To: forge.Key{Project: "shop", Intent: "i-2"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}},
 	} {
 		if err := b.Turns.Held(ctx, &c); err != nil {
 			t.Fatal(err)
 		}
 	}
+	b.Turns.LookBy(subjects.Line{Step: forge.StepImplement}, closed.Turns)
+	closed.Close()
 	if _, err := b.Turns.Round(ctx); err == nil {
-		t.Error("it is not said that one cannot be moved on")
+		t.Error("it is not said that a line cannot be looked at")
 	}
-	// No journal waits for the results of the others, so their turn removes them.
+	// No journal waits for the result of the other one, so its turn removes it.
 	left, err := b.Turns.Waiting(ctx)
-	if err != nil || len(left) != 1 || !strings.Contains(left[0], ".broken.") {
+	if err != nil || len(left) != 1 || !strings.Contains(left[0], ".implement.") {
 		t.Errorf("these wait: %q, %v", left, err)
 	}
 }

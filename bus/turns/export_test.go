@@ -42,11 +42,6 @@ func (t *Turns) Held(ctx context.Context, c *forge.Command) error {
 		return err
 	}
 	t.lane(t.groups.LineOf(c)).add(c.To.Project)
-	return t.Put(ctx, subject)
-}
-
-// Put stores a message that cannot be read.
-func (t *Turns) Put(ctx context.Context, subject string) error {
 	m, err := t.conn.Message(subject, []byte("x"))
 	if err != nil {
 		return err
@@ -54,6 +49,9 @@ func (t *Turns) Put(ctx context.Context, subject string) error {
 	_, err = t.conn.Publish(ctx, m)
 	return err
 }
+
+// LookBy has a line looked at by the connection of another process.
+func (t *Turns) LookBy(line subjects.Line, other *Turns) { t.lane(line).conn = other.conn }
 
 // Round moves commands on once.
 func (t *Turns) Round(ctx context.Context) (int, error) { return t.round(ctx) }
