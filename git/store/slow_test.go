@@ -57,7 +57,7 @@ func TestSlowOrigin(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(ended) })
 	cfg := store.OriginConfig{
-		URL: server.URL + "/" + filepath.Base(origin), Dir: filepath.Join(t.TempDir(), "clone.git"), Patience: 2 * time.Second,
+		URL: server.URL + "/" + filepath.Base(origin), Dir: filepath.Join(t.TempDir(), "clone.git"), Patience: 5 * time.Second,
 	}
 	s, err := store.OpenOrigin(t.Context(), cfg)
 	if err != nil {
@@ -78,7 +78,10 @@ func TestSlowOrigin(t *testing.T) {
 		t.Errorf("what came is kept: %v", err)
 	}
 	slow.Store(false)
-	if err := s.Fetch(t.Context()); err != nil || !s.Has(t.Context(), next) {
-		t.Errorf("the next fetch: %v", err)
+	cfg.Patience = 0
+	again, err := store.OpenOrigin(t.Context(), cfg)
+	if err != nil || !again.Has(t.Context(), next) {
+		t.Fatalf("the next fetch: %v", err)
 	}
+	t.Cleanup(again.Close)
 }
