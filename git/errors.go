@@ -36,6 +36,9 @@ var (
 	ErrMissing = errors.New("no checkout in that state")
 	// ErrSilent means that an origin took a connection, and did not answer for so long that it was given up.
 	ErrSilent = errors.New("the origin is silent")
+	// ErrSlow means that an origin answers, and that a command that talks to it was not done in its time: too much has to come, or it
+	// comes slowly. That is no outage.
+	ErrSlow = errors.New("the origin answers, and was not done in time: too much has to come, or the connection is slow")
 	// ErrClosed means that the pool was closed.
 	ErrClosed = errors.New("the pool is closed")
 )

@@ -68,8 +68,10 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	defer lock.Close()
 	if intact(ctx, s) {
-		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
-		if err == nil || ctx.Err() != nil || git.Unserved(err) {
+		// It brings what is new of all branches, and has the time of a clone: otherwise it would be made anew, which takes no less.
+		patient := &Store{Repository: s.Repository, origin: &origin{url: cfg.URL, clone: s.origin.clone, patience: clonePatience * s.origin.patience}}
+		err = errors.Join(s.Setup(ctx), patient.Fetch(ctx))
+		if err == nil || ctx.Err() != nil || git.Unserved(err) || errors.Is(err, git.ErrSlow) {
 			return s, err
 		}
 	}

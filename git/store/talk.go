@@ -32,19 +32,24 @@ type origin struct {
 
 // talk runs a git command that talks to the origin. Its time is the network's, so an
 // Observer is told. An origin that is silent until the command's time is over, or the caller's, is
-// one that does not answer: git.ErrSilent.
+// one that does not answer: git.ErrSilent. One that answers a question then is at work: git.ErrSlow.
 func (o *origin) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
 	return o.run(ctx, o.transport(), op, args...)
 }
 
 // run is talk by a command of any folder.
 func (o *origin) run(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.patience)
+	timed, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
-	ctx, end := git.Begin(ctx, op)
-	out, err := git.Run(ctx, c, append([]string{string(op)}, args...)...)
+	timed, end := git.Begin(timed, op)
+	out, err := git.Run(timed, c, append([]string{string(op)}, args...)...)
 	if e, ok := errors.AsType[*git.Error](err); ok && errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Err = git.ErrSilent
+		// Whoever probes an origin that is away asks it the same. What that takes for an answer must be none of an outage: all would wait
+		// for the probe, go on, and wait again.
+		if op != git.OpList && ctx.Err() == nil && !git.Unserved(o.question(ctx, defaultQuestion)) {
+			e.Err = fmt.Errorf("%w (%s)", git.ErrSlow, o.patience)
+		}
 	}
 	end(err)
 	return out, err
@@ -66,8 +71,31 @@ func (o *origin) transport() git.Command {
 }
 
 // fetch takes ref specifications, which may have "--prune" before them. Tags
-// are not fetched, and nothing is written but objects and refs.
+// are not fetched, and nothing is written but objects and refs. Of a fetch that failed nothing stays: a git that is killed leaves the pack
+// that it was receiving, as many bytes as came, and the next one would begin another. The caller holds the lock of the clone.
 func (o *origin) fetch(ctx context.Context, specs ...string) error {
+	err := o.bring(ctx, specs...)
+	if err != nil {
+		dropReceived(o.clone)
+	}
+	return err
+}
+
+// dropReceived removes packs that a fetch has not ended, and no files that we write there ourselves. The caller holds the lock of the clone,
+// so no fetch is under way.
+func dropReceived(clone *worktree.Repository) {
+	dir := filepath.Join(clone.ObjectDir(), "pack")
+	for _, e := range entries(dir) {
+		for _, kind := range []string{"tmp_pack_", "tmp_idx_", "tmp_rev_"} {
+			if strings.HasPrefix(e.Name(), kind) {
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+}
+
+// bring is fetch, also without the lock of the clone.
+func (o *origin) bring(ctx context.Context, specs ...string) error {
 	args := []string{"-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
 	if specs[0] == "--prune" {
 		args, specs = append(args, "--prune"), specs[1:]
