@@ -73,7 +73,7 @@ func (w *world) submit() bool {
 	if w.rng.IntN(12) == 0 {
 		in.Type = []string{forge.TypeAudit, forge.TypeSkillExtraction}[w.rng.IntN(2)]
 	}
-	if w.rng.IntN(8) == 0 && in.Type == "" { // beside another type they are refused
+	if goal := w.rng.IntN(8) == 0; (goal || w.workers.train.alone && w.rng.IntN(2) == 0) && in.Type == "" { // beside another type they are refused
 		w.criteria(&in)
 		in.Goal = &forge.GoalOptions{MaxIterations: 1 + w.rng.IntN(maxIterations)}
 	}

@@ -18,16 +18,21 @@ type train struct {
 	passed map[[2]string]bool
 	// crowded says that merges take long, so that others wait behind them.
 	crowded bool
+	// alone says that many changes are verified by themselves, each with checks of its own, beside batches of others: then one may fail
+	// while that right ahead is being tried.
+	alone bool
 	// disturbed counts the calls of disturb that did something.
 	disturbed int
 }
 
 // crowd makes every sixteenth world one with long trains: many small changes that have little to do with each other, of
 // which more are ready than are merged. It takes nothing from the chances of the others. Where the base branch is busy, there are as many.
+// A third of those with batches have many changes that are verified alone.
 func (w *world) crowd() {
 	switch crowded := w.seed%16 == 5; {
 	case crowded:
 		w.workers.train.crowded, w.money.parallel, w.money.batch = true, 8, []int{0, 3, 8, 2}[w.seed/16%4]
+		w.workers.train.alone = w.money.batch > 0 && w.seed/64%3 == 2
 	case !origins.Busy(w.seed):
 		return
 	}
