@@ -89,8 +89,7 @@ const (
 //sumtype:decl
 type Output interface{ isOutput() }
 
-// Started says that the replica that the command was addressed to has begun.
-// The result of the same attempt follows.
+// Started says that the replica that the command was addressed to has begun. The result of the same attempt follows.
 type Started struct{}
 
 // Outputs lists a value of every type of output, with zero fields.

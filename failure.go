@@ -2,8 +2,7 @@ package forge
 
 import "time"
 
-// FailureReason names why an attempt did not do its job: a closed set, because each
-// has its own rule in flow.
+// FailureReason names why an attempt did not do its job: a closed set, because each has its own rule in flow.
 type FailureReason string
 
 // The reasons.

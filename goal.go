@@ -308,8 +308,7 @@ type GoalContext struct {
 	Left int
 	// Criteria are those of the goal.
 	Criteria []string
-	// Summaries are the newest ones, and before them the newest of iterations that
-	// failed; oldest first. For judge: that of this iteration only.
+	// Summaries are the newest ones, and before them the newest of iterations that failed; oldest first. For judge: that of this iteration only.
 	Summaries []ExecutionSummary
 	// Knowledge is known already. Empty for judge.
 	Knowledge []Knowledge

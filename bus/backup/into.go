@@ -180,7 +180,7 @@ func (s *shelf) next(now time.Time) (string, error) {
 	}
 }
 
-// sweep removes what calls left that were killed. One that still goes on has the lock.
+// sweep removes the leftovers of calls that were killed. One that still goes on has the lock.
 func (s *shelf) sweep() error {
 	var failed []error
 	for _, name := range s.parts {
@@ -222,8 +222,8 @@ func made(dir, name string) bool {
 	return err == nil && m.Format == format && m.Name == name
 }
 
-// holdsNothingElse reports whether a path is a folder, and no link to one, that has what a backup has, whole
-// or in part, and nothing else: what a person put beside it is not removed.
+// holdsNothingElse reports whether a path is a folder, and no link to one, with files of a backup, of all or some
+// of its streams, and with nothing else: a file that a person put there is not removed.
 func holdsNothingElse(dir string) bool {
 	top, ok := list(dir)
 	if !ok {
@@ -246,7 +246,7 @@ func holdsNothingElse(dir string) bool {
 	return true
 }
 
-// list returns what is in a folder. A link to one is none.
+// list returns the entries of a folder. A link to one is none.
 func list(dir string) ([]os.DirEntry, bool) {
 	info, err := os.Lstat(dir)
 	if err != nil || !info.IsDir() {

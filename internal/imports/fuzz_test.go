@@ -67,6 +67,7 @@ var decoding = map[string]string{
 	"proof/signers.go": "FuzzSigners",
 
 	"services/gateway/api": own, "services/gateway/chat/press.go": "FuzzPress", "services/gateway/chat/settings": operator,
+	"services/gateway/chat/webhook":          operator,
 	"services/gateway/chat/slack/client.go":  "reads answers of Slack into plain structs, of a bounded size, whose ids are checked",
 	"services/gateway/chat/slack/payload.go": "FuzzRead", "services/gateway/chat/slack/socket.go": "FuzzRead",
 	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/teller.go": runners, "services/gateway/chat/watcher.go": runners,

@@ -30,8 +30,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
 	case forge.FailAuth, forge.FailOrigin:
-		// The project is told even if it knows of the refusal: from its list of waiting
-		// intents it chooses the one that asks the person.
+		// The project is told even if it knows of the refusal: from its list of waiting intents it chooses the one that asks the person.
 		s.report(r, seen)
 	case forge.FailHeld:
 		// A step that is held for a quota goes on by a timer, so the project needs no report.

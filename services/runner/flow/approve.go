@@ -26,8 +26,7 @@ func (s consent) rules() *approval.Rules {
 	return r
 }
 
-// asked returns the kind and the hash of what has to be approved, and its changes: none for a text
-// or a plan.
+// asked returns the kind and the hash of what has to be approved, and its changes: none for a text or a plan.
 func (s consent) asked() (what, hash string, changes []*task.Task) {
 	if s.first() {
 		return approval.OfText, s.Plan.Gate.Text(&s.Intent), nil

@@ -7,8 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// split submits the children that have not begun, and retries those that failed. A
-// child that a person rejected or cancelled stays as it is.
+// split submits the children that have not begun, and retries those that failed. A child that a person rejected or cancelled stays as it is.
 func (s course) split() {
 	children := s.Plan.Children
 	s.Phase = control.Children

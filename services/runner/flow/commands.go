@@ -92,8 +92,7 @@ func (s *Intent) names() session.Names {
 	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
 }
 
-// commands has the machine of the commands take a step, and makes attempts without
-// budget wait for a person.
+// commands has the machine of the commands take a step, and makes attempts without budget wait for a person.
 func (s *Intent) commands(step func(*dispatch.Turn)) {
 	x := s.turn()
 	step(&x)
@@ -110,8 +109,7 @@ func (s *Intent) turn() dispatch.Turn {
 	}
 }
 
-// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask
-// for less than the project allows each, not for more.
+// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask for less than the project allows each, not for more.
 func (s *Intent) ownBudget() float64 {
 	if most := s.Policy.Budget.IntentUSD; s.Foreign && most > 0 && s.Intent.BudgetUSD > most {
 		return 0
@@ -256,8 +254,7 @@ func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on
-// there, and reports whether it did.
+// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on there, and reports whether it did.
 func (s *Intent) stoppedAt(r *forge.Result) bool {
 	c := s.Dispatch.HeldStep(r.Attempt.Task, r.Attempt.Step)
 	if c == nil {

@@ -85,8 +85,7 @@ type intentState struct {
 	Obstacles obstacle.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
-	// Decided has the ids of what people asked: a redelivery must not be taken for
-	// another wish.
+	// Decided has the ids of what people asked: a redelivery must not be taken for another wish.
 	Decided map[string]bool
 }
 
@@ -105,7 +104,7 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	last := s.Stamp
 	s.DecidedBy = by
 	decision, err := s.decide(&ev)
-	if decision == forge.Applied && personal(&ev) {
+	if decision == forge.Applied && control.Personal(&ev) {
 		s.Decided[ev.ID] = true
 	}
 	if s.UpdatedAt = ev.At; decision != forge.Applied {
@@ -116,12 +115,10 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	return eff, rule.Ruling(s.key, &ev, decision, err)
 }
 
-// Pending returns every effect that has to be in force, in the order in which
-// they were asked for.
+// Pending returns every effect that has to be in force, in the order in which they were asked for.
 func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 
-// decide applies an event, or says why not. It must not change the state before
-// it is certain to return Applied.
+// decide applies an event, or says why not. It must not change the state before it is certain to return Applied.
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if m, ok := ev.Message.(*forge.Submit); ok {
 		return person{s}.submit(m, ev.At)
@@ -129,7 +126,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if s.Phase == control.None {
 		return rule.Refuse("there is no intent %q; see `pfl-forge status`", s.key.Intent)
 	}
-	if personal(ev) {
+	if control.Personal(ev) {
 		if s.Decided[ev.ID] {
 			return rule.Ignore("this was asked and decided already")
 		}
@@ -145,8 +142,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	}
 }
 
-// result takes a worker's report. A report on an attempt that is not open any more
-// changes nothing but the account.
+// result takes a worker's report. A report on an attempt that is not open any more changes nothing but the account.
 func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Outbox.Wants(r.Attempt) {
 		return s.late(r)

@@ -8,13 +8,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent. One that is known by its origin is ignored: a publisher
-// may repeat itself. Another one of the same id is refused.
+// submit takes a new intent. One that is known by its origin is ignored: a publisher may repeat itself. Another one of the same id is refused.
 func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
@@ -89,8 +89,7 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	if s.Plan.Gate.Hash != "" {
-		// An approval of the plan is one of the title and the risk as well: it must name what
-		// there is now.
+		// An approval of the plan is one of the title and the risk as well: it must name what there is now.
 		s.Plan.Gate.Name(plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children))
 	}
 	switch {
@@ -112,8 +111,7 @@ func (s person) drop(wish *forge.Wish) {
 	s.Plan.Drop(wish)
 }
 
-// answer takes a person's answer to a question. With the last one the step that asked
-// goes on, in the same session.
+// answer takes a person's answer to a question. With the last one the step that asked goes on, in the same session.
 func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
@@ -154,8 +152,7 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 	return forge.Applied, nil
 }
 
-// stop ends the intent because a person says so. What was merged stays. A run that
-// is over already then ended otherwise.
+// stop ends the intent because a person says so. What was merged stays. A run that is over already then ended otherwise.
 func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
@@ -189,8 +186,7 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// pause holds commands back: of a task, of the intent, or, with a number, of the
-// project.
+// pause holds commands back: of a task, of the intent, or, with a number, of the project.
 func (s person) pause(p *forge.Pause) (forge.Decision, error) {
 	if p.Number > 0 && s.Pause.Known(p.Number) {
 		return rule.Ignore("pause %d of the project is known", p.Number)
@@ -213,26 +209,14 @@ func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Pause, string(p.Task)); err != nil {
 		return decision, err
 	}
-	if p.Task == "" {
-		if s.Pause.Person {
-			return rule.Ignore("the intent is paused already")
-		}
-		return forge.Applied, nil
+	of := pause.Task{ID: p.Task}
+	if t := s.Tasks.Find(p.Task); t != nil {
+		of.Status, of.Ended = t.Status, t.Ended()
 	}
-	t := s.Tasks.Find(p.Task)
-	switch {
-	case t == nil:
-		return rule.Refuse("the intent has no task %q", p.Task)
-	case t.Ended():
-		return rule.Refuse("task %s is %s already", t.ID, t.Status)
-	case s.Pause.Tasks[p.Task]:
-		return rule.Ignore("the task is paused already")
-	}
-	return forge.Applied, nil
+	return s.Pause.Begin(of)
 }
 
-// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from
-// the point where it stops.
+// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from the point where it stops.
 func (s person) holdBack() {
 	x := s.turn()
 	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)
@@ -273,19 +257,8 @@ func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 	if r.Task != "" {
 		verb = control.ResumeTask
 	}
-	decision, err := s.place().Check(verb, string(r.Task))
-	switch {
-	case err != nil:
+	if decision, err := s.place().Check(verb, string(r.Task)); err != nil {
 		return decision, err
-	case r.Task != "" && !s.Pause.Tasks[r.Task]:
-		return rule.Refuse("task %q is not paused", r.Task)
-	case r.Task != "":
-	case !s.Pause.Person && s.Pause.ByProject():
-		return rule.Refuse("the whole project is paused; resume it: pfl-forge resume --all")
-	case !s.Pause.Person && len(s.Pause.Tasks) == 0 && len(s.Obstacles.Held) > 0:
-		return rule.Refuse("the intent is not paused, it waits for an account, as others may; when that takes calls again: pfl-forge resume --all")
-	case !s.Pause.Person && len(s.Pause.Tasks) == 0:
-		return rule.Refuse("the intent is not paused")
 	}
-	return forge.Applied, nil
+	return s.Pause.End(r.Task, len(s.Obstacles.Held) > 0)
 }

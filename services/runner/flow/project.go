@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
@@ -60,8 +61,7 @@ type Project struct {
 	eff forge.Effects
 }
 
-// projectState is everything that a project remembers from one event to the next.
-// It can be written as JSON and read back; see Snapshot.
+// projectState is everything that a project remembers from one event to the next. It can be written as JSON and read back; see Snapshot.
 type projectState struct {
 	// Stamp says when the newest event was applied, and by which rules.
 	rule.Stamp
@@ -80,8 +80,7 @@ type projectState struct {
 	Reflection reflection.State
 	// Schedules submit intents at their times.
 	Schedules schedule.State
-	// Decided has the ids of the events that people sent, so that a redelivery is not
-	// taken for another wish.
+	// Decided has the ids of the events that people sent, so that a redelivery is not taken for another wish.
 	Decided map[string]bool
 }
 
@@ -99,7 +98,7 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	timer, due := p.state.Obstacles.LookTimer(p.key), p.state.Schedules.Timer(p.key)
 	decision, err := p.decide(&ev)
 	if decision == forge.Applied {
-		if personal(&ev) {
+		if control.Personal(&ev) {
 			if p.state.Decided == nil {
 				p.state.Decided = map[string]bool{}
 			}
@@ -121,8 +120,7 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	return eff, rule.Ruling(p.key, &ev, decision, err)
 }
 
-// decide hands an event to the step for its message. Unless it returns Applied, the
-// state is as it was.
+// decide hands an event to the step for its message. Unless it returns Applied, the state is as it was.
 func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	if p.state.Decided[ev.ID] {
 		p.state.Scheduler.Repeat(&p.out)
@@ -267,8 +265,7 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 }
 
-// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents
-// are told them.
+// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents are told them.
 func (p *Project) Knows(about string) []forge.Knowledge {
 	if about == "" {
 		return slices.Clone(p.state.Knowledge.Known)

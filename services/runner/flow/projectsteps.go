@@ -12,8 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
 )
 
-// The steps of a project hand an event to its parts, in the order of the table at
-// Project. They keep nothing themselves.
+// The steps of a project hand an event to its parts, in the order of the table at Project. They keep nothing themselves.
 
 // admitRun admits a run of an intent, or answers once more.
 func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
@@ -29,8 +28,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 	return d, err
 }
 
-// brief fills in the facts that an intent is told when it is admitted and that the
-// scheduler does not know.
+// brief fills in the facts that an intent is told when it is admitted and that the scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Told, true
 	a.Obstacles = p.state.Obstacles.Brief("")

@@ -6,20 +6,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
-
-// words returns whose the words of an event are. A person may have the name of the parent: what a machine sent names a record of its journal.
-func (s person) words(ev *forge.Event) approval.Words {
-	return approval.Words{By: ev.Actor, Parent: s.Intent.Parent != "" && ev.Anchor != "" && ev.Actor == string(s.Intent.Parent)}
-}
 
 // retry runs failed tasks again, or continues those that wait for a person, whom a change
 // of the policy may have answered. Its budget and instructions count also while the
 // policy is being read.
 func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, error) {
-	if decision, err := s.raisable(r, from.Parent); err != nil {
+	if decision, err := retry.Raisable(&s.Intent, r, from.Parent); err != nil {
 		return decision, err
 	}
 	place := s.place()
@@ -89,18 +85,6 @@ func (s person) continueWaiting(r *forge.Retry, from approval.Words, guarded boo
 	}
 	if stale && !s.Policy.Reading {
 		course(s).readPolicy()
-	}
-	return forge.Applied, nil
-}
-
-// raisable refuses a retry whose budget is none, or is not the intent's own to raise.
-func (s person) raisable(r *forge.Retry, byParent bool) (forge.Decision, error) {
-	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
-		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
-	}
-	if r.BudgetUSD > 0 && s.Intent.Parent != "" && !byParent {
-		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>",
-			s.Intent.Parent, s.Intent.Parent)
 	}
 	return forge.Applied, nil
 }

@@ -44,7 +44,7 @@ func (a Approvals) BindAny(people []forge.Identity) bool {
 	return slices.ContainsFunc(people, func(p forge.Identity) bool { return a.Binds(p.Name) })
 }
 
-// Check refuses what a person is about to do if they are bound. act says it, in words that follow "has to".
+// Check refuses an act of a person who is bound. act names it, in words that follow "has to".
 func (a Approvals) Check(by, act string, again ...*task.Task) (forge.Decision, error) {
 	if !a.Binds(by, again...) {
 		return forge.Applied, nil
