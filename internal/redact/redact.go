@@ -178,15 +178,7 @@ func (r *Redactor) find(s string) []span {
 			}
 		}
 	}
-	if namedHint(s) {
-		for _, m := range named.FindAllStringSubmatchIndex(s, -1) {
-			for i := 2; i < len(m); i += 2 {
-				if m[i] >= 0 {
-					found = append(found, span{m[i], m[i+1]})
-				}
-			}
-		}
-	}
+	found = append(found, findNamed(s)...)
 	known := r.known.Load()
 	if known == nil {
 		return found
@@ -200,6 +192,21 @@ func (r *Redactor) find(s string) []span {
 			}
 			if _, ok := parts[tight[i:i+n]]; ok {
 				found = append(found, span{at[i], at[i+n-1] + 1})
+			}
+		}
+	}
+	return found
+}
+
+// findNamed returns the secrets that a command line gives by a name or a flag, such as TOKEN=... and --password ...
+func findNamed(s string) (found []span) {
+	if !namedHint(s) {
+		return nil
+	}
+	for _, m := range named.FindAllStringSubmatchIndex(s, -1) {
+		for i := 2; i < len(m); i += 2 {
+			if m[i] >= 0 {
+				found = append(found, span{m[i], m[i+1]})
 			}
 		}
 	}
