@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,7 +184,7 @@ func commandTemplate(t *testing.T, namespace string) string {
 		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
 		"namespace: " + defaultAgents:                                    "namespace: " + namespace,
 		"volumeMounts:\n":                                                "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
-		"\n  volumes:\n":                                                 "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
+		"\n  volumes:\n":                                                 fmt.Sprintf("\n  volumes:\n    - {name: claude, image: {reference: %q, pullPolicy: Never}}\n", claudeImage),
 	} {
 		if !strings.Contains(changed, from) {
 			t.Fatalf("%s has no %q", templateKey, from)

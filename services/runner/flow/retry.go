@@ -18,7 +18,7 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 	if decision, err := retry.Raisable(&s.Intent, r, from.Parent); err != nil {
 		return decision, err
 	}
-	place := s.place()
+	place, reading := s.place(), s.Policy.Reading && !s.Policy.Unread
 	switch {
 	case r.Adopt != "":
 		return s.adopt(r, from)
@@ -39,9 +39,9 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 		return forge.Applied, nil
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
-	case s.Policy.Reading && !s.Policy.Unread && r.Instructions == "" && r.BudgetUSD == 0:
+	case reading && r.Instructions == "" && r.BudgetUSD == 0:
 		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
-	case s.Policy.Reading && !s.Policy.Unread:
+	case reading:
 	default:
 		if decision, err := place.Check(control.Retry, ""); err != nil {
 			return decision, err

@@ -133,9 +133,6 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 	}
 	switch c.Attempt.Step {
 	case forge.StepAnalyze, forge.StepArchitect:
-		if c.Analyze().PolicyOnly {
-			return &forge.Result{Output: &forge.Analysis{Policy: w.money.policy()}}
-		}
 		return &forge.Result{Output: w.analysis(c)}
 	case forge.StepImplement:
 		return &forge.Result{Output: w.implementation(c)}
@@ -228,6 +225,9 @@ func (w worker) inspect(c *forge.Command) *forge.Result {
 
 // analysis returns a plan with tasks or children, questions, or nothing to do.
 func (w worker) analysis(c *forge.Command) *forge.Analysis {
+	if c.Analyze().PolicyOnly {
+		return &forge.Analysis{Policy: w.money.policy()}
+	}
 	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: w.money.policy()}
 	switch {
 	case len(c.Intent.Clarifications) < 2 && w.chance(8):

@@ -40,7 +40,8 @@ func TestGuardedCall(t *testing.T) {
 		Authorize: func(context.Context) (string, error) { return "", nil },
 	})
 	defer c.Close()
-	if err := c.Call(t.Context(), http.MethodPost, "/hunter2", map[string]string{}, nil); !errors.Is(err, rest.ErrInside) || strings.Contains(err.Error(), "hunter2") {
+	err = c.Call(t.Context(), http.MethodPost, "/hunter2", map[string]string{}, nil)
+	if !errors.Is(err, rest.ErrInside) || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
 	}
 }

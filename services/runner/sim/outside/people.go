@@ -28,17 +28,8 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 		return f.reopens // otherwise a person retries the intent, which has to wait for that
 	}
 	s := f.look(p, tip, now)
-	for i, c := range p.Checks {
-		if c.State != forge.PullCheckPassed {
-			p.Checks[i].State = forge.PullCheckPassed
-			return true
-		}
-	}
-	for i, r := range p.Reviews { // of whatever commit: they look at what is there now
-		if r.May && r.Commit != s.Head {
-			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, s.Head, nil
-			return true
-		}
+	if p.passes(s.Head) {
+		return true
 	}
 	if f.approvals && !approved(p) {
 		p.review("grace", true, forge.PullApproved, "")
@@ -49,6 +40,23 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	}
 	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(s) {
 		return p.merge(merge, "ada")
+	}
+	return false
+}
+
+// passes has one more check pass, or then one more reviewer approve the commit that is there now. It returns false if all have.
+func (p *pull) passes(head string) bool {
+	for i, c := range p.Checks {
+		if c.State != forge.PullCheckPassed {
+			p.Checks[i].State = forge.PullCheckPassed
+			return true
+		}
+	}
+	for i, r := range p.Reviews {
+		if r.May && r.Commit != head {
+			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, head, nil
+			return true
+		}
 	}
 	return false
 }
