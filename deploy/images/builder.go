@@ -29,6 +29,8 @@ type builder struct {
 }
 
 // write writes the archives of some programs, and the SBOMs beside them.
+// Names and the base are checked before the first program is built, because that takes minutes. The base is opened once
+// for all.
 func (b *builder) write(ctx context.Context, programs []program) error {
 	var bases map[string]*baseImage
 	for _, p := range programs {
@@ -65,6 +67,8 @@ func (b *builder) write(ctx context.Context, programs []program) error {
 
 // writeOne writes the archive of one program: an index with an image for each platform
 // and the SBOMs, each of which refers to an image.
+// bases is nil for a program that stands on nothing. What was written, with sizes and the digest of the index, is
+// printed to the builder's log.
 func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*baseImage) error {
 	ref, err := reference(p, b.source.version)
 	if err != nil {
@@ -150,6 +154,8 @@ func (b *builder) labels(p program) map[string]string {
 }
 
 // image returns the image of one platform: one layer, on the base's if there is one.
+// The configuration is made anew and not taken from the base, but for labels: a base's entry point, variables and user
+// would change how the program runs.
 func (b *builder) image(p program, platform v1.Platform, binary []byte, on *baseImage) (v1.Image, error) {
 	layer, err := newLayer(entriesOf(p, binary, on), b.source.time)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 type debPackage struct{ name, version, arch, source string }
 
 // parseStatus reads the packages that are installed from dpkg's status file.
+// They are in the order of the file. Packages that were removed and left their settings are not installed.
 func parseStatus(r io.Reader) ([]debPackage, error) {
 	var packages []debPackage
 	var p debPackage

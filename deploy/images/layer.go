@@ -35,6 +35,7 @@ type entry struct {
 
 // newLayer returns a layer with these entries and the folders above them. The same
 // entries give the same layer.
+// They are sorted by name, so that a folder comes before its files; at is the time of all of them.
 func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	all := map[string]entry{}
 	for _, e := range entries {
@@ -101,6 +102,7 @@ const (
 )
 
 // withUser returns a base's passwd or group file with our line, unless it has the id.
+// The file that was given is not altered.
 func withUser(file []byte, line string) []byte {
 	for known := range strings.Lines(string(file)) {
 		if fields := strings.Split(known, ":"); len(fields) > 2 && fields[2] == "65532" {

@@ -114,6 +114,7 @@ func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []
 }
 
 // addRoots adds the module that the file of certificates is made of.
+// The certificates come from a module of this program itself, not of the one in the image.
 func (d *spdxDocument) addRoots(image string, s *source) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -148,6 +149,8 @@ func goPURL(module, version string) string {
 }
 
 // add adds a package with a relationship to it, and returns its id.
+// The id follows from the purl, so that the same part has the same id in each document. Licenses that are not known are
+// NOASSERTION.
 func (d *spdxDocument) add(from, how string, p spdxPackage, purl string) string {
 	sum := sha1.Sum([]byte(purl)) //nolint:gosec // as above
 	p.ID = fmt.Sprintf("SPDXRef-Package-%x", sum[:8])
@@ -166,6 +169,7 @@ func (d *spdxDocument) add(from, how string, p spdxPackage, purl string) string 
 
 // referrer returns an artifact that holds an image's SBOM and names the image as its
 // subject, so that a registry lists it among the image's referrers.
+// Its only layer is the document, uncompressed.
 func referrer(img v1.Image, doc []byte) (v1.Image, error) {
 	digest, err := img.Digest()
 	if err != nil {
