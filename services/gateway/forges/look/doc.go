@@ -42,12 +42,13 @@
 //	the forge is away        the same, for half a minute each time
 //	an answer is lost        the next look finds that it was done
 //	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
+//	no limit can be counted  what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
 //	a person has no right    the permission is asked for when the command is carried out, not when it was written
 //
 // # What it does not do yet
 //
 // Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. Limits are counted by the process. A text that was edited between the
+// there twice. Limits hold for all of them together: what a limit counts is noted in a stream before it is submitted. A text that was edited between the
 // label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
 package look
