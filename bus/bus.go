@@ -63,7 +63,7 @@ type Bus struct {
 	Transcripts *transcripts.Stream
 	// Deliveries stores the messages of forges and chats to the gateway.
 	Deliveries *deliveries.Stream
-	// Intakes stores what the rules of intake let in, for the limits of all gateways.
+	// Intakes has the entries by which limits of intake count, for all gateways.
 	Intakes *intakes.Stream
 	// Objects stores files that workers hand on to one another, and whole
 	// transcripts.

@@ -33,10 +33,10 @@ func TestEntriesHaveOneOrder(t *testing.T) {
 	}
 	var all []string
 	err := b.Intakes.After(ctx, "work", 0, func(e intakes.Entry) error {
-		all = append(all, fmt.Sprint(e.Event, e.Seq, e.Counts, e.At.IsZero()))
+		all = append(all, fmt.Sprintf("%s %d %v %t", e.Event, e.Seq, e.Counts, e.At.IsZero()))
 		return nil
 	})
-	if want := "[a1[{day 0.1}]false b3[{day 0.1}]false]"; fmt.Sprint(all) != want || err != nil {
+	if want := "[a 1 [{day 0.1}] false b 3 [{day 0.1}] false]"; fmt.Sprint(all) != want || err != nil {
 		t.Errorf("read %v, %v; want %s", all, err, want)
 	}
 	if _, err := b.Intakes.Add(ctx, "a.b", intakes.Entry{}, 0); err == nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Tally counts what was let in, for the limits of a day. Its zero value has nothing.
+// Tally counts events that were let in, for the limits of a day. Its zero value has none.
 //
 // Each event counts once under each key, however often it is added: with the most dollars that were noted for it there. Sums are of whole
 // millionths of a dollar, so that no order of adding makes another sum.
@@ -16,14 +16,14 @@ type Tally struct {
 	newest time.Time
 }
 
-// sum has what is counted under one key.
+// sum has the events that count under one key.
 type sum struct {
 	events map[string]int64
 	micros int64
 }
 
-// Add counts what was noted of an event. at is when the note was stored, by the clock of the store, which all gateways share: what a gateway
-// noted under another day, because its own clock is wrong or midnight was in between, counts for nothing, and it must not let the event in.
+// Add counts an event under some keys. at is when it was noted, by the clock of the store, which all gateways share: a key of another day, from a
+// gateway whose own clock is wrong or that midnight overtook, counts for nothing, and its gateway must not let the event in.
 func (t *Tally) Add(event string, at time.Time, counts []Count) {
 	day := at.UTC().Truncate(24 * time.Hour)
 	if t.keys == nil {
@@ -48,7 +48,7 @@ func (t *Tally) Add(event string, at time.Time, counts []Count) {
 	}
 }
 
-// forget removes what was counted on days before a day.
+// forget removes the keys of days before a day.
 func (t *Tally) forget(before time.Time) {
 	for key := range t.keys {
 		if key < dayOf(before) {
@@ -57,7 +57,7 @@ func (t *Tally) forget(before time.Time) {
 	}
 }
 
-// Used returns what is counted under a key besides an event itself.
+// Used tells the count and the dollars of a key, an event itself left out.
 func (t *Tally) Used(event string) Used {
 	return func(key string) (count int, usd float64) {
 		s := t.keys[key]

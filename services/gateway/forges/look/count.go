@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// counter knows what was let in at a forge, by this gateway and others, and notes what is let in before it is.
+// counter knows the entries of a forge, those of this gateway and of others, and stores one before its intent is submitted.
 type counter struct {
 	stream *intakes.Stream
 	forge  string
@@ -18,7 +18,7 @@ type counter struct {
 	tally  intake.Tally
 	// last is the last entry that was read, and own one that was stored here and not read yet; 0 if there is none.
 	last, own uint64
-	// skew is what the clock of the server is ahead of ours: that of the server says which day it is.
+	// skew is the time by which the clock of the server is ahead of ours: that of the server says which day it is.
 	skew time.Duration
 }
 
@@ -28,7 +28,7 @@ const maxCounts = 10
 // time returns the time of the server, as far as it is known.
 func (c *counter) time() time.Time { return c.now().Add(c.skew) }
 
-// read takes what was stored since the last time.
+// read takes the entries that were stored since the last time.
 func (c *counter) read(ctx context.Context) error {
 	return c.stream.After(ctx, c.forge, c.last, func(e intakes.Entry) error {
 		counts := make([]intake.Count, len(e.Counts))

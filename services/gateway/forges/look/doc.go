@@ -9,7 +9,8 @@
 // # What is remembered
 //
 // All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
-// comment was read last. There is no database beside the forge and the journal. The mark counts only in a comment of our own account;
+// comment was read last. There is no database beside the forge and the journal, but a stream in which each intent has an entry that a limit
+// counts. The mark counts only in a comment of our own account;
 // everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
 // has a sum) is left alone, and a new one is made from the intents that the runner has.
 //
@@ -42,7 +43,7 @@
 //	the forge is away        the same, for half a minute each time
 //	an answer is lost        the next look finds that it was done
 //	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
-//	no limit can be counted  what a limit counts is not let in; the look fails, and is made again after a minute
+//	limits cannot be read    what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
 //	a person has no right    the permission is asked for when the command is carried out, not when it was written
 //

@@ -76,7 +76,7 @@ type Watcher struct {
 	nextSweep time.Time
 	// read is the last delivery that was read.
 	read uint64
-	// counter counts what is let in, for limits.
+	// counter counts the intents of limits.
 	counter counter
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
 	unheard map[int64]string
