@@ -253,6 +253,9 @@ func gateway() []Right {
 		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("STREAM.MSG.GET", streams.Hooks)}, Subscribe: []string{
 			subjects.EveryDelivery,
 		}},
+		{Why: "stores what its rules of intake let in, and counts it for their limits", Publish: []string{
+			subjects.EveryIntake, api("STREAM.MSG.GET", streams.Intake),
+		}},
 		{Why: "says that it runs", Publish: []string{PresenceInbox() + ".*"}, Subscribe: microService("pfl-forge-" + name)},
 	}
 }

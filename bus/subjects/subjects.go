@@ -35,6 +35,7 @@ import (
 //	forge.event.<project>.<intent>.<what>                                           FORGE_EVENTS
 //	forge.refusal.<project>.<escaped system or ->                                   FORGE_REFUSALS
 //	forge.hook.<hook>.<digest>                                                      FORGE_HOOKS
+//	forge.intake.<forge>                                                            FORGE_INTAKE
 //	forge.api.<project>.submit                                                      not stored
 //	forge.api.<project>.from.<escaped system>.<submit, list, show or services>      not stored
 //	forge.api.<project>.by.<escaped person>.<list, show, services, read or clean>   not stored

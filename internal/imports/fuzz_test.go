@@ -43,6 +43,7 @@ var decoding = map[string]string{
 	"bus/changes":        runners,
 	"bus/codec/codec.go": "FuzzUnmarshal", "bus/codec/field.go": "FuzzUnmarshal", "bus/codec/value.go": "FuzzUnmarshal",
 	"bus/dead.go": "FuzzDead", "bus/internal/conn/asked.go": runners, "bus/internal/conn/probe.go": server, "bus/internal/conn/read.go": server,
+	"bus/intakes":             own,
 	"bus/internal/jsonobject": "FuzzParse", "bus/internal/wire/summary.go": "FuzzSummary",
 	"bus/journal/aside.go": "FuzzAside", "bus/journal/chain/chain.go": "FuzzRef", "bus/journal/chain/checkpoint.go": "FuzzCheckpoint",
 	"bus/live": "FuzzCleaned", "bus/objects/name.go": "FuzzNamed", "bus/objects/objects.go": "FuzzDescribed", "bus/presence": "FuzzAnswer",
