@@ -96,6 +96,7 @@ func find(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	return nil, errors.New("the base has no image for it")
 }
 
+// dpkgStatus is the file in which Debian lists the packages, relative to the root.
 const dpkgStatus = "var/lib/dpkg/status"
 
 // inspect reads those files of a base that we add to or look at.

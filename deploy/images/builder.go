@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// sourceURL is where the source is, for labels and lists of parts.
 const sourceURL = "https://github.com/pfl-forge/pfl-forge"
 
 // builder makes the images of one commit.
@@ -143,6 +144,8 @@ func reference(p program, version string) (string, error) {
 	return ref, nil
 }
 
+// labels returns the labels of an image, by the names that OCI gives them. The index of an archive has the same as
+// annotations. A label of the base with one of these names is replaced.
 func (b *builder) labels(p program) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    p.title,
@@ -198,6 +201,7 @@ func (b *builder) image(p program, platform v1.Platform, binary []byte, on *base
 }
 
 // compressed returns the size of an image's layers as they are transferred.
+// It is in bytes, for the line that is printed.
 func compressed(img v1.Image) (int64, error) {
 	layers, err := img.Layers()
 	if err != nil {
@@ -214,6 +218,8 @@ func compressed(img v1.Image) (int64, error) {
 	return sum, nil
 }
 
+// megabytes returns a number of bytes in units of a million.
 func megabytes(n int64) float64 { return float64(n) / 1e6 }
 
+// hexSHA256 returns a checksum in the notation of SPDX: hexadecimal, in lower case.
 func hexSHA256(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

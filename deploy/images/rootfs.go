@@ -66,6 +66,7 @@ func runRootfs(ctx context.Context, args []string, out io.Writer) error {
 
 // rootImage returns an image with one layer, a root file system. It depends on that
 // and on nothing else.
+// It has no entry point and no user: builder.image sets those of each program.
 func rootImage(rootfs string, platform v1.Platform) (v1.Image, error) {
 	layer, err := tarball.LayerFromFile(rootfs, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {

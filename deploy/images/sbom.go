@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// spdxMediaType is the type of the documents, and by it registries list them as referrers.
 const spdxMediaType = "application/spdx+json"
 
 // The names of SPDX 2.3, as far as we use it.
@@ -76,6 +77,8 @@ const (
 
 // newSBOM returns the list of an image's parts: the binary with its modules and the
 // toolchain, the packages of the base, or the certificates where there is no base.
+// The result is JSON with a line break at its end. Its time is the commit's and its namespace has the image's digest,
+// so the same image has the same document.
 func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []byte, info *buildinfo.BuildInfo, on *baseImage) ([]byte, error) {
 	digest, err := img.Digest()
 	if err != nil {
@@ -144,6 +147,7 @@ func (d *spdxDocument) addModule(from, how string, m *debug.Module, s *source) {
 	d.add(from, how, p, goPURL(p.Name, p.Version))
 }
 
+// goPURL returns the package URL of a Go module.
 func goPURL(module, version string) string {
 	return "pkg:golang/" + module + "@" + url.QueryEscape(version)
 }

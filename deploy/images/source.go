@@ -94,6 +94,7 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]
 }
 
 // setting returns a fact that the go command wrote into a binary about its build.
+// It is empty if there is none of this key.
 func setting(info *buildinfo.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {

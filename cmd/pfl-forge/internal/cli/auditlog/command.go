@@ -94,6 +94,7 @@ func (s scope) key(t *target.Target) forge.Key {
 }
 
 // verifyFlags are the flags of audit-log verify.
+// since, checkpoint and keys are names of files; each is empty where that is not asked for.
 type verifyFlags struct {
 	all               bool
 	since, checkpoint string
@@ -148,6 +149,7 @@ func verifyCommand(a *kit.App) *cobra.Command {
 }
 
 // exportFlags are the flags of audit-log export.
+// The times are as they were typed: since is included, until is not, and an empty one is no bound.
 type exportFlags struct {
 	all          bool
 	since, until string

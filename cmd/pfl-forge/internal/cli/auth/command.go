@@ -67,11 +67,15 @@ func Command(a *kit.App) *cobra.Command {
 // options are the flags of auth init.
 // They are as they were typed. check has been called before anything else reads them.
 type options struct {
+	// Where the secrets are read from and written to: the folder out, or with kubernetes Secrets, of which from names
+	// the file with those that exist.
 	kubernetes bool
 	namespace  string
 	out        string
 	from       string
 
+	// Which accounts are renewed or added. renew has names for --role; projects and noClean are about the new accounts
+	// alone. force renews all, and excludes renew.
 	renew     []string
 	people    []string
 	systems   []string
@@ -83,6 +87,7 @@ type options struct {
 	gateway   bool
 	force     bool
 
+	// The server's certificate: further names, an authority that is given with its key, or with noTLS none.
 	hosts         []string
 	caCert, caKey string
 	noTLS         bool

@@ -37,8 +37,8 @@ type serveOptions struct {
 }
 
 // serveCommand returns the command auth serve.
-// It is the only command that runs as a service: it logs JSON lines to standard error, and a signal ends it with exit
-// code 0.
+// Of the commands here it is the one that runs as a service: it logs JSON lines to standard error, and a signal ends it
+// with exit code 0.
 func serveCommand(a *kit.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{

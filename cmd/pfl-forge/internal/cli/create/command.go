@@ -29,6 +29,7 @@ import (
 const originSystem = "cli"
 
 // flags are the flags of create: what a person says about an intent.
+// file is the name of the text's file, - for standard input; it and --body exclude each other.
 type flags struct {
 	Fields
 	file   string

@@ -53,6 +53,7 @@ func listCommand(a *kit.App) *cobra.Command {
 }
 
 // item is a goal in a list, as programs read it.
+// GoalCounts has the iterations and the criteria that are met. Costs are in US dollars, and of all iterations.
 type item struct {
 	ID               forge.IntentID   `json:"id"                yaml:"id"`
 	Title            string           `json:"title"             yaml:"title"`

@@ -30,6 +30,9 @@ Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iteration
 up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
 
 // runFlags are the flags of goal run.
+// criteria and the checks in fields make a goal of a text. maxIterations and model are 0 and empty unless given, and
+// then count more than the file's. id is empty for one that is made from the title. With dryRun nothing is stored, and
+// with detach nothing is worked on here.
 type runFlags struct {
 	criteria       []string
 	maxIterations  int

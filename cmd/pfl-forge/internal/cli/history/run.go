@@ -70,6 +70,7 @@ func chooseRun(v *forge.View, run int) (*forge.History, error) {
 }
 
 // printPastDetail prints a finished run: what it was, its timeline, what was noticed in it.
+// Fields that are empty are left out. Texts of agents are made safe for a terminal here.
 func printPastDetail(a *kit.App, d *pastDetail) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.Intent)), kit.Safe(d.Title))

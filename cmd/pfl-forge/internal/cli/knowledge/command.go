@@ -218,6 +218,7 @@ type said struct {
 }
 
 // flags adds the flags to a command.
+// add and edit have the same ones, with the same completions.
 func (s *said) flags(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&s.kind, "type", "", "what it is about: "+words(knowledge.Types()))
@@ -359,6 +360,7 @@ func teach(ctx context.Context, a *kit.App, who, done string, m *forge.Teach) er
 }
 
 // texts returns words as strings.
+// It is for flags, which take plain strings.
 func texts[T ~string](list []T) []string {
 	var out []string
 	for _, w := range list {

@@ -62,6 +62,7 @@ func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*
 }
 
 // change says how a schedule changes when a file is applied.
+// Programs get one for each schedule, also for those that are kept.
 type change struct {
 	Name   string `json:"name"   yaml:"name"`
 	Change string `json:"change" yaml:"change"` // added, changed, ended or kept
@@ -127,6 +128,7 @@ func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 
 // applyCommand returns the command that puts schedules in force. It can be run again and again, by a job after each merge for example:
 // where nothing differs it asks for nothing.
+// --dry-run compares and prints in the same way, and sends nothing.
 func applyCommand(a *kit.App) *cobra.Command {
 	var file string
 	var dryRun bool
@@ -190,6 +192,7 @@ func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRu
 
 // runCommand returns the command that submits the intent of a schedule now. It does not go through the schedule: what a person wants now
 // is not left out because last night's is still open, and the schedule is due as before.
+// The schedule need not be in force. A name that the file does not have is a mistake in the command line.
 func runCommand(a *kit.App) *cobra.Command {
 	var file string
 	var format render.Format

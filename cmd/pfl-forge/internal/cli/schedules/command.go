@@ -92,6 +92,7 @@ func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 
 // next says when a schedule is due, by the clock of whoever looks: the zone of the schedule stands beside it, and a person compares it with
 // their own day. Programs get it in UTC.
+// A paused one has no time, and shows the reason of who paused it.
 func next(s *setup.Schedule, now time.Time) string {
 	switch {
 	case s.Paused:

@@ -154,6 +154,7 @@ func printCosts(a *kit.App, list []model.Cost) error {
 }
 
 // printAuditNotice prints the findings of an audit in short, and how to read the report.
+// It prints nothing of an intent that is no audit, or whose report is not there yet.
 func printAuditNotice(a *kit.App, d *Intent) {
 	if d.Audit == nil {
 		return
@@ -235,6 +236,7 @@ func attribute(value any) string {
 }
 
 // parameters returns the values of a recipe's parameters in parentheses, sorted by name.
+// It is empty without any, and begins with a space otherwise.
 func parameters(with map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(with)) {

@@ -168,6 +168,8 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 }
 
 // printTaskLine prints a task among those of its intent, without what said says already.
+// Its plan and requirements are printed while it has not begun; later `pfl-forge show` of the task has them. Issues are
+// those of all reviews that rejected it.
 func printTaskLine(a *kit.App, d *Task, said string) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {
