@@ -147,8 +147,11 @@ func CauseOf(err error) Cause {
 	if !ok {
 		return ""
 	}
-	if errors.Is(e.Err, ErrSilent) {
+	switch {
+	case errors.Is(e.Err, ErrSilent):
 		return CauseTimeout
+	case errors.Is(e.Err, ErrSlow): // what git printed as it was stopped, such as that the connection broke off, is of that
+		return ""
 	}
 	for _, c := range causes {
 		if slices.ContainsFunc(c.texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) {

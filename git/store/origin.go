@@ -27,7 +27,8 @@ type OriginConfig struct {
 	Dir string
 	// Patience bounds each command that talks to the origin; 0 is ten minutes. The first clone may take twelve times as long.
 	Patience time.Duration
-	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds.
+	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds, or
+	// Patience if that is less.
 	Question time.Duration
 }
 
@@ -53,13 +54,14 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(dir, cfg.URL, cmp.Or(cfg.Patience, defaultPatience))
+	patience := cmp.Or(cfg.Patience, defaultPatience)
+	s := newStore(dir, cfg.URL, patience, cmp.Or(cfg.Question, min(defaultQuestion, patience)))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
 	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
 	// the connection and is silent is found out by a short question.
-	if err := s.origin.question(ctx, cmp.Or(cfg.Question, defaultQuestion)); git.Unserved(err) {
+	if err := s.origin.question(ctx); git.Unserved(err) {
 		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
@@ -69,7 +71,9 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	defer lock.Close()
 	if intact(ctx, s) {
 		// It brings what is new of all branches, and has the time of a clone: otherwise it would be made anew, which takes no less.
-		patient := &Store{Repository: s.Repository, origin: &origin{url: cfg.URL, clone: s.origin.clone, patience: clonePatience * s.origin.patience}}
+		patient := &Store{Repository: s.Repository, origin: &origin{
+			url: cfg.URL, clone: s.origin.clone, patience: clonePatience * s.origin.patience, short: s.origin.short,
+		}}
 		err = errors.Join(s.Setup(ctx), patient.Fetch(ctx))
 		if err == nil || ctx.Err() != nil || git.Unserved(err) || errors.Is(err, git.ErrSlow) {
 			return s, err
@@ -81,9 +85,9 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 }
 
 // newStore returns a store with the clone at dir, which need not be there yet.
-func newStore(dir, url string, patience time.Duration) *Store {
+func newStore(dir, url string, patience, short time.Duration) *Store {
 	repo := worktree.NewRepository(dir)
-	return &Store{Repository: repo, origin: &origin{clone: repo, url: url, patience: patience}}
+	return &Store{Repository: repo, origin: &origin{clone: repo, url: url, patience: patience, short: short}}
 }
 
 // ErrAddress says that a URL is not one of a repository.
@@ -123,7 +127,7 @@ func intact(ctx context.Context, s *Store) bool {
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := newStore(final+".new", s.origin.url, clonePatience*s.origin.patience)
+	made := newStore(final+".new", s.origin.url, clonePatience*s.origin.patience, s.origin.short)
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
@@ -210,7 +214,7 @@ func (s *Store) TakesWork(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	if err := s.origin.question(ctx, defaultQuestion); err != nil {
+	if err := s.origin.question(ctx); err != nil {
 		return err
 	}
 	list := []string{"for-each-ref", "--count=1", "--sort=-committerdate", "--format=%(objectname)"}

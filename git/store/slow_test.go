@@ -58,6 +58,7 @@ func TestSlowOrigin(t *testing.T) {
 	t.Cleanup(func() { close(ended) })
 	cfg := store.OriginConfig{
 		URL: server.URL + "/" + filepath.Base(origin), Dir: filepath.Join(t.TempDir(), "clone.git"), Patience: 5 * time.Second,
+		Question: time.Minute, // a machine under load takes its time
 	}
 	s, err := store.OpenOrigin(t.Context(), cfg)
 	if err != nil {

@@ -22,8 +22,8 @@ type origin struct {
 	url string
 	// clone is the repository whose commands these are.
 	clone *worktree.Repository
-	// patience bounds a command that talks to it.
-	patience time.Duration
+	// patience bounds a command that talks to it, and short the question whether it answers.
+	patience, short time.Duration
 	// base is the branch that a step worked on last; none before the first.
 	base atomic.Value
 	// forgetting lets one Forget at a time delete there: deletions wait for each other's locks, and not for long.
@@ -34,12 +34,12 @@ type origin struct {
 // Observer is told. An origin that is silent until the command's time is over, or the caller's, is
 // one that does not answer: git.ErrSilent. One that answers a question then is at work: git.ErrSlow.
 func (o *origin) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
-	return o.run(ctx, o.transport(), op, args...)
+	return o.run(ctx, o.patience, o.transport(), op, args...)
 }
 
-// run is talk by a command of any folder.
-func (o *origin) run(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
-	timed, cancel := context.WithTimeout(ctx, o.patience)
+// run is talk within a time, by a command of any folder.
+func (o *origin) run(ctx context.Context, within time.Duration, c git.Command, op git.Operation, args ...string) ([]byte, error) {
+	timed, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	timed, end := git.Begin(timed, op)
 	out, err := git.Run(timed, c, append([]string{string(op)}, args...)...)
@@ -47,8 +47,8 @@ func (o *origin) run(ctx context.Context, c git.Command, op git.Operation, args 
 		e.Err = git.ErrSilent
 		// Whoever probes an origin that is away asks it the same. What that takes for an answer must be none of an outage: all would wait
 		// for the probe, go on, and wait again.
-		if op != git.OpList && ctx.Err() == nil && !git.Unserved(o.question(ctx, defaultQuestion)) {
-			e.Err = fmt.Errorf("%w (%s)", git.ErrSlow, o.patience)
+		if op != git.OpList && ctx.Err() == nil && !git.Unserved(o.question(ctx)) {
+			e.Err = fmt.Errorf("%w (%s)", git.ErrSlow, within)
 		}
 	}
 	end(err)
@@ -152,12 +152,10 @@ func (o *origin) remove(ctx context.Context, refs []string) error {
 	return err
 }
 
-// question has the origin list a branch within a time: its other branches and hidden refs are left out. The clone need not be there yet.
-func (o *origin) question(ctx context.Context, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
+// question has the origin list a branch within a short time: its other branches and hidden refs are left out. The clone need not be there yet.
+func (o *origin) question(ctx context.Context) error {
 	c := o.transport()
 	c.Dir = filepath.Dir(c.GitDir)
-	_, err := o.run(ctx, c, git.OpList, "-q", "--heads", "--", o.url, "HEAD") // it lists branches alone
+	_, err := o.run(ctx, o.short, c, git.OpList, "-q", "--heads", "--", o.url, "HEAD") // it lists branches alone
 	return err
 }

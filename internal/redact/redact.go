@@ -52,15 +52,15 @@ var shapes = pattern.New(strings.Join([]string{
 }, "|"))
 
 // value matches the value of an option or a variable, as a shell reads it. What stands for another one is none, such as $TOKEN, and neither is a
-// file's name.
-const value = `("[^"$\n][^"\n]{3,}"|'[^'$\n][^'\n]{3,}'|[^\s"'\x60\\$=/.~;&|<>()\[{][^\s"'\x60\\;&|<>()]{3,})`
+// file's name. One in double quotes may be in a string of JSON.
+const value = `("[^"$\n][^"\n]{3,}"|'[^'$\n][^'\n]{3,}'|\\"[^"\\$\n][^"\\\n]{3,}\\"|[^\s"'\x60\\$=/.~;&|<>()\[{][^\s"'\x60\\;&|<>()]{3,})`
 
 // named matches secrets in the line of a command by what they are given as. The group is the secret.
 var named = pattern.New(strings.Join([]string{
 	`\b[A-Z0-9_]{0,32}(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|(?:ACCESS|PRIVATE|SECRET)_KEY|_PWD|_PAT)=` + value, // variables
 	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)=` + value,                                   // options
-	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)\s+([^\s"'$;&|]*[0-9][^\s"';&|]{3,})`,
-	`\s(?:-u\s*|--user[= ])["']?[A-Za-z][^\s:"']{0,32}:` + value, // curl, and those like it
+	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)\s+([^\s"'$\\;&|]*[0-9][^\s"'\\;&|]{3,})`,
+	`\s(?:-u\s*|--user[= ])\\?["']?[A-Za-z][^\s:"']{0,32}:` + value, // curl, and those like it
 }, "|"))
 
 // Redactor knows secrets. The zero value knows only what they look like. It is

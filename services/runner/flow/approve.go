@@ -18,7 +18,9 @@ import (
 // rules returns the rules for the intent, by the policy in force: that of the commit of the
 // base branch which the newest plan was made on, or which a person had read since.
 func (s consent) rules() *approval.Rules {
-	r := &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters, Authors: s.Tasks.Authors()}
+	r := &approval.Rules{
+		Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters, Authors: s.Tasks.Authors(s.Intent.Requesters),
+	}
 	// Who may approve is the same as of a plan, so that a requester who is barred pays for no request of their own.
 	if s.first() {
 		r.Count = 1 // it lets nothing through: as many as the policy says approve the plan

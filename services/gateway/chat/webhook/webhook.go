@@ -87,13 +87,14 @@ func (c *Client) key() ([]byte, error) {
 	return key, nil
 }
 
-// sign returns the headers of a signed message, as Standard Webhooks are. The id is the same when the message is sent again.
-func (c *Client) sign(body []byte) (http.Header, error) {
+// sign returns the headers of a signed message, as Standard Webhooks are. The id is the same when the message is sent again, and another one for
+// a later notice in the same words: receivers take what has the id of another message for that one.
+func (c *Client) sign(n *chat.Notice, body []byte) (http.Header, error) {
 	key, err := c.key()
 	if err != nil || key == nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(body)
+	sum := sha256.Sum256(append([]byte(n.Mark().Text+"."), body...))
 	id, at := "msg_"+hex.EncodeToString(sum[:16]), strconv.FormatInt(c.now().Unix(), 10)
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(id + "." + at + "."))
@@ -130,7 +131,8 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 	// A client of its own for each message: the address may be another one by then, and messages are few.
 	client := rest.New(rest.Config{
 		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Hide: true, Now: c.now,
-		Authorize: func(context.Context) (string, error) { return "", nil }, Guard: c.guard, Sign: c.sign,
+		Authorize: func(context.Context) (string, error) { return "", nil }, Guard: c.guard,
+		Sign: func(body []byte) (http.Header, error) { return c.sign(n, body) },
 	})
 	defer client.Close()
 	return "", client.Call(ctx, http.MethodPost, u.RequestURI(), map[string]string{"text": text}, nil)

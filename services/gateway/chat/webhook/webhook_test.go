@@ -80,19 +80,19 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []string
-	for range 2 {
-		if _, err := c.Post(t.Context(), "", &chat.Notice{Title: "T"}); err != nil {
+	for _, seen := range []string{"a", "a", "b"} {
+		if _, err := c.Post(t.Context(), "", &chat.Notice{Title: "T", Seen: seen}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, got.Get("Webhook-Id"))
 		mac := hmac.New(sha256.New, key)
-		mac.Write([]byte(ids[0] + "." + got.Get("Webhook-Timestamp") + "." + string(body)))
+		mac.Write([]byte(got.Get("Webhook-Id") + "." + got.Get("Webhook-Timestamp") + "." + string(body)))
 		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); got.Get("Webhook-Signature") != want {
 			t.Errorf("signed %q, want %q", got.Get("Webhook-Signature"), want)
 		}
 	}
-	if ids[0] == "" || ids[0] != ids[1] {
-		t.Errorf("the same message has the ids %q", ids)
+	if ids[0] == "" || ids[0] != ids[1] || ids[0] == ids[2] {
+		t.Errorf("the same message, and one about another state, have the ids %q", ids)
 	}
 }
 

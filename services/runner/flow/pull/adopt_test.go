@@ -44,3 +44,20 @@ func TestApprovedByTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestBarredBefore: a commit that is adopted on top of an adopted one has that one as well.
+func TestBarredBefore(t *testing.T) {
+	before := &forge.Adoption{Author: "eve <eve@example.com>", Barred: []string{"ada", "eve", "eve@example.com"}}
+	next := &forge.Adoption{Author: "zoe <7+zoe@example.com>"}
+	if got := pull.Barred(false, []string{"cat"}, next, before); got != nil {
+		t.Errorf("where requesters may approve, these may not: %q", got)
+	}
+	next.Barred = pull.Barred(true, []string{"cat"}, next, before)
+	if got := strings.Join(next.Barred, " "); got != "cat zoe 7+zoe@example.com ada eve eve@example.com" {
+		t.Errorf("these may not approve at the forge: %s", got)
+	}
+	but := []forge.Identity{{Name: "Ada"}, {Name: "cat"}}
+	if got := strings.Join(pull.Authors(next, but), " "); got != "zoe 7+zoe@example.com eve eve@example.com" {
+		t.Errorf("these count as its authors: %s", got)
+	}
+}

@@ -73,8 +73,9 @@ func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 		why = "the implementer is of a version that cannot do that"
 	}
 	if t.Taken = nil; why == "" {
+		before := t.Adopted // what is pushed on top of it has that commit as well
 		t.Adopted = &forge.Adoption{Commit: a.Commit, Branch: a.Branch, Author: rb.Author, Number: a.Number}
-		t.Adopted.Barred = pull.Barred(x.Policy.Approvals.NotRequester, a.Barred, t.Adopted)
+		t.Adopted.Barred = pull.Barred(x.Policy.Approvals.NotRequester, a.Barred, t.Adopted, before)
 		t.Candidate, t.Second, t.Cleared, t.Wish, t.Word = nil, nil, Clearance{}, nil, Word{}
 		t.Disputes, t.Tried, t.TriedPatch, t.Write, t.Feedback = 0, nil, "", nil, ""
 		t.Replica = ""
@@ -100,11 +101,12 @@ func (t Taking) Of() *forge.Adoption {
 	return t.Adopted
 }
 
-// Authors returns the names of those who made the commits that changes under way began with, as these say.
-func (s *Set) Authors() (names []string) {
+// Authors returns the names of those who made the commits that changes under way began with, as these say, without some requesters, who may
+// have adopted them.
+func (s *Set) Authors(but []forge.Identity) (names []string) {
 	for _, t := range s.Tasks {
 		if !t.Ended() {
-			names = append(names, pull.People(t.Adopted)...)
+			names = append(names, pull.Authors(t.Adopted, but)...)
 		}
 	}
 	return names
