@@ -233,6 +233,44 @@ func TestBackupsIntoAfterAKill(t *testing.T) {
 	}
 }
 
+// TestBackupsIntoBesideOneByName: one that a person makes meanwhile, under a name that could be one of ours, goes on.
+func TestBackupsIntoBesideOneByName(t *testing.T) {
+	b := bustest.StartServer(t).Connect(t)
+	ensured(t, b)
+	parent := t.TempDir()
+	theirs := filepath.Join(parent, "20010101T000000Z")
+	var got *backup.Kept
+	_, err := b.Backups.Write(wait.Context(t), theirs, func(backup.Stream) {
+		if got == nil {
+			got = into(t, b, parent, 1)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Open(theirs); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"20010101T000000Z", filepath.Base(got.Folder)}, inside(t, parent)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestFolderOfBackupsNamesThem: who gives the folder, and cannot list it, is told which there are.
+func TestFolderOfBackupsNamesThem(t *testing.T) {
+	b := bustest.StartServer(t).Connect(t)
+	ensured(t, b)
+	parent := t.TempDir()
+	if _, err := backup.Open(parent); !errors.Is(err, backup.ErrNoBackup) || strings.Contains(err.Error(), "backups") {
+		t.Errorf("an empty one: %v", err)
+	}
+	first, second := into(t, b, parent, 0), into(t, b, parent, 0)
+	want := "it has the backups " + filepath.Base(first.Folder) + ", " + filepath.Base(second.Folder)
+	if _, err := backup.Open(parent); !errors.Is(err, backup.ErrNoBackup) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // TestBackupsIntoThatFail: one that cannot be written, as on a full disk, leaves nothing, and removes nothing. Nor is a lock followed
 // that is a link.
 func TestBackupsIntoThatFail(t *testing.T) {

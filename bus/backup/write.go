@@ -51,7 +51,7 @@ func (s *Store) write(ctx context.Context, dir, name string, done func(Stream)) 
 	}
 	// What is not complete has another name. Secrets may be in it: transcripts,
 	// and texts of people.
-	part, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), "."+filepath.Base(dir)+"-*")
+	part, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), partPattern(dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,15 @@ func (s *Store) write(ctx context.Context, dir, name string, done func(Stream)) 
 		return nil, err
 	}
 	return m, syncDir(filepath.Dir(filepath.Clean(dir)))
+}
+
+// partPattern returns the pattern for the name of a backup that is not complete. Only that of WriteInto, which has
+// the lock of the folder, fits partName: no other call may take it for what was left of one.
+func partPattern(dir, name string) string {
+	if name == "" {
+		return "." + filepath.Base(dir) + ".part-*"
+	}
+	return "." + name + "-*"
 }
 
 // copyStream copies a stream, again if it breaks off.

@@ -148,7 +148,7 @@ func (in *installation) restored(t *testing.T, dir string) {
 
 	began := time.Now()
 	const named = "/backups/20261130T031700Z"
-	sh.do(dir, here(h.block("delete statefulsets,deployments --all\n")))
+	sh.do(dir, here(h.block("delete statefulsets,deployments,jobs --all\n")))
 	restore := h.block("create job restore")
 	if !strings.Contains(restore, named) {
 		t.Fatalf("the guide restores no %s:\n%s", named, restore)

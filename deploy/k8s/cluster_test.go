@@ -59,6 +59,7 @@ const howto = `a cluster is needed:
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{warned: new(warnings), load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
+	c.join(t)
 	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
 	switch {
 	case kubeconfig != "" && len(c.load) > 0:
@@ -96,7 +97,7 @@ func findCluster(t *testing.T) *cluster {
 		t.Fatalf("nodes: %v", err)
 	}
 	c.arch = nodes.Items[0].Status.NodeInfo.Architecture
-	c.join(t)
+	c.look(t)
 	return c
 }
 

@@ -33,15 +33,23 @@ var together struct {
 
 // join counts a test. When the last one ends, what is outside of namespaces, and the namespaces, are as before
 // the first began, and a cluster that was brought up for them goes. What others take away meanwhile does not matter.
+// It is called before anything is asked of the cluster, so that one that does not answer goes, too.
 func (c *cluster) join(t *testing.T) {
 	t.Helper()
 	together.mu.Lock()
 	defer together.mu.Unlock()
-	if together.tests == 0 {
-		together.before = c.global(t)
-	}
 	together.tests++
 	t.Cleanup(func() { c.leave(t) })
+}
+
+// look notes what the cluster has before the first test makes anything.
+func (c *cluster) look(t *testing.T) {
+	t.Helper()
+	together.mu.Lock()
+	defer together.mu.Unlock()
+	if together.before == nil {
+		together.before = c.global(t)
+	}
 }
 
 func (c *cluster) leave(t *testing.T) {
@@ -51,6 +59,16 @@ func (c *cluster) leave(t *testing.T) {
 	if together.tests--; together.tests > 0 {
 		return
 	}
+	// It goes also where something below ends the test.
+	defer func() {
+		if together.down != nil {
+			together.down(t)
+		}
+		together.down, together.before = nil, nil
+	}()
+	if together.before == nil {
+		return // nothing was made
+	}
 	for _, u := range slices.Backward(together.made) {
 		c.remove(t, u)
 	}
@@ -58,9 +76,6 @@ func (c *cluster) leave(t *testing.T) {
 	if together.node != "" {
 		c.removeNamespace(t, profileNamespace)
 		together.node = ""
-	}
-	if together.down != nil {
-		defer func() { together.down(t); together.down = nil }()
 	}
 	wait.Until(t, "everything is gone that the tests made", func() bool {
 		return !slices.ContainsFunc(c.global(t), func(name string) bool { return !slices.Contains(together.before, name) })

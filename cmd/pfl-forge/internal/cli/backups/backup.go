@@ -115,7 +115,7 @@ func writeInto(ctx context.Context, a *kit.App, parent string, keep int, format 
 		for _, path := range got.Left {
 			a.Say("%s is left: it is not surely a backup that --into made", kit.Safe(path))
 		}
-		err = a.Print(format, got, nil, func() error {
+		err = a.Print(format, got, []string{got.Folder}, func() error {
 			for _, path := range got.Removed {
 				if _, err := fmt.Fprintf(a.Out, "%s is removed\n", kit.Safe(path)); err != nil {
 					return err
