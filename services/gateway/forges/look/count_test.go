@@ -149,7 +149,8 @@ func TestWhatCannotBeCountedIsNotLetIn(t *testing.T) {
 func TestManyAuthorsCountApart(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
-	w := counting(t, b, "rules: [{name: free, when: {author_id: 1}, do: ask, project: shop}, {name: few, do: ask, project: shop, limit: {per: author, count: 1}}]")
+	w := counting(t, b,
+		"rules: [{name: free, when: {author_id: 1}, do: ask, project: shop}, {name: few, do: ask, project: shop, limit: {per: author, count: 1}}]")
 	for n := range int64(3) {
 		goes(t, w, n+1, "")
 	}
