@@ -180,11 +180,12 @@ func commandTemplate(t *testing.T, namespace string) string {
 		t.Fatal(err)
 	}
 	changed := string(text)
+	claude := fmt.Sprintf("\n  volumes:\n    - {name: claude, image: {reference: %q, pullPolicy: Never}}\n", claudeImage)
 	for from, to := range map[string]string{
 		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
 		"namespace: " + defaultAgents:                                    "namespace: " + namespace,
 		"volumeMounts:\n":                                                "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
-		"\n  volumes:\n":                                                 fmt.Sprintf("\n  volumes:\n    - {name: claude, image: {reference: %q, pullPolicy: Never}}\n", claudeImage),
+		"\n  volumes:\n":                                                 claude,
 	} {
 		if !strings.Contains(changed, from) {
 			t.Fatalf("%s has no %q", templateKey, from)
