@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -24,14 +22,7 @@ import (
 func TestSlowOrigin(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()
-	program, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend := &cgi.Handler{
-		Path: program, Args: []string{"http-backend"},
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(origin), "GIT_HTTP_EXPORT_ALL=1"},
-	}
+	backend := overHTTP(t, origin)
 	var slow atomic.Bool
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
