@@ -159,6 +159,7 @@ func shell(t *testing.T, state, script string) process.Command {
 // in the ways in which a cluster does.
 func TestClusterPods(t *testing.T) {
 	c := findCluster(t)
+	beside(t, 2)
 	h := newCommander(t, c)
 	state := t.TempDir()
 	began := time.Now()

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -128,7 +129,9 @@ func beside(t *testing.T, minutes int) {
 	l.busy++
 	l.free.Broadcast()
 	l.mu.Unlock()
+	began := time.Now()
 	t.Cleanup(func() {
+		figure(t, "%s took %s beside others", t.Name(), time.Since(began).Round(time.Second))
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.busy--
