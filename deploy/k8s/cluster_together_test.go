@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/pfl-forge/pfl-forge/agent/process/executortest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -142,7 +144,7 @@ func beside(t *testing.T, minutes int) {
 // TestMain has go test hold back no test that beside holds back: it would do so in another order.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "64"); err != nil {
+	if err := errors.Join(flag.Set("test.parallel", "64"), os.Setenv(executortest.Secret, "canary")); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

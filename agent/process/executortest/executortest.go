@@ -21,11 +21,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
+// Secret is a variable of the service's environment that no command may see. Run sets it; a test that goes on
+// beside others cannot, and has its TestMain set it.
+const Secret = "SERVICE_SECRET"
+
 // Run runs the suite. state is the service's state: directories for commands are made
 // below it.
 func Run(t *testing.T, executor process.Executor, state string) {
 	t.Helper()
-	t.Setenv("SERVICE_SECRET", "canary")
+	if os.Getenv(Secret) == "" {
+		t.Setenv(Secret, "canary")
+	}
 	for name, test := range map[string]func(*testing.T, *world){
 		"status and output": statusAndOutput, "input and environment": inputAndEnvironment,
 		"order of merged output": mergedOutput, "files come back": filesComeBack,
