@@ -39,7 +39,7 @@ const few = `replicas:
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 3)
+	beside(t, 4)
 	in := newSandboxedInstallation(t, c, "pfl-forge-three", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 	in.write(t, "overlays/production", "", in.sandboxedShop(t)+small+few)

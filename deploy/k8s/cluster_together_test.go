@@ -108,13 +108,20 @@ var lanes = struct {
 	busy    int
 }{}
 
-// beside has a test that takes so many minutes go on beside others, as many at once as K8S_PARALLEL says. Everything before it
-// is done by one test after the other: images are built once, and for all cores.
+// light is how many minutes a test takes at most that goes on beside as many as K8S_PARALLEL says, and not as one of them:
+// those are the last to begin, and when the longer ones come to an end the cores have room.
+const light = 4
+
+// beside has a test that takes so many minutes go on beside others, as many at once as K8S_PARALLEL says, and a light one
+// more. Everything before it is done by one test after the other: images are built once, and for all cores.
 func beside(t *testing.T, minutes int) {
 	t.Helper()
 	most := 2
 	if n, err := strconv.Atoi(os.Getenv("K8S_PARALLEL")); err == nil && n > 0 {
 		most = n
+	}
+	if most > 1 && minutes <= light {
+		most++
 	}
 	l := &lanes
 	l.mu.Lock()
