@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -105,4 +106,25 @@ func TestTaskHeadsOfOthers(t *testing.T) {
 	}
 	must(t, third.Fetch(ctx))
 	wantHeads(t, third)
+}
+
+// TestForgetBesideAnother has a head go at the origin while it is being deleted there, as when two replicas have kept it.
+func TestForgetBesideAnother(t *testing.T) {
+	ctx := t.Context()
+	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
+	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))
+	c, agent := prepare(t, newPool(t, s), "t", bare.head("main"))
+	agent.write("a", "b\n")
+	agent.git("commit", "-qam", "work")
+	if _, err := c.Collect(ctx, newest("t")); err != nil {
+		t.Fatal(err)
+	}
+	hook := "#!/bin/sh\n[ ! -e once ] || exit 0\n: > once\nrm refs/forge/_heads/t\n"
+	must(t, os.MkdirAll(filepath.Join(bare.dir, "hooks"), 0o755))
+	must(t, os.WriteFile(filepath.Join(bare.dir, "hooks", "pre-receive"), []byte(hook), 0o755))
+	must(t, s.Forget(ctx, nil, "t"))
+	wantHeads(t, s)
+	if _, err := os.Stat(filepath.Join(bare.dir, "once")); err != nil {
+		t.Fatal("the head did not go meanwhile:", err)
+	}
 }

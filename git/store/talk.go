@@ -139,13 +139,17 @@ func (o *origin) head(ctx context.Context, b git.Branch) (git.OID, error) {
 }
 
 // remove deletes refs at the origin. The error has only what the origin
-// said: the call itself would name all refs.
+// said: the call itself would name all refs. An origin refuses all of them if one goes while it deletes, as when another replica deletes the head
+// of the same task, and ignores those that are gone before. So a refusal is asked for once more.
 func (o *origin) remove(ctx context.Context, refs []string) error {
 	args := []string{"-q", "--no-verify", "--end-of-options", o.url}
 	for _, ref := range refs {
 		args = append(args, ":"+ref)
 	}
 	_, err := o.talk(ctx, git.OpPush, args...)
+	if err != nil && ctx.Err() == nil && !git.Unserved(err) && !errors.Is(err, git.ErrSlow) {
+		_, err = o.talk(ctx, git.OpPush, args...)
+	}
 	if said := git.Stderr(err); said != "" {
 		return fmt.Errorf("delete refs at the origin: %s", said) // the call itself would name all of them
 	}

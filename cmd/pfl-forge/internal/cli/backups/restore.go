@@ -18,7 +18,8 @@ import (
 
 const restoreHelp = `Put a backup into a server that has no streams of pfl-forge, while no service works on it. Every
 file is compared with what was copied before anything is changed, and every journal is read after.
-A restore that was cut off is called again.
+A restore that was cut off is called again; where that says that the server is not empty, take away
+what it left, and begin anew.
 
 In a repository it is the repository's own server: move .forge/nats away first. What the base branch
 has of tasks that the backup shows unfinished was merged after the backup. Their intents are paused,
@@ -127,7 +128,7 @@ func put(ctx context.Context, a *kit.App, dir string, replicas int) (*backup.Res
 	}
 	got, err := s.Bus.Backups.Restore(ctx, dir, o)
 	if errors.Is(err, backup.ErrNotEmpty) {
-		return nil, fmt.Errorf("%w: here that is .forge/nats; move it away first", err)
+		return nil, fmt.Errorf("%w: here that is .forge/nats; move it away first, also what a restore left that was cut off", err)
 	}
 	return got, err
 }
