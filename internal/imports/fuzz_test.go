@@ -61,6 +61,8 @@ var decoding = map[string]string{
 	"config": "FuzzParse", "forgedir/drafts": "FuzzDraft", "forgedir/goals": "FuzzLine", "forgedir/projection/intent.go": "FuzzIntent",
 	"forgedir/projection/index.go": own, "forgedir/records/notebook.go": own, "forgedir/records/overview.go": "internal/strictyaml FuzzDecode",
 	"git/checkout": own, "git/worktree": own, "git/objects": "reads what git prints of objects that git has checked",
+	"cmd/pfl-forge/internal/overhttp/login": own,
+	"internal/identity/keys.go": "reads the keys of an issuer that the operator has named, of a bounded size, each by the library of its signatures",
 	"internal/identity/book.go": "FuzzTokens", "internal/identity/rules.go": "FuzzRules", "internal/patch": "FuzzUnpack",
 	"internal/strictyaml": "FuzzDecode", "internal/transcript/line.go": "FuzzLines", "internal/transcript/page.go": "FuzzLines",
 	"internal/transcript/whole.go": "FuzzWhole", "jobs/guard": "FuzzCommandFiles", "jobs/ledger": own, "jobs/sessions": "FuzzUnpack",

@@ -184,6 +184,15 @@ func (i *Issuer) grant(w http.ResponseWriter, l login) {
 	i.write(w, map[string]any{"access_token": "none", "token_type": "Bearer", "id_token": i.Sign(claims), "refresh_token": refresh})
 }
 
+// Refreshable returns a text by which a client refreshes a login of Person, once.
+func (i *Issuer) Refreshable(client string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text := rand.Text()
+	i.refreshes[text] = login{asked: url.Values{"client_id": {client}}}
+	return text
+}
+
 // refresh grants a new token for a login, once for each text that was given for it: the same text again ends the login.
 func (i *Issuer) refresh(w http.ResponseWriter, text string) {
 	i.mu.Lock()
