@@ -96,7 +96,7 @@ func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
 	return cfg.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oidc.Nonce(Nonce(a.Key))), nil
 }
 
-// Grant is what an issuer has given for a login.
+// Grant has the texts that an issuer gave for a login.
 type Grant struct {
 	// Token is the ID token, which is not verified.
 	Token string

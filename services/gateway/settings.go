@@ -121,13 +121,13 @@ type APILogin struct {
 	CA string `yaml:"ca"`
 }
 
-// bearer returns what verifies the tokens.
+// bearer returns the verifier of its tokens.
 func (l *APILogin) bearer() (*identity.Bearer, error) {
 	return identity.NewBearer(identity.SiteConfig{Issuer: l.Issuer, Client: l.ClientID, Claim: l.Claim, CA: l.CA, Now: time.Now})
 }
 
 // checkLogin calls note with what is wrong with the issuer whose tokens count, by field. The logins of entries are names at one issuer: at
-// another one, or by another claim, the same name may be that of somebody else.
+// another one, or by another claim, the same name may be that of another person.
 func (s *Settings) checkLogin(note func(field, format string, args ...any)) {
 	l, shown := s.Login, s.Console.Login
 	if l == nil {

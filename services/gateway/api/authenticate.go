@@ -16,7 +16,7 @@ import (
 const (
 	// maxSecret bounds a token of the file, in bytes: a longer one is not looked for there.
 	maxSecret = 200
-	// maxReason bounds what is told of a token that does not count, in characters: the token may have any text.
+	// maxReason bounds the reason that is told of a token that does not count, in characters: the token may have any text.
 	maxReason = 300
 	// maxAccount bounds how the journal names a holder, in characters. It is fewer than it takes, in bytes.
 	maxAccount = 120

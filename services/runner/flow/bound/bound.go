@@ -68,8 +68,14 @@ func (a Approvals) check(by, act, instead string, again ...*task.Task) (forge.De
 
 // bound returns the names of all who are bound.
 func (a Approvals) bound(again []*task.Task) []string {
+	granted := []*approval.Granted{a.Gate.Approved}
+	for _, t := range a.Tasks.Tasks {
+		if !slices.Contains(again, t) && !t.Ended() {
+			granted = append(granted, t.Cleared.By)
+		}
+	}
 	var given []approval.Approval
-	for _, g := range append([]*approval.Granted{a.Gate.Approved}, a.Tasks.Relied(again...)...) {
+	for _, g := range granted {
 		if g != nil && g.Rules.NotRequester {
 			given = append(given, g.Approvals...)
 		}

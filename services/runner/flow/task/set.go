@@ -6,7 +6,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -105,17 +104,7 @@ func (s *Set) Begun() bool {
 // ReliesOn reports whether the approval of a person lets a change under way be merged, and would count no more if they asked for what is
 // done. Those of some tasks are left out: what is made again needs another one.
 func (s *Set) ReliesOn(by string, but ...*Task) bool {
-	return slices.ContainsFunc(s.Relied(but...), func(g *approval.Granted) bool { return g.Voids(by) })
-}
-
-// Relied returns the approvals of changes under way, but for those of some tasks.
-func (s *Set) Relied(but ...*Task) (list []*approval.Granted) {
-	for _, t := range s.Tasks {
-		if !slices.Contains(but, t) && !t.Ended() && t.Cleared.By != nil {
-			list = append(list, t.Cleared.By)
-		}
-	}
-	return list
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return !slices.Contains(but, t) && !t.Ended() && t.Cleared.By.Voids(by) })
 }
 
 // Lapse forgets the approvals of changes by people who are among the requesters now. What was merged stays as it is.

@@ -46,7 +46,7 @@ type Login struct {
 	Refresh string `json:"refresh"`
 	// Until is when the token expires, by the clock of this machine.
 	Until time.Time `json:"until"`
-	// Name is what a person calls the account.
+	// Name names the account for people.
 	Name string `json:"name"`
 }
 
