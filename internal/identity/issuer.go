@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
@@ -36,6 +37,9 @@ const (
 	askAgain = 10 * time.Minute
 	// failsFor is for how long an issuer of which nothing is known is not asked again after it has failed.
 	failsFor = 5 * time.Second
+	// keysEach is how often an issuer is asked for its keys because of tokens by a key that is not known, in the long run, and keysAtOnce how
+	// often one after the other.
+	keysEach, keysAtOnce = 5 * time.Second, 3
 	// leeway is how far the clock of an issuer may be ahead.
 	leeway = time.Minute
 	// maxAge bounds how old a token may be, whatever it says itself.
@@ -61,6 +65,8 @@ type issuer struct {
 	rule   Rule
 	now    func() time.Time
 	client *http.Client
+	// keyLimit bounds the questions for keys that were not known.
+	keyLimit *rate.Limiter
 
 	// asking has all who wait for the issuer wait for one answer.
 	asking singleflight.Group
@@ -74,11 +80,23 @@ type issuer struct {
 
 // provider is an issuer as it describes itself.
 type provider struct {
-	verifier *oidc.IDTokenVerifier
+	// jwks is where it shows its keys, and keys are those that it showed last.
+	jwks string
+	keys []jose.JSONWebKey
 	// endpoint is where people log in there.
 	endpoint oauth2.Endpoint
 	// methods are the ways in which a client proves who it is when it sends a code; none stands for client_secret_basic.
 	methods []string
+	// scopes are those that a client may ask for; none where the issuer does not say.
+	scopes []string
+}
+
+// ErrAway says that an issuer does not answer, so that it is not known whether a token counts.
+var ErrAway = errors.New("cannot be asked now")
+
+// away returns a failure to ask the issuer as ErrAway.
+func (s *issuer) away(err error) error {
+	return fmt.Errorf("the issuer %s %w: %w", s.rule.URL, ErrAway, err)
 }
 
 // newIssuer returns the issuer of a rule. It is asked when a token comes.
@@ -96,14 +114,14 @@ func newIssuer(rule Rule, now func() time.Time) (*issuer, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
-	// Each unknown key id has an issuer asked for its keys, and ids can be made up.
+	// Codes of logins can be made up, and each would be sent.
 	limit := rate.NewLimiter(rate.Every(200*time.Millisecond), 10)
 	client := &http.Client{Timeout: askFor, Transport: &guarded{transport, limit, rule.TokenFile}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the issuer leads elsewhere: give its own address")
 	}}
 	// It never follows: a redirect would let a page of the issuer's site choose whose
 	// keys count.
-	return &issuer{rule: rule, now: now, client: client}, nil
+	return &issuer{rule: rule, now: now, client: client, keyLimit: rate.NewLimiter(rate.Every(keysEach), keysAtOnce)}, nil
 }
 
 // guarded is a transport with bounds.
@@ -142,11 +160,15 @@ type bounded struct {
 // claims returns the claims of a token and when it expires, if the issuer has signed it, for us and for
 // now. key is that of the connection with which the token came.
 func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, time.Time, error) {
-	p, err := s.ask(ctx)
-	if err != nil {
+	if _, err := s.ask(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
-	t, err := p.verifier.Verify(oidc.ClientContext(ctx, s.client), token)
+	signed := &signatureOf{issuer: s}
+	verifier := oidc.NewVerifier(s.rule.URL, signed, &oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
+	t, err := verifier.Verify(ctx, token)
+	if errors.Is(signed.err, ErrAway) { // the library hands on its text alone
+		return nil, time.Time{}, signed.err
+	}
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -155,11 +177,14 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 		return nil, time.Time{}, err
 	}
 	now := s.now()
+	notBefore, _ := claims["nbf"].(float64)
 	azp, hasParty := claims["azp"].(string)
 	nonce, hasNonce := claims["nonce"]
 	switch {
 	case t.IssuedAt.IsZero() || t.IssuedAt.After(now.Add(leeway)):
 		return nil, time.Time{}, errors.New("the token is from the future, or does not say when it was issued: a clock is wrong")
+	case time.Unix(int64(notBefore), 0).After(now.Add(leeway)): // the library has a longer one
+		return nil, time.Time{}, errors.New("the token does not count yet, by its nbf")
 	case now.Sub(t.IssuedAt) > maxAge:
 		return nil, time.Time{}, fmt.Errorf("the token is older than %s", maxAge)
 	case hasParty && azp != s.rule.Audience, len(t.Audience) > 1 && !hasParty:
@@ -179,18 +204,23 @@ func (s *issuer) ask(ctx context.Context) (*provider, error) {
 	if p, known, err := s.remembered(); known {
 		return p, err
 	}
-	answer := s.asking.DoChan("", func() (any, error) {
+	return s.together(ctx, "about", func() (*provider, error) {
 		if p, known, err := s.remembered(); known { // it came meanwhile
 			return p, err
 		}
 		return s.discover()
 	})
+}
+
+// together has all who ask the issuer the same wait for one answer, each as long as ctx lets it.
+func (s *issuer) together(ctx context.Context, what string, do func() (*provider, error)) (*provider, error) {
+	answer := s.asking.DoChan(what, func() (any, error) { return do() })
 	select {
 	case a := <-answer:
 		p, _ := a.Val.(*provider)
 		return p, a.Err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("the issuer %s does not answer: %w", s.rule.URL, ctx.Err())
+		return nil, s.away(ctx.Err())
 	}
 }
 
@@ -205,26 +235,38 @@ func (s *issuer) remembered() (p *provider, counts bool, err error) {
 	return nil, age < failsFor, s.failed
 }
 
-// discover asks the issuer.
+// discover asks the issuer about itself and for its keys. One of which nothing new comes keeps what is known.
 func (s *issuer) discover() (*provider, error) {
-	// The keys are fetched later, with this context: it must not end with the question.
-	made, err := oidc.NewProvider(oidc.ClientContext(context.Background(), s.client), s.rule.URL)
-	var told struct {
-		Methods []string `json:"token_endpoint_auth_methods_supported"`
-	}
-	if err == nil {
-		err = made.Claims(&told)
-	}
+	next, err := s.describe()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = s.now()
 	switch {
 	case err == nil:
-		verifier := made.Verifier(&oidc.Config{ClientID: s.rule.Audience, SupportedSigningAlgs: algorithms, Now: s.now})
-		s.known = &provider{verifier, made.Endpoint(), told.Methods}
+		s.known = next
 	case s.known == nil:
-		s.failed = fmt.Errorf("the issuer %s cannot be asked: %w", s.rule.URL, err)
+		s.failed = s.away(err)
 		return nil, s.failed
 	}
 	return s.known, nil
+}
+
+// describe returns the issuer as it describes itself now, within askFor.
+func (s *issuer) describe() (*provider, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), askFor) // whoever asks may leave before the others
+	defer cancel()
+	made, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.rule.URL)
+	if err != nil {
+		return nil, err
+	}
+	var told struct {
+		JWKS    string   `json:"jwks_uri"`
+		Methods []string `json:"token_endpoint_auth_methods_supported"`
+		Scopes  []string `json:"scopes_supported"`
+	}
+	if err := made.Claims(&told); err != nil {
+		return nil, err
+	}
+	keys, err := s.fetchKeys(ctx, told.JWKS)
+	return &provider{told.JWKS, keys, made.Endpoint(), told.Methods, told.Scopes}, err
 }

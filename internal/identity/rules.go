@@ -77,8 +77,8 @@ const (
 	DefaultSession = 8 * time.Hour
 	// maxSession bounds it.
 	maxSession = 24 * time.Hour
-	// defaultClaim tells people apart.
-	defaultClaim = "sub"
+	// DefaultClaim tells people apart where no other claim is named.
+	DefaultClaim = "sub"
 	// emailClaim counts only if the issuer has verified it.
 	emailClaim = "email"
 )
@@ -150,7 +150,7 @@ func (r *Rule) checkSite() (field string, err error) {
 		return "audience", errors.New("say whom the tokens have to be for; others of this issuer would count otherwise")
 	}
 	if r.Claim == "" {
-		r.Claim = defaultClaim
+		r.Claim = DefaultClaim
 	}
 	return "", nil
 }
@@ -213,7 +213,7 @@ func newPerson(name string, projects []string, noClean bool) (access.Account, er
 // account. A value that is listed counts before the pattern, and services before
 // people.
 func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, error) {
-	if sub, _ := claims[defaultClaim].(string); sub != "" {
+	if sub, _ := claims[DefaultClaim].(string); sub != "" {
 		for _, e := range rule.Services {
 			if e.Is == sub {
 				return access.NewAccount(access.Role(e.Account), e.Account)

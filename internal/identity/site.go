@@ -28,6 +28,8 @@ type SiteConfig struct {
 	CA string
 	// Back is the address of ours to which its page leads back, as the issuer has it registered.
 	Back string
+	// Stays asks the issuer for something to refresh a login with, after its first token has expired.
+	Stays bool
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -48,19 +50,30 @@ var ErrOften = errors.New("the issuer was sent too many codes")
 
 // NewSite returns a Site. The issuer is asked at the first login. An error names a field as a file of settings has it.
 func NewSite(cfg SiteConfig) (*Site, error) {
-	rule := Rule{URL: cfg.Issuer, Audience: cfg.Client, Claim: cfg.Claim, CA: cfg.CA, RequireNonce: true}
+	i, err := cfg.issuer(true)
+	return &Site{cfg: cfg, issuer: i, codes: rate.NewLimiter(rate.Every(500*time.Millisecond), 4)}, err
+}
+
+// issuer returns the issuer of the settings, whose tokens may have to be bound to a login.
+func (c *SiteConfig) issuer(bound bool) (*issuer, error) {
+	rule := Rule{URL: c.Issuer, Audience: c.Client, Claim: c.Claim, CA: c.CA, RequireNonce: bound}
 	if field, err := rule.checkSite(); err != nil {
 		return nil, fmt.Errorf("%s: %w", map[string]string{"url": "issuer", "audience": "client_id"}[field], err)
 	}
-	i, err := newIssuer(rule, cfg.Now)
-	return &Site{cfg: cfg, issuer: i, codes: rate.NewLimiter(rate.Every(500*time.Millisecond), 4)}, err
+	return newIssuer(rule, c.Now)
 }
 
 // Attempt is one login. All of it stays with the browser that began it: whoever has seen the code of another can do
 // nothing with it.
 type Attempt struct {
-	// State comes back with the code, Key binds the token to the login, and Verifier proves that the code is ours.
+	// State comes back with the code, Key binds the token to the login, and Verifier proves that the code is ours. Without a Key the token is
+	// bound to nothing, and counts for who has it.
 	State, Key, Verifier string
+}
+
+// NewBearerAttempt returns an attempt whose token is for requests to a Bearer.
+func NewBearerAttempt() Attempt {
+	return Attempt{State: rand.Text(), Verifier: oauth2.GenerateVerifier()}
 }
 
 // NewAttempt returns an attempt for a key; empty for one that is made up.
@@ -77,45 +90,81 @@ func (s *Site) Begin(ctx context.Context, a Attempt) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if a.Key == "" {
+		return cfg.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier)), nil
+	}
 	return cfg.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oidc.Nonce(Nonce(a.Key))), nil
 }
 
-// Token returns the ID token of who has logged in. query is that of the address to which the issuer led back, whose state
-// the caller has compared. The token is not verified. The error is ErrOften where the code was not sent, and counts later.
-func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (string, error) {
+// Grant has the texts that an issuer gave for a login.
+type Grant struct {
+	// Token is the ID token, which is not verified.
+	Token string
+	// Refresh gets the next one, once or more often, as the issuer wants it; empty if it gave none.
+	Refresh string
+}
+
+// ErrGrant says that an issuer gives nothing for a code, or for what it gave to refresh a login: only another login helps.
+var ErrGrant = errors.New("the issuer does not take the code")
+
+// Token returns the grant of who has logged in. query is that of the address to which the issuer led back, whose state
+// the caller has compared. The error is ErrOften where the code was not sent, and counts later.
+func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (Grant, error) {
 	code := query.Get("code")
 	if code == "" {
-		return "", fmt.Errorf("the issuer refuses: %.200q", query.Get("error"))
+		return Grant{}, fmt.Errorf("the issuer refuses: %.200q", query.Get("error"))
 	}
 	cfg, err := s.config(ctx)
 	if err != nil {
-		return "", err
+		return Grant{}, err
 	}
 	if !s.codes.Allow() {
-		return "", ErrOften
+		return Grant{}, ErrOften
 	}
-	answer, err := cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier))
+	return granted(cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier)))
+}
+
+// Refresh returns a new grant for one whose token is about to expire. The error is ErrGrant where the issuer wants another login; after any
+// other one it may be tried again. An issuer that gives nothing new to refresh with wants the same used again.
+func (s *Site) Refresh(ctx context.Context, g Grant) (Grant, error) {
+	if g.Refresh == "" {
+		return Grant{}, fmt.Errorf("%w: it gave none to refresh the login with", ErrGrant)
+	}
+	cfg, err := s.config(ctx)
+	if err != nil {
+		return Grant{}, err
+	}
+	expired := &oauth2.Token{RefreshToken: g.Refresh}
+	next, err := granted(cfg.TokenSource(oidc.ClientContext(ctx, s.issuer.client), expired).Token())
+	if next.Refresh == "" {
+		next.Refresh = g.Refresh
+	}
+	return next, err
+}
+
+// granted returns the grant in an answer of the issuer.
+func granted(answer *oauth2.Token, err error) (Grant, error) {
 	if err != nil {
 		// The library's error would quote what the issuer has answered, which may be a page.
 		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
-			return "", fmt.Errorf("the issuer does not take the code: %.200q", refused.ErrorCode)
+			return Grant{}, fmt.Errorf("%w: %.200q", ErrGrant, refused.ErrorCode)
 		}
-		return "", errors.New("the issuer does not take the code, or cannot be asked")
+		return Grant{}, errors.New("the issuer does not take the code, or cannot be asked")
 	}
-	token, _ := answer.Extra("id_token").(string)
-	if token == "" {
-		return "", errors.New("the issuer has sent no ID token")
+	g := Grant{Refresh: answer.RefreshToken}
+	if g.Token, _ = answer.Extra("id_token").(string); g.Token == "" {
+		return Grant{}, fmt.Errorf("%w: it has sent no ID token", ErrGrant)
 	}
-	return token, nil
+	return g, nil
 }
 
 // End returns who has logged in: the value of the claim in a token that was issued for this attempt. The rest is as with Token.
 func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, error) {
-	token, err := s.Token(ctx, a, query)
+	given, err := s.Token(ctx, a, query)
 	if err != nil {
 		return "", err
 	}
-	claims, _, err := s.issuer.claims(ctx, token, a.Key)
+	claims, _, err := s.issuer.claims(ctx, given.Token, a.Key)
 	if err != nil {
 		return "", err
 	}
@@ -129,6 +178,9 @@ func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
 		return nil, err
 	}
 	cfg := &oauth2.Config{ClientID: s.cfg.Client, Endpoint: p.endpoint, RedirectURL: s.cfg.Back, Scopes: []string{oidc.ScopeOpenID, "profile", "email"}}
+	if s.cfg.Stays && slices.Contains(p.scopes, oidc.ScopeOfflineAccess) { // some issuers refuse a scope that they do not know
+		cfg.Scopes = append(cfg.Scopes, oidc.ScopeOfflineAccess)
+	}
 	// Without a style the library would try both, and send a code that is refused twice.
 	cfg.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	if s.cfg.SecretFile != "" {

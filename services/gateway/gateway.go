@@ -93,8 +93,14 @@ func New(cfg Config) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
+	var logins *identity.Bearer
+	if l := cfg.Settings.Login; l != nil {
+		if logins, err = l.bearer(); err != nil {
+			return nil, fmt.Errorf("login: %w", err)
+		}
+	}
 	served := api.New(api.Config{
-		Bus: cfg.Bus, Account: string(access.Gateway), Tokens: book, Log: cfg.Log, Ending: g.ending,
+		Bus: cfg.Bus, Account: string(access.Gateway), Tokens: book, Logins: logins, Log: cfg.Log, Ending: g.ending,
 		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
 	})
 	g.Mount("/api/", served)

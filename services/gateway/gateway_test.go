@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -8,8 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
 // TestSettings reads a file, with paths from its folder, and refuses what makes no sense.
@@ -99,6 +105,65 @@ func TestLoginSettings(t *testing.T) {
 		_, err := read(map[string]string{bad.field: bad.value})
 		if err == nil || !strings.Contains(err.Error(), bad.want) || !strings.Contains(err.Error(), "gateway.yaml:") {
 			t.Errorf("%s %q: %v, want %s", bad.field, bad.value, err, bad.want)
+		}
+	}
+}
+
+// TestAPILoginSettings reads the issuer whose tokens count for the API. Where people sign in to the console as well, it is the same one.
+func TestAPILoginSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gateway.yaml")
+	const api = "login: {issuer: https://git.example.com/, client_id: pfl-forge}\n"
+	const shown = "console: {key: k, login: {name: Git, client_id: 7a3e, address: https://forge.example.com, issuer: %s}}\n"
+	read := func(text string) (*Settings, error) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return ReadSettings(path)
+	}
+	for _, good := range []string{api, strings.Replace(api, "client_id", "claim: sub, client_id", 1), api + fmt.Sprintf(shown, "https://git.example.com/")} {
+		if s, err := read("tokens: tokens.yaml\n" + good); err != nil || s.Login.ClientID != "pfl-forge" {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for text, want := range map[string]string{
+		api: "login: wants tokens",
+		"tokens: t\nlogin: {issuer: https://git.example.com/}\n":                             "client_id",
+		"tokens: t\nlogin: {client_id: x, issuer: http://git.example.com/}\n":                "has to begin with https://",
+		"tokens: t\n" + api + fmt.Sprintf(shown, "https://other.example.com/"):               "another issuer or claim than console.login",
+		"tokens: t\n" + api + fmt.Sprintf(shown, "https://git.example.com/, claim: email"):   "another issuer or claim than console.login",
+		"tokens: t\nlogin: {issuer: https://git.example.com/, client_id: x, ca: none.pem}\n": "none.pem",
+		"tokens: t\nlogin: {audience: x}\n":                                                  "audience",
+	} {
+		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gateway.yaml:") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestStopped: a task is stopped if it was cancelled and not tried again since; one that failed by itself is not.
+func TestStopped(t *testing.T) {
+	at := time.Date(2026, 11, 30, 7, 0, 0, 0, time.UTC)
+	cancel := document.Decided{What: "cancel", Task: "a-001", At: at}
+	stopped := pulls.Stopped{Status: forge.StatusCancelled, Task: "a-001", At: at}
+	for name, c := range map[string]struct {
+		status    forge.Status
+		task      forge.TaskStatus
+		decisions []document.Decided
+		want      pulls.Stopped
+	}{
+		"the task":                        {forge.StatusExecuting, forge.TaskFailed, []document.Decided{cancel}, stopped},
+		"the task, and the intent failed": {forge.StatusBlocked, forge.TaskFailed, []document.Decided{cancel}, stopped},
+		"the intent":                      {forge.StatusRejected, forge.TaskPending, nil, pulls.Stopped{Status: forge.StatusRejected, At: at}},
+		"another task":                    {forge.StatusExecuting, forge.TaskFailed, []document.Decided{{What: "cancel", Task: "a-002"}}, pulls.Stopped{}},
+		"retried since":                   {forge.StatusExecuting, forge.TaskPending, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"failed by itself since":          {forge.StatusError, forge.TaskFailed, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"merged all the same":             {forge.StatusExecuting, forge.TaskDone, []document.Decided{cancel}, pulls.Stopped{}},
+		"it goes on":                      {forge.StatusExecuting, forge.TaskPending, nil, pulls.Stopped{}},
+	} {
+		d := &document.Detail{TaskList: []document.TaskState{{ID: "a-001", Status: c.task}}}
+		d.Status, d.UpdatedAt, d.Decisions = c.status, at, c.decisions
+		if got := stoppedIn(d, "a-001"); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -25,6 +26,8 @@ type Settings struct {
 	// Tokens is the path of the file of tokens, from the folder of this one; empty: the API
 	// is not served.
 	Tokens string `yaml:"tokens"`
+	// Login has the tokens of an OpenID Connect issuer count for the API, besides those of the file.
+	Login *APILogin `yaml:"login"`
 	// Console is for people with browsers; without its key it is not served.
 	Console Console `yaml:"console"`
 	// Hooks is the path of the file of hooks, from the folder of this one; empty: none is
@@ -106,6 +109,41 @@ func (l *Login) site() identity.SiteConfig {
 	}
 }
 
+// APILogin are the settings of an issuer whose tokens count for the API.
+type APILogin struct {
+	// Issuer is its URL, as its tokens have it.
+	Issuer string `yaml:"issuer"`
+	// ClientID is the id by which it knows the command line. Tokens for another one do not count.
+	ClientID string `yaml:"client_id"`
+	// Claim names the claim that entries of the file of tokens have as login; empty stands for sub.
+	Claim string `yaml:"claim"`
+	// CA is the path of a file with the authorities of its certificate; empty for the system's.
+	CA string `yaml:"ca"`
+}
+
+// bearer returns the verifier of its tokens.
+func (l *APILogin) bearer() (*identity.Bearer, error) {
+	return identity.NewBearer(identity.SiteConfig{Issuer: l.Issuer, Client: l.ClientID, Claim: l.Claim, CA: l.CA, Now: time.Now})
+}
+
+// checkLogin calls note with what is wrong with the issuer whose tokens count, by field. The logins of entries are names at one issuer: at
+// another one, or by another claim, the same name may be that of another person.
+func (s *Settings) checkLogin(note func(field, format string, args ...any)) {
+	l, shown := s.Login, s.Console.Login
+	if l == nil {
+		return
+	}
+	if s.Tokens == "" {
+		note("login", "wants tokens: the roles of its people are in that file")
+	}
+	if shown != nil && (shown.Issuer != l.Issuer || cmp.Or(shown.Claim, identity.DefaultClaim) != cmp.Or(l.Claim, identity.DefaultClaim)) {
+		note("login", "has another issuer or claim than console.login: the logins of the file of tokens can be the names of one alone")
+	}
+	if _, err := l.bearer(); err != nil {
+		note("login", "%v", err)
+	}
+}
+
 // ReadSettings reads a gateway's file. What is wrong is told by field, with its line.
 func ReadSettings(path string) (*Settings, error) {
 	data, err := os.ReadFile(path)
@@ -135,12 +173,17 @@ func ReadSettings(path string) (*Settings, error) {
 		note("chats", "wants tokens: the roles of its people are in that file")
 	}
 	s.checkConsole(note)
-	login := s.Console.Login
+	login, api := s.Console.Login, s.Login
 	if login == nil {
 		login = &Login{}
 	}
+	if api == nil {
+		api = &APILogin{}
+	}
 	// A file that is moved together with the files that it names stays right.
-	for _, p := range []*string{&s.Tokens, &s.Hooks, &s.Forges, &s.Chats, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA} {
+	for _, p := range []*string{
+		&s.Tokens, &s.Hooks, &s.Forges, &s.Chats, &s.Console.Key, &s.TLS.Cert, &s.TLS.Key, &login.ClientSecret, &login.CA, &api.CA,
+	} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
@@ -148,6 +191,7 @@ func ReadSettings(path string) (*Settings, error) {
 	if s.Console.Login != nil {
 		login.check(note)
 	}
+	s.checkLogin(note)
 	return &s, errors.Join(wrong...)
 }
 

@@ -279,22 +279,43 @@ func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client p
 		return nil
 	}
 	return pulls.New(pulls.Config{
-		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica, Intent: f.intent,
+		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica, Stopped: f.stopped,
 		Hooks: cfg.Hooks, Deliveries: f.bus.Deliveries, Secrets: cfg.Secrets, Log: cfg.Log, Every: cfg.Every,
 	})
 }
 
-// intent returns the status of an intent and when something was last decided on it; none of one that is not there.
-func (f *watchedFile) intent(ctx context.Context, key forge.Key) (forge.Status, time.Time, error) {
+// stopped says whether a person stopped an intent, or a task of it. One that is not there goes on.
+func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.TaskID) (pulls.Stopped, error) {
 	data, err := f.bus.Submissions.Show(ctx, key, string(access.Gateway), document.Page{})
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
-		return "", time.Time{}, nil
+		return pulls.Stopped{}, nil
 	}
 	var d document.Detail
 	if err == nil {
 		err = json.Unmarshal(data, &d)
 	}
-	return d.Status, d.UpdatedAt, err
+	return stoppedIn(&d, task), err
+}
+
+// stoppedIn says whether a person stopped an intent, or a task of it that has not been tried again since. A task that failed by itself is not
+// stopped: whoever retries the intent goes on with it.
+func stoppedIn(d *document.Detail, task forge.TaskID) pulls.Stopped {
+	if d.Status == forge.StatusCancelled || d.Status == forge.StatusRejected {
+		return pulls.Stopped{Status: d.Status, At: d.UpdatedAt}
+	}
+	failed := func(t document.TaskState) bool { return t.ID == task && t.Status == forge.TaskFailed }
+	if !slices.ContainsFunc(d.TaskList, failed) {
+		return pulls.Stopped{}
+	}
+	for _, one := range slices.Backward(d.Decisions) {
+		switch {
+		case one.What == "retry" && (one.Task == "" || one.Task == task):
+			return pulls.Stopped{}
+		case one.What == "cancel" && one.Task == task:
+			return pulls.Stopped{Status: forge.StatusCancelled, Task: task, At: one.At}
+		}
+	}
+	return pulls.Stopped{}
 }
 
 // people has an account stand for each person: one for one, since what an account says is journaled in the person's name.

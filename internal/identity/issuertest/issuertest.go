@@ -35,9 +35,12 @@ type Issuer struct {
 	key    *rsa.PrivateKey
 	kid    string
 	away   bool
+	hidden bool
 	asked  map[string]int
 	held   chan struct{}
 	codes  map[string]login
+	// refreshes are the logins that can be refreshed, by the texts that were given for it.
+	refreshes map[string]login
 	// Person is the value of the claims of whoever logs in on the page.
 	Person map[string]any
 	// Secret is that of the client, who proves it by one of Methods, as token_endpoint_auth_methods_supported has them; empty:
@@ -55,7 +58,7 @@ type login struct {
 // Start returns an issuer that lives as long as the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{t: t, codes: map[string]login{}, asked: map[string]int{}}
+	i := &Issuer{t: t, codes: map[string]login{}, refreshes: map[string]login{}, asked: map[string]int{}}
 	i.Rotate()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+About, func(w http.ResponseWriter, _ *http.Request) {
@@ -70,8 +73,12 @@ func Start(t testing.TB) *Issuer {
 	})
 	mux.HandleFunc("GET "+Keys, func(w http.ResponseWriter, _ *http.Request) {
 		i.mu.Lock()
-		public, kid := i.key.PublicKey, i.kid
+		public, kid, hidden := i.key.PublicKey, i.kid, i.hidden
 		i.mu.Unlock()
+		if hidden {
+			http.Error(w, "hidden", http.StatusServiceUnavailable)
+			return
+		}
 		i.write(w, map[string]any{"keys": []map[string]any{{
 			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": kid, "n": encode(public.N.Bytes()), "e": encode(big.NewInt(int64(public.E)).Bytes()),
 		}}})
@@ -134,10 +141,21 @@ func (i *Issuer) proven(r *http.Request) bool {
 		r.PostFormValue("client_secret") == i.Secret && slices.Contains(methods, "client_secret_post")
 }
 
+// refuse answers with an error of OAuth 2.0.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"error": %q}`, code)
+}
+
 // token exchanges a code for a token, once, and for who has the verifier.
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if !i.proven(r) {
-		http.Error(w, `{"error": "invalid_client"}`, http.StatusUnauthorized)
+		refuse(w, http.StatusUnauthorized, "invalid_client")
+		return
+	}
+	if r.FormValue("grant_type") == "refresh_token" {
+		i.refresh(w, r.FormValue("refresh_token"))
 		return
 	}
 	i.mu.Lock()
@@ -146,12 +164,47 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.mu.Unlock()
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	if !known || l.asked.Get("code_challenge") != encode(sum[:]) {
-		http.Error(w, `{"error": "invalid_grant"}`, http.StatusBadRequest)
+		refuse(w, http.StatusBadRequest, "invalid_grant")
 		return
 	}
-	claims := map[string]any{"nonce": l.asked.Get("nonce"), "aud": l.asked.Get("client_id")}
+	i.grant(w, l)
+}
+
+// grant answers with a token for a login, and with a new text to refresh it. There is no nonce if the client has given none.
+func (i *Issuer) grant(w http.ResponseWriter, l login) {
+	claims := map[string]any{"aud": l.asked.Get("client_id")}
+	if n := l.asked.Get("nonce"); n != "" {
+		claims["nonce"] = n
+	}
 	maps.Copy(claims, l.person)
-	i.write(w, map[string]any{"access_token": "none", "token_type": "Bearer", "id_token": i.Sign(claims)})
+	refresh := rand.Text()
+	i.mu.Lock()
+	i.refreshes[refresh] = l
+	i.mu.Unlock()
+	i.write(w, map[string]any{"access_token": "none", "token_type": "Bearer", "id_token": i.Sign(claims), "refresh_token": refresh})
+}
+
+// Refreshable returns a text by which a client refreshes a login of Person, once.
+func (i *Issuer) Refreshable(client string) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text := rand.Text()
+	i.refreshes[text] = login{asked: url.Values{"client_id": {client}}}
+	return text
+}
+
+// refresh grants a new token for a login, once for each text that was given for it: the same text again ends the login.
+func (i *Issuer) refresh(w http.ResponseWriter, text string) {
+	i.mu.Lock()
+	l, known := i.refreshes[text]
+	delete(i.refreshes, text)
+	l.person = maps.Clone(i.Person)
+	i.mu.Unlock()
+	if !known {
+		refuse(w, http.StatusBadRequest, "invalid_grant")
+		return
+	}
+	i.grant(w, l)
 }
 
 // Rotate replaces the issuer's key.
@@ -171,6 +224,13 @@ func (i *Issuer) Away(away bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.away = away
+}
+
+// HideKeys has the issuer show no keys, and everything else, or show them again.
+func (i *Issuer) HideKeys(hidden bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hidden = hidden
 }
 
 // Hold has the issuer answer nothing before release is called.
@@ -210,6 +270,15 @@ func (i *Issuer) Sign(claims map[string]any) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.sign(map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}, claims)
+}
+
+// SignWithout is Sign for a token without one field of its header.
+func (i *Issuer) SignWithout(field string, claims map[string]any) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	header := map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}
+	delete(header, field)
+	return i.sign(header, claims)
 }
 
 // Forge returns a token with the header that is given. alg none is unsigned, and

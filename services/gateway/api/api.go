@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -27,8 +27,6 @@ const (
 	maxBody = 512 << 10
 	// maxKey bounds an Idempotency-Key, in bytes.
 	maxKey = 200
-	// maxSecret bounds a token, in bytes: a longer one is not looked for.
-	maxSecret = 200
 	// atOnce bounds the requests that are answered at the same time, besides those that
 	// follow.
 	atOnce = 256
@@ -47,6 +45,8 @@ type Config struct {
 	Direct bool
 	// Tokens says whose a token is.
 	Tokens *tokens.Book
+	// Logins says who has logged in at the issuer whose names the entries of Tokens have as logins; nil where there is none.
+	Logins *identity.Bearer
 	Log    *slog.Logger
 	// PerSecond and Burst bound the requests of one token. 0 stands for 20 and 60.
 	PerSecond float64
@@ -138,6 +138,8 @@ type call struct {
 	// find finds the token again, while its holder follows.
 	find  Finder
 	token *tokens.Token
+	// login is how the journal names a holder who has logged in at the issuer; empty for others.
+	login string
 	route *Route
 	// id is the request's, in its answer, in the log, and beside what it asked for.
 	id      string
@@ -171,7 +173,7 @@ func (a *API) handler(route Route) http.Handler {
 			who = c.token.Name
 		}
 		level := slog.LevelInfo
-		if p.Status >= http.StatusInternalServerError {
+		if p.Status >= http.StatusInternalServerError && c.token != nil { // who is not let in makes no warnings
 			level = slog.LevelWarn
 		}
 		a.cfg.Log.Log(r.Context(), level, "a request was not done", "request", c.id, "verb", string(route.Verb), "token", who,
@@ -252,35 +254,6 @@ func (c *call) barred() error {
 	return problem(http.StatusForbidden, text+": that takes one of the roles "+strings.Join(names, ", "))
 }
 
-// authenticate finds out whose token the request has.
-func (c *call) authenticate() error {
-	if h := holderOf(c.r); h != nil {
-		t, err := h.find()
-		if err != nil {
-			return problem(http.StatusUnauthorized, err.Error())
-		}
-		c.find, c.token = h.find, t
-		return nil
-	}
-	// A proxy before the gateway may have checked the first of two headers, and the gateway
-	// the second. So two are refused.
-	values := c.r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
-	}
-	scheme, secret, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") || secret == "" || len(secret) > maxSecret {
-		return problem(http.StatusUnauthorized, "give one header: Authorization: Bearer <token>")
-	}
-	t, err := c.api.cfg.Tokens.Find(secret)
-	if err != nil {
-		return problem(http.StatusUnauthorized, err.Error())
-	}
-	c.secret, c.token = secret, t
-	c.find = func() (*tokens.Token, error) { return c.api.cfg.Tokens.Find(secret) }
-	return nil
-}
-
 // queries refuses parameters that the route does not have, and those that are repeated and
 // have one value.
 func (c *call) queries() error {
@@ -336,25 +309,4 @@ func (c *call) content() error {
 	}
 	c.body = body
 	return nil
-}
-
-// caller returns whoever asks, for a runner.
-func (c *call) caller() *requests.Caller {
-	name, person := c.token.Holder()
-	if c.api.cfg.Direct {
-		return &requests.Caller{Name: name, Person: person}
-	}
-	who := &requests.Caller{
-		Name: name, Person: person, Gateway: c.api.cfg.Account, Account: "token " + c.token.Name, Ref: "request " + c.id,
-	}
-	if h := holderOf(c.r); h != nil && h.account != "" {
-		who.Account, who.Ref = h.account, h.ref
-	}
-	return who
-}
-
-// again reports whether the token still counts for the route.
-func (c *call) again(context.Context) bool {
-	t, err := c.find()
-	return err == nil && t.Name == c.token.Name && t.May(c.project, c.route.Verb)
 }

@@ -30,6 +30,8 @@ type Problem struct {
 	retryAfter time.Duration
 	// allow is told as Allow: the methods of the address.
 	allow string
+	// challenge follows the scheme in WWW-Authenticate.
+	challenge string
 }
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
@@ -104,7 +106,7 @@ func (p *Problem) write(w http.ResponseWriter, request string) {
 		h.Set("Allow", p.allow)
 	}
 	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("WWW-Authenticate", "Bearer"+p.challenge)
 	}
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -136,7 +137,7 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 	if t != nil && t.Stage == task.Disputed {
 		return s.arbitrate(t, a, by, event)
 	}
-	if decision, err := s.bound().Check(by, "answer", t); err != nil {
+	if decision, err := s.bound().CheckAnswer(by, s.endings(), t); err != nil {
 		return decision, err
 	}
 	plan.Answer(in, a)
@@ -150,6 +151,15 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 		course(s).startStep()
 	}
 	return forge.Applied, nil
+}
+
+// endings says how a person ends the intent where it is, who need not be able to answer.
+func (s person) endings() string {
+	text := fmt.Sprintf("pfl-forge cancel %s ends the intent", s.key.Intent)
+	if _, err := s.place().Check(control.Reject, ""); err == nil {
+		text += fmt.Sprintf(", and so does pfl-forge reject %s", s.key.Intent)
+	}
+	return text
 }
 
 // stop ends the intent because a person says so. What was merged stays. A run that is over already then ended otherwise.

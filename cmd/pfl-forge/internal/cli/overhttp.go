@@ -23,7 +23,6 @@ const (
 	overNATS     = "it takes an account of NATS: give --server tls://... with --nkey"
 	ofOperators  = "it is for the operators of the services, who give --server tls://... with --nkey"
 	ofProject    = "the whole project is paused, resumed and reflected on with an account of NATS: give --server tls://... with --nkey"
-	noLogin      = "by HTTP there is nothing to log in to: a token in PFL_FORGE_TOKEN, or in the file of --token-file, says who you are"
 )
 
 // byHTTP has the commands by their paths, without the name of the program. What is below a command that is refused is refused, too.
@@ -37,6 +36,7 @@ var byHTTP = map[string]string{
 	"history": works, "replay": works, "settings": works, "health": works, "queue": works, "schedules": works,
 	"create": works, "approve": works, "request-changes": works, "reject": works, "answer": works, "retry": works, "pause": works, "resume": works,
 	"cancel": works, "goal": works, "goal status": works, "goal list": works, "goal cancel": works, "goal resume": works,
+	"login": works, "logout": works, "whoami": works,
 
 	"init": local, "demo": local, "version": local, "trust": local, "verify-commit": local, "auth": local, "intake": local, "help": local,
 	"completion": local,
@@ -56,7 +56,6 @@ var byHTTP = map[string]string{
 	"checks":           "the flakiest of them are in pfl-forge health -o json; for all " + overNATS,
 	"console":          "the gateway has a console of its own, at /console/ of its address",
 	"backup":           ofOperators, "restore": ofOperators, "recover": ofOperators, "clean": ofOperators, "doctor": ofOperators,
-	"login": noLogin, "logout": noLogin, "whoami": noLogin,
 }
 
 // checkHTTP refuses a command that does not work by HTTP, if its server is a gateway. It is asked before the command does anything.

@@ -1,16 +1,11 @@
 package outside
 
 import (
-	"encoding/json"
-	"html"
-	"io"
 	"maps"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -246,81 +241,26 @@ func TestConsoleLoginWaits(t *testing.T) {
 
 // TestConsoleLoginAtGitea signs in with an account at a real Gitea, where PFL_FORGE_GITEA names the folder with its url and tokens.
 func TestConsoleLoginAtGitea(t *testing.T) {
-	dir := os.Getenv("PFL_FORGE_GITEA")
-	if dir == "" {
+	g := realGitea(t)
+	if g == nil {
 		return // the other tests of logins have an issuer of their own
 	}
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(text))
-	}
-	git := read("url")
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	send := func(method, address string, body io.Reader, headers ...string) (status int, location, text string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(wait.Context(t), method, address, body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Set(headers[i], headers[i+1])
-		}
-		resp, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = resp.Body.Close() }()
-		answer, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.StatusCode, resp.Header.Get("Location"), string(answer)
-	}
-	const form = "application/x-www-form-urlencoded"
-	status, _, text := send(http.MethodPost, git+"/api/v1/user/applications/oauth2", strings.NewReader(
-		`{"name": "pfl-forge", "confidential_client": true, "redirect_uris": ["`+site+`/console/logged-in"]}`,
-	), "Content-Type", "application/json", "Authorization", "token "+read("ada.token"))
-	var app struct {
-		ID     string `json:"client_id"`
-		Secret string `json:"client_secret"`
-	}
-	if err := json.Unmarshal([]byte(text), &app); err != nil || app.Secret == "" {
-		t.Fatalf("the application: %d %s, %v", status, text, err)
-	}
+	id, text := g.register(true, site+"/console/logged-in")
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte(app.Secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
+	if err := os.WriteFile(secret, []byte(text+"\n"), 0o600); err != nil || text == "" {
+		t.Fatal(text, err)
 	}
 	w := start(t, gateway.Settings{Console: gateway.Console{
 		Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"},
-		Login: &gateway.Login{Name: "Gitea", Issuer: git, ClientID: app.ID, ClientSecret: secret, Claim: "preferred_username", Address: site},
+		Login: &gateway.Login{Name: "Gitea", Issuer: g.url, ClientID: id, ClientSecret: secret, Claim: "preferred_username", Address: site},
 	}})
 	w.writeLogins("eve")
 	w.decides(quota.Limits{})
 	b := &browser{w: w}
-	page := b.get("/console/log-in?next=/console/board").header.Get("Location")
-	status, _, text = send(http.MethodPost, git+"/user/login", strings.NewReader("user_name=eve&password=evepass"), "Content-Type", form)
-	if status != http.StatusSeeOther {
-		t.Fatalf("eve at Gitea: %d %s", status, text)
-	}
-	status, to, text := send(http.MethodGet, page, http.NoBody)
-	if to == "" { // Gitea asks once whether eve agrees
-		fields := url.Values{"granted": {"true"}}
-		for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(text, -1) {
-			fields.Set(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
-		}
-		status, to, text = send(http.MethodPost, git+"/login/oauth/grant", strings.NewReader(fields.Encode()), "Content-Type", form)
-	}
+	to := g.agrees(b.get("/console/log-in?next=/console/board").header.Get("Location"))
 	back, ok := strings.CutPrefix(to, site)
 	if !ok {
-		t.Fatalf("Gitea leads to %q, %d\n%s", to, status, text)
+		t.Fatalf("Gitea leads to %q", to)
 	}
 	if p := b.get(back); p.status != http.StatusSeeOther || p.header.Get("Location") != "/console/board" || b.cookie == "" {
 		t.Fatalf("logged in: %d to %q\n%s", p.status, p.header.Get("Location"), p.text)

@@ -106,8 +106,14 @@ func openAPI() doc {
 	}
 	return doc{
 		"openapi": "3.1.0", "info": doc{"title": "pfl-forge", "version": "1.0.0", "description": "Ask for changes, look, decide and follow. See guide-api.md."},
-		"paths": paths, "security": []doc{{"token": []string{}}},
-		"components": doc{"schemas": schemas, "securitySchemes": doc{"token": doc{"type": "http", "scheme": "bearer"}}},
+		"paths": paths, "security": []doc{{"token": []string{}}, {"login": []string{}}},
+		"components": doc{"schemas": schemas, "securitySchemes": doc{
+			"token": doc{"type": "http", "scheme": "bearer", "description": "A token of the operator's file, or one of the issuer of login."},
+			"login": doc{
+				"type": "openIdConnect", "openIdConnectUrl": "https://login.example.com/.well-known/openid-configuration",
+				"description": "An ID token of the issuer that the operator has named, for the client id of the API; sent as a bearer token.",
+			},
+		}},
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
 
 // parseAddress reads the address of a gateway. Without TLS it is on this machine: a token is not sent for all to read.
@@ -57,7 +59,17 @@ func encryption(file string) (*tls.Config, error) {
 	return cfg, nil
 }
 
-// maxToken bounds a token, in bytes, as the gateway does.
+// Address returns the address of a gateway in the one form by which its login is found again.
+func Address(server string) (string, error) {
+	u, err := parseAddress(server)
+	if err != nil {
+		return "", err
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	return u.String(), nil
+}
+
+// maxToken bounds a token of a gateway's file, in bytes, as the gateway does.
 const maxToken = 200
 
 // CheckToken returns why a text is no token; nil if it is one. The error does not repeat it. A token that holds the end of a line would be
@@ -66,7 +78,7 @@ func CheckToken(text string) error {
 	switch {
 	case text == "":
 		return errors.New("is empty")
-	case len(text) > maxToken:
+	case len(text) > maxToken && !identity.IsToken(text):
 		return fmt.Errorf("has %d bytes; a token has at most %d", len(text), maxToken)
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return errors.New("holds more than one line or word, or characters that no token has")

@@ -18,6 +18,8 @@ import (
 type Config struct {
 	// Server is the address of the gateway, Token the token of its holder.
 	Server, Token string
+	// Login returns the token of who has logged in at an issuer, as it is now; nil where Token counts. It is asked before each request.
+	Login func(context.Context) (string, error)
 	// CA is a file with authorities in PEM; empty for the system's.
 	CA string
 	// Project is the one that everything is about.
@@ -32,7 +34,7 @@ type Config struct {
 type Client struct {
 	base    *url.URL
 	project forge.ProjectID
-	token   string
+	token   func(context.Context) (string, error)
 	log     *slog.Logger
 	http    *http.Client
 	bounds  bounds
@@ -75,10 +77,14 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckToken(cfg.Token); err != nil {
-		return nil, fmt.Errorf("the token %w", err)
+	token := cfg.Login
+	if token == nil {
+		if err := CheckToken(cfg.Token); err != nil {
+			return nil, fmt.Errorf("the token %w", err)
+		}
+		token = func(context.Context) (string, error) { return cfg.Token, nil }
 	}
-	c := &Client{base: base, project: cfg.Project, token: cfg.Token, log: cfg.Log, bounds: standard, raw: map[string]string{}}
+	c := &Client{base: base, project: cfg.Project, token: token, log: cfg.Log, bounds: standard, raw: map[string]string{}}
 	var once sync.Once
 	c.waits = func(err error) {
 		if cfg.Say != nil {

@@ -32,7 +32,7 @@ type Refusal struct {
 func (r *Refusal) Error() string {
 	text := r.reason()
 	switch {
-	case r.Status == http.StatusUnauthorized:
+	case r.Status == http.StatusUnauthorized && !strings.Contains(text, "pfl-forge login"): // the gateway says what to do
 		text += "; give a token that counts in PFL_FORGE_TOKEN, or in the file of --token-file"
 	case r.Status == http.StatusForbidden:
 		text += "; the operator of the gateway gives roles"

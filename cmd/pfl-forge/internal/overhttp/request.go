@@ -62,6 +62,12 @@ func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool
 	}
 }
 
+// loginError says that there is no token of a login, so that nothing was sent.
+type loginError struct{ error }
+
+// Unwrap returns the reason.
+func (e *loginError) Unwrap() error { return e.error }
+
 // mayBeDone reports whether a request that failed may have been done nevertheless: it was sent, and a gateway has not said what became of it.
 func mayBeDone(err error) bool {
 	if r, ok := errors.AsType[*Refusal](err); ok {
@@ -71,8 +77,9 @@ func mayBeDone(err error) bool {
 		return false
 	}
 	_, garbage := errors.AsType[*garbageError](err)
+	_, unsent := errors.AsType[*loginError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return !garbage && !untrusted
+	return !garbage && !unsent && !untrusted
 }
 
 // again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is where the failure may end by
@@ -87,6 +94,9 @@ func (c *Client) again(err error) (wait time.Duration, again bool) {
 		return 0, false
 	}
 	if _, garbage := errors.AsType[*garbageError](err); garbage {
+		return 0, false
+	}
+	if _, unsent := errors.AsType[*loginError](err); unsent {
 		return 0, false
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
@@ -148,7 +158,11 @@ func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Res
 	if err != nil {
 		return nil, err
 	}
-	ask.Header.Set("Authorization", "Bearer "+c.token)
+	token, err := c.token(ctx)
+	if err != nil {
+		return nil, &loginError{err}
+	}
+	ask.Header.Set("Authorization", "Bearer "+token)
 	ask.Header.Set("Accept", accept)
 	ask.Header.Set("User-Agent", "pfl-forge")
 	if r.body != nil {

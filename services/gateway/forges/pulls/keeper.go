@@ -33,9 +33,8 @@ type Config struct {
 	Repositories map[forge.ProjectID]string
 	// People has the name of the person for each account of the forge, by its number.
 	People map[int64]string
-	// Intent returns the status of an intent, and when something was last decided on it. Nil leaves the pull requests of those that were
-	// stopped open.
-	Intent func(ctx context.Context, key forge.Key) (forge.Status, time.Time, error)
+	// Stopped says whether a person stopped an intent, or one of its tasks. Nil leaves the pull requests of those that were stopped open.
+	Stopped func(ctx context.Context, key forge.Key, task forge.TaskID) (Stopped, error)
 	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.
 	Publish func(ctx context.Context, r forge.Result) error
 	// Replica names this gateway among all.

@@ -26,7 +26,7 @@ type tracked struct {
 	// times counts how often that was reported, and unwanted says that a runner knows no such attempt.
 	times    int
 	unwanted bool
-	// closed says that it was closed because its intent was cancelled or rejected, which is done once.
+	// closed says that it was closed because its intent or task was stopped, which is done once.
 	closed bool
 	// answers counts the answers of steps: a look during which there was one does not count as told.
 	answers int

@@ -11,33 +11,42 @@ import (
 )
 
 const (
-	// closeAfter is for how long an intent has to be over before its pull request is closed: a person who stopped the wrong one says retry.
+	// closeAfter is for how long something has to be stopped before its pull request is closed: a person who stopped the wrong one says retry.
 	closeAfter = time.Minute
 	// closedWord begins our comment on that, by which it is known that it was done.
-	closedWord = "Closed: the intent "
+	closedWord = "Closed: the "
 )
 
-// unwanted closes pull requests whose intent was stopped.
+// Stopped says that a person stopped an intent or a task.
+type Stopped struct {
+	// Status is cancelled or rejected; empty where it goes on.
+	Status forge.Status
+	// Task is the task that was stopped; empty where the intent was.
+	Task forge.TaskID
+	// At is when that was. Of an intent it is when something was last decided on it.
+	At time.Time
+}
+
+// unwanted closes pull requests whose intent or task was stopped.
 type unwanted struct{ *Keeper }
 
-// close closes an open pull request whose intent was cancelled or rejected, and says so there: otherwise its checks and reviewers go on
-// with it. It reports whether it did. When the intent is retried, Open opens the same one again.
+// close closes an open pull request whose intent was cancelled or rejected, or whose task was, and says so there: otherwise its checks and
+// reviewers go on with it. It reports whether it did. When the intent is retried, Open opens the same one again.
 //
 // It is done once: where our comment is, a person has opened it again, and it is theirs. What became of the intent is asked for by the name in
 // the mark if this gateway did not open the pull request; whoever can edit that can close it as well. A failure is made up for by a later look.
 func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.PullRequest) bool {
 	ours := s.State == forge.PullOpen || s.State == forge.PullClosed && s.By == k.account(k.self)
-	if k.cfg.Intent == nil || !ours || t.closed {
+	if k.cfg.Stopped == nil || !ours || t.closed {
 		return false
 	}
-	status, since, err := k.cfg.Intent(ctx, t.to)
-	stopped := status == forge.StatusCancelled || status == forge.StatusRejected
-	if err == nil && (!stopped || k.cfg.Now().Sub(since) < closeAfter) {
+	stopped, err := k.cfg.Stopped(ctx, t.to, t.attempt.Task)
+	if err == nil && (stopped.Status == "" || k.cfg.Now().Sub(stopped.At) < closeAfter) {
 		return false
 	}
 	done := false
 	if err == nil {
-		done, err = k.closeAndSay(ctx, key, t.to.Intent, status)
+		done, err = k.closeAndSay(ctx, key, stopped.words(t.to.Intent))
 	}
 	if err != nil {
 		k.failed(ctx, "close", key.repository, err)
@@ -46,7 +55,7 @@ func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.P
 }
 
 // closeAndSay closes a pull request and writes the comment, unless it is there already. It reports whether it did something.
-func (k unwanted) closeAndSay(ctx context.Context, key pullKey, id forge.IntentID, status forge.Status) (bool, error) {
+func (k unwanted) closeAndSay(ctx context.Context, key pullKey, words string) (bool, error) {
 	list, err := k.cfg.Forge.Comments(ctx, key.repository, forges.OfPull(key.number), time.Time{})
 	if err != nil {
 		return false, err
@@ -64,9 +73,17 @@ func (k unwanted) closeAndSay(ctx context.Context, key pullKey, id forge.IntentI
 	if err != nil || p.State == forges.Merged { // a person was faster
 		return err == nil, err
 	}
-	_, err = k.cfg.Forge.Say(ctx, key.repository, forges.OfPull(key.number), fmt.Sprintf(closedWord+"`%s` was %s. "+
-		"`pfl-forge retry %[1]s` goes on with it, and opens this pull request again. Whoever opens it by hand keeps it.", id, status))
+	_, err = k.cfg.Forge.Say(ctx, key.repository, forges.OfPull(key.number), words)
 	return err == nil, err
+}
+
+// words returns our comment on what was stopped. A task is retried with its intent, when that has ended.
+func (s Stopped) words(id forge.IntentID) string {
+	const then = " goes on with it, and opens this pull request again. Whoever opens it by hand keeps it."
+	if s.Task != "" {
+		return fmt.Sprintf(closedWord+"task `%s` was %s. When its intent has ended, `pfl-forge retry %s`"+then, s.Task, s.Status, id)
+	}
+	return fmt.Sprintf(closedWord+"intent `%s` was %s. `pfl-forge retry %[1]s`"+then, id, s.Status)
 }
 
 // closedBy returns our comment that says that a pull request was closed; nil if there is none.

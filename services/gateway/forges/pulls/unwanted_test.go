@@ -19,33 +19,33 @@ func TestClosedWithItsIntent(t *testing.T) {
 	onForges(t, func(t *testing.T, w *world) {
 		t.Helper()
 		type answer struct {
-			status forge.Status
-			since  time.Time
-			err    error
+			pulls.Stopped
+
+			err error
 		}
 		now := time.Now()
+		lately := now.Add(time.Hour) // however long this test takes
 		var says atomic.Value
 		var asked atomic.Int32
-		says.Store(answer{forge.StatusExecuting, now.Add(-time.Hour), nil})
+		says.Store(answer{})
 		k := w.keeper(often, func(c *pulls.Config) {
-			c.Intent = func(_ context.Context, key forge.Key) (forge.Status, time.Time, error) {
-				if key != w.to {
-					t.Errorf("asked for is %v", key)
+			c.Stopped = func(_ context.Context, key forge.Key, task forge.TaskID) (pulls.Stopped, error) {
+				if key != w.to || task != attempt.Task {
+					t.Errorf("asked for is %v, %s", key, task)
 				}
 				asked.Add(1)
 				a := says.Load().(answer)
-				return a.status, a.since, a.err
+				return a.Stopped, a.err
 			}
 		})
 		w.open(k)
 		w.run(k)
 		w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
 		for what, a := range map[string]answer{
-			"that goes on":         {forge.StatusExecuting, now.Add(-time.Hour), nil},
-			"that failed":          {forge.StatusError, now.Add(-time.Hour), nil},
-			"stopped just now":     {forge.StatusCancelled, now, nil},
-			"that cannot be asked": {forge.StatusCancelled, now.Add(-time.Hour), errors.New("no runner answers")},
-			"that is not there":    {},
+			"that goes on":             {},
+			"stopped just now":         {pulls.Stopped{Status: forge.StatusCancelled, At: lately}, nil},
+			"whose task was just now":  {pulls.Stopped{Status: forge.StatusCancelled, Task: attempt.Task, At: lately}, nil},
+			"that cannot be asked for": {pulls.Stopped{Status: forge.StatusCancelled, At: now.Add(-time.Hour)}, errors.New("no runner answers")},
 		} {
 			says.Store(a)
 			before := asked.Load()
@@ -54,7 +54,8 @@ func TestClosedWithItsIntent(t *testing.T) {
 				t.Errorf("the pull request of an intent %s is %s", what, state)
 			}
 		}
-		says.Store(answer{forge.StatusCancelled, now.Add(-2 * time.Minute), nil})
+		stopped := pulls.Stopped{Status: forge.StatusCancelled, At: now.Add(-2 * time.Minute)}
+		says.Store(answer{stopped, nil})
 		w.until("it is closed", func(p *forge.PullRequest) bool { return p.State == forge.PullClosed })
 		if got := w.comments(); len(got) != 1 || !strings.Contains(got[0], "`it-crashes-0123456789` was cancelled") {
 			t.Errorf("said is %q", got)
@@ -62,9 +63,9 @@ func TestClosedWithItsIntent(t *testing.T) {
 		// A person opens it again, and keeps it, also where another gateway looks.
 		w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "open"}, nil)
 		other := w.keeper(often, func(c *pulls.Config) {
-			c.Intent = func(context.Context, forge.Key) (forge.Status, time.Time, error) {
+			c.Stopped = func(context.Context, forge.Key, forge.TaskID) (pulls.Stopped, error) {
 				asked.Add(1)
-				return forge.StatusRejected, now.Add(-time.Hour), nil
+				return pulls.Stopped{Status: forge.StatusRejected, At: now.Add(-time.Hour)}, nil
 			}
 		})
 		before, stop := asked.Load(), w.run(other)
@@ -74,7 +75,7 @@ func TestClosedWithItsIntent(t *testing.T) {
 			t.Errorf("opened by a person it is %s, with %q", state, w.comments())
 		}
 		w.as("ada", "PATCH", "/repos/"+w.repo+"/issues/1", object{"state": "closed"}, nil)
-		says.Store(answer{forge.StatusExecuting, now, nil})
+		says.Store(answer{})
 		w.in.Number = 1
 		if p := w.open(k); p.State != forge.PullOpen {
 			t.Errorf("after a retry it is %s", p.State)
@@ -82,9 +83,13 @@ func TestClosedWithItsIntent(t *testing.T) {
 		if got := w.comments(); len(got) != 1 || !strings.HasPrefix(got[0], "Opened again. ") {
 			t.Errorf("said is %q", got)
 		}
-		// Cancelled once more, it is closed once more.
-		says.Store(answer{forge.StatusCancelled, now.Add(-2 * time.Minute), nil})
+		// Cancelled once more, and its task alone, it is closed once more.
+		stopped.Task = attempt.Task
+		says.Store(answer{stopped, nil})
 		wait.Until(t, "it is closed again", func() bool { return w.state() == "closed" && len(w.comments()) == 2 })
+		if got := w.comments()[1]; !strings.HasPrefix(got, "Closed: the task `"+string(stopped.Task)+"` was cancelled. ") {
+			t.Errorf("said is %q", got)
+		}
 	})
 }
 

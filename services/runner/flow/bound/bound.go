@@ -12,9 +12,11 @@ package bound
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -46,10 +48,39 @@ func (a Approvals) BindAny(people []forge.Identity) bool {
 
 // Check refuses an act of a person who is bound. act names it, in words that follow "has to".
 func (a Approvals) Check(by, act string, again ...*task.Task) (forge.Decision, error) {
+	return a.check(by, act, "", again...)
+}
+
+// CheckAnswer is Check for the answer to a question. Where everybody who may answer has approved, the question is ended in another way, which
+// ends names, in words that follow "where there is none,".
+func (a Approvals) CheckAnswer(by, ends string, asks *task.Task) (forge.Decision, error) {
+	return a.check(by, "answer", "; where there is none, "+ends, asks)
+}
+
+// check refuses an act, and says who is bound and so cannot do it either, and what else there is.
+func (a Approvals) check(by, act, instead string, again ...*task.Task) (forge.Decision, error) {
 	if !a.Binds(by, again...) {
 		return forge.Applied, nil
 	}
-	return rule.Refuse("%q approved the plan, or another change of the intent; another person has to %s (policy.approvals.not_requester)", by, act)
+	return rule.Refuse("%q approved the plan, or another change of the intent; another person than %s has to %s (policy.approvals.not_requester)%s",
+		by, strings.Join(a.bound(again), ", "), act, instead)
+}
+
+// bound returns the names of all who are bound.
+func (a Approvals) bound(again []*task.Task) []string {
+	granted := []*approval.Granted{a.Gate.Approved}
+	for _, t := range a.Tasks.Tasks {
+		if !slices.Contains(again, t) && !t.Ended() {
+			granted = append(granted, t.Cleared.By)
+		}
+	}
+	var given []approval.Approval
+	for _, g := range granted {
+		if g != nil && g.Rules.NotRequester {
+			given = append(given, g.Approvals...)
+		}
+	}
+	return approval.Names(given)
 }
 
 // Lapse forgets the approvals of people who are among the requesters now, so that others are asked: of the plan before the next run, of a

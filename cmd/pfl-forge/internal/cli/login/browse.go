@@ -15,35 +15,36 @@ import (
 )
 
 // browse has the person log in on the page of the issuer, which leads back to this
-// machine, and returns a token that is bound to the key. The code that comes back is
-// worth nothing without the verifier, which never leaves this process.
-func browse(ctx context.Context, a *kit.App, issuer, client, key string) (string, error) {
+// machine, and returns what it grants for the attempt. The code that comes back is
+// worth nothing without the verifier, which never leaves this process. A login that
+// stays can be refreshed.
+func browse(ctx context.Context, a *kit.App, issuer, client string, attempt identity.Attempt, stays bool) (identity.Grant, error) {
+	none := identity.Grant{}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return "", err
+		return none, err
 	}
 	site, err := identity.NewSite(identity.SiteConfig{
-		Issuer: issuer, Client: client, Back: "http://" + listener.Addr().String() + "/callback", Now: time.Now,
+		Issuer: issuer, Client: client, Back: "http://" + listener.Addr().String() + "/callback", Stays: stays, Now: time.Now,
 	})
 	if err != nil {
 		_ = listener.Close()
-		return "", fmt.Errorf("--issuer: %w", err)
+		return none, fmt.Errorf("--issuer: %w", err)
 	}
-	attempt := identity.NewAttempt(key)
 	came := make(chan url.Values, 1)
 	server := &http.Server{Handler: callback(attempt.State, came), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	page, err := site.Begin(ctx, attempt)
 	if err != nil {
-		return "", fmt.Errorf("--issuer: %w", err)
+		return none, fmt.Errorf("--issuer: %w", err)
 	}
 	a.Say("open this address in a browser on this machine:\n\n  %s\n", kit.Safe(page))
 	select {
 	case query := <-came:
 		return site.Token(ctx, attempt, query)
 	case <-ctx.Done():
-		return "", errors.New("no login was finished in the browser in time: log in again")
+		return none, errors.New("no login was finished in the browser in time: log in again")
 	}
 }
 

@@ -16,17 +16,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-const loginHelp = `Log in at the issuer of an organisation, and have a key of this machine certified for some hours.
-Every command with the same --server uses it then, without further credentials.
+const loginHelp = `Log in at the issuer of an organisation. Every command with the same --server uses the login then,
+without further credentials. At a server of NATS a key of this machine is certified for some hours; at
+a gateway, whose address begins with https://, the token of the issuer is kept, and refreshed when it is
+about to expire, as long as the issuer does that.
 
 The page of the issuer is printed as an address: open it in a browser on this machine. Where there is
 no browser, such as in CI, --id-token names a file with a token of the issuer; - is standard input.`
 
 const loginExample = `  pfl-forge login --server nats://nats.example.com --issuer https://login.example.com --client-id pfl-forge
+  pfl-forge login --server https://forge.example.com --issuer https://login.example.com --client-id pfl-forge
   printf %s "$ID_TOKEN" | pfl-forge login --server nats://nats.example.com --id-token -`
 
 // options are the flags of login.
@@ -75,7 +80,7 @@ func (o *options) check(a *kit.App) error {
 	}
 	switch {
 	case !a.Remote():
-		return errors.New("--server is missing: the URL of the organisation's NATS; in a repository of your own there is nothing to log in to")
+		return errors.New("--server is missing: the URL of the organisation's NATS or gateway; in a repository of your own there is nothing to log in to")
 	case o.token == "" && (o.issuer == "" || o.client == ""):
 		return kit.Missing("--issuer and --client-id, or --id-token")
 	}
@@ -86,6 +91,9 @@ func (o *options) check(a *kit.App) error {
 func begin(ctx context.Context, a *kit.App, o *options) error {
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
+	if a.ByHTTP() {
+		return beginByHTTP(ctx, a, o)
+	}
 	cfg, folder, err := target.LoginAt(a)
 	if err != nil {
 		return err
@@ -94,12 +102,39 @@ func begin(ctx context.Context, a *kit.App, o *options) error {
 		if o.token != "" {
 			return given(a, o.token)
 		}
-		return browse(ctx, a, o.issuer, o.client, key)
+		granted, err := browse(ctx, a, o.issuer, o.client, identity.NewAttempt(key), false)
+		return granted.Token, err
 	})
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	return show(a, o.format, &c)
+	return show(a, o.format, certified(&c))
+}
+
+// beginByHTTP logs in for a gateway. The token is bound to no key: what is sent by HTTP is not signed, so whoever has the token can use it until it
+// expires, as any token of the gateway's file.
+func beginByHTTP(ctx context.Context, a *kit.App, o *options) error {
+	folder, err := target.GatewayLogin(a)
+	if err != nil {
+		return err
+	}
+	var granted identity.Grant
+	if o.token != "" {
+		granted.Token, err = given(a, o.token)
+	} else {
+		granted, err = browse(ctx, a, o.issuer, o.client, identity.NewBearerAttempt(), true)
+	}
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	l, err := login.New(o.client, granted, time.Now())
+	if err == nil {
+		err = folder.Write(l)
+	}
+	if err != nil {
+		return fmt.Errorf("log in: %w", err)
+	}
+	return show(a, o.format, tokenOf(&l))
 }
 
 // maxGiven bounds a token that is read.
@@ -133,10 +168,16 @@ type document struct {
 	Until   time.Time `json:"until"   yaml:"until"`
 }
 
+// certified returns the document of a login at a server of NATS.
+func certified(c *proof.Certificate) document { return document{c.Account, c.Login, c.Until} }
+
+// tokenOf returns the document of a login at a gateway.
+func tokenOf(l *login.Login) document { return document{l.Name, kit.Safe(l.Issuer), l.Until} }
+
 // show prints who is logged in.
-func show(a *kit.App, format render.Format, c *proof.Certificate) error {
-	return a.Print(format, document{c.Account, c.Login, c.Until}, []string{c.Account}, func() error {
-		_, err := fmt.Fprintf(a.Out, "%s, by %s, until %s\n", c.Account, kit.Safe(c.Login), c.Until.Local().Format(time.DateTime))
+func show(a *kit.App, format render.Format, d document) error {
+	return a.Print(format, d, []string{d.Account}, func() error {
+		_, err := fmt.Fprintf(a.Out, "%s, by %s, until %s\n", d.Account, kit.Safe(d.Issuer), d.Until.Local().Format(time.DateTime))
 		return err
 	})
 }
@@ -149,28 +190,49 @@ func WhoCommand(a *kit.App) *cobra.Command {
 		Short: "print who is logged in at an organisation's pfl-forge",
 		Args:  kit.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			folder, err := at(a)
+			d, err := who(a)
 			if err != nil {
 				return err
 			}
-			c, err := folder.Certificate()
-			if err != nil {
-				return err
-			}
-			return show(a, format, &c)
+			return show(a, format, d)
 		},
 	}
 	kit.OutputFlag(cmd, &format)
 	return cmd
 }
 
+// who returns who is logged in.
+func who(a *kit.App) (document, error) {
+	if a.ByHTTP() {
+		folder, err := target.GatewayLogin(a)
+		if err != nil {
+			return document{}, err
+		}
+		l, err := folder.Read()
+		return tokenOf(&l), err
+	}
+	folder, err := at(a)
+	if err != nil {
+		return document{}, err
+	}
+	c, err := folder.Certificate()
+	return certified(&c), err
+}
+
 // OutCommand returns the command logout.
 func OutCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
-		Short: "remove the key of a login from this machine",
+		Short: "remove the login from this machine",
 		Args:  kit.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			if a.ByHTTP() {
+				folder, err := target.GatewayLogin(a)
+				if err != nil {
+					return err
+				}
+				return folder.End()
+			}
 			folder, err := at(a)
 			if err != nil {
 				return err
@@ -180,10 +242,10 @@ func OutCommand(a *kit.App) *cobra.Command {
 	}
 }
 
-// at returns the login at the server that the flags name.
+// at returns the login at the server of NATS that the flags name.
 func at(a *kit.App) (bus.Login, error) {
 	if !a.Remote() {
-		return "", kit.Usage(errors.New("--server is missing: give the URL of the organisation's NATS"))
+		return "", kit.Usage(errors.New("--server is missing: give the URL of the organisation's NATS or gateway"))
 	}
 	_, folder, err := target.LoginAt(a)
 	return folder, err

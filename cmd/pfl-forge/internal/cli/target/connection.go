@@ -67,14 +67,17 @@ func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
 	return true, nil
 }
 
-// loginOf returns the login at a server.
-func loginOf(a *kit.App, server string) bus.Login {
+// loginOf returns the login at a server of NATS.
+func loginOf(a *kit.App, server string) bus.Login { return bus.Login(loginFolder(a, server)) }
+
+// loginFolder returns the folder of the login at an address.
+func loginFolder(a *kit.App, address string) string {
 	state := a.Getenv("XDG_STATE_HOME")
 	if state == "" {
 		state = filepath.Join(a.Getenv("HOME"), ".local", "state")
 	}
-	sum := sha256.Sum256([]byte(server))
-	return bus.Login(filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])))
+	sum := sha256.Sum256([]byte(address))
+	return filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8]))
 }
 
 // LoginAt returns how to reach the server that the flags name, without credentials,

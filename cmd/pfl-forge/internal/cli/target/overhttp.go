@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
 	"github.com/pfl-forge/pfl-forge/document/whole"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
@@ -57,11 +58,11 @@ func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 	if err := t.chooseProject(a); err != nil {
 		return nil, err
 	}
-	token, err := httpToken(a)
-	if err != nil {
+	cfg := overhttp.Config{Server: a.Server, CA: a.TLSCA, Project: t.Project, Log: a.Log(), Say: a.Say}
+	if err := identify(a, &cfg); err != nil {
 		return nil, err
 	}
-	client, err := overhttp.New(overhttp.Config{Server: a.Server, Token: token, CA: a.TLSCA, Project: t.Project, Log: a.Log(), Say: a.Say})
+	client, err := overhttp.New(cfg)
 	if err != nil {
 		return nil, kit.Usage(err)
 	}
@@ -82,9 +83,9 @@ func (t *Target) chooseProject(a *kit.App) (err error) {
 	return nil
 }
 
-// httpToken returns the token of the file of --token-file, or else of the environment. No error repeats it. There is no flag for the token
-// itself: everybody on the machine sees the arguments of its processes.
-func httpToken(a *kit.App) (string, error) {
+// identify fills in who asks: by the token of the file of --token-file, or else of the environment, or else by the login at this gateway. No error
+// repeats a token. There is no flag for the token itself: everybody on the machine sees the arguments of its processes.
+func identify(a *kit.App, cfg *overhttp.Config) error {
 	from := "PFL_FORGE_TOKEN"
 	token := a.Getenv(from)
 	file := a.TokenFile
@@ -95,16 +96,40 @@ func httpToken(a *kit.App) (string, error) {
 	case file != "":
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("--token-file: %w", err)
+			return fmt.Errorf("--token-file: %w", err)
 		}
 		from, token = "--token-file: "+file, strings.TrimSpace(string(text))
 	case token == "":
-		return "", kit.Usage(errors.New("a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file"))
+		return useLogin(a, cfg)
 	}
 	if err := overhttp.CheckToken(token); err != nil {
-		return "", fmt.Errorf("%s %w", from, err)
+		return fmt.Errorf("%s %w", from, err)
 	}
-	return token, nil
+	cfg.Token = token
+	return nil
+}
+
+// useLogin has the login at the gateway say who asks.
+func useLogin(a *kit.App, cfg *overhttp.Config) error {
+	folder, err := GatewayLogin(a)
+	if err != nil {
+		return err
+	}
+	if _, err = folder.Read(); errors.Is(err, login.ErrNone) {
+		return kit.Usage(errors.New("a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file; " +
+			"where people have accounts at an issuer pfl-forge login begins a login"))
+	}
+	cfg.Login = folder.Token
+	return err
+}
+
+// GatewayLogin returns the login at the gateway that --server names.
+func GatewayLogin(a *kit.App) (login.Folder, error) {
+	server, err := overhttp.Address(a.Server)
+	if err != nil {
+		return "", kit.Usage(err)
+	}
+	return login.Folder(loginFolder(a, server)), nil
 }
 
 // ByHTTP reports whether the target is asked by HTTP. Its Bus is nil.
