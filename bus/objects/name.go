@@ -25,6 +25,8 @@ const (
 	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
 	// to it.
 	Snapshot Kind = "snapshot"
+	// Open is the list of all intents of which more is to come. It is of no project.
+	Open Kind = "open"
 )
 
 // Name names an object.
@@ -73,7 +75,7 @@ func (n Name) bucket() streams.Bucket {
 	switch n.Kind {
 	case Transcript, Patch:
 		return streams.BucketTranscripts
-	case Snapshot:
+	case Snapshot, Open:
 		return streams.BucketSnapshots
 	default:
 		return streams.BucketObjects
@@ -93,6 +95,12 @@ type Info struct {
 //
 //	<project>/<intent or ->/<task or ->/<kind>/<id or ->
 func (n Name) path() (string, error) {
+	if n.Kind == Open {
+		if n != (Name{Kind: Open}) {
+			return "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q, %q", n.Project, n.Intent, n.Task, n.ID)
+		}
+		return strings.Join([]string{subjects.None, subjects.None, subjects.None, string(Open), subjects.None}, "/"), nil
+	}
 	intent, task, id := string(n.Intent), subjects.None, subjects.None
 	if n.Kind == Snapshot {
 		intent = subjects.None
@@ -136,7 +144,10 @@ func parseName(path string) (Name, error) {
 	if len(t) != 5 {
 		return Name{}, fmt.Errorf("%q names no object", path)
 	}
-	n := Name{Project: forge.ProjectID(t[0]), Kind: Kind(t[3])}
+	n := Name{Kind: Kind(t[3])}
+	if t[0] != subjects.None {
+		n.Project = forge.ProjectID(t[0])
+	}
 	if t[1] != subjects.None {
 		n.Intent = forge.IntentID(t[1])
 	}

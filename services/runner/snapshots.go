@@ -29,11 +29,11 @@ type snapshots struct {
 	store *objects.Store
 	// every is the number of records after which a snapshot is made.
 	every int
-	// due has the projects of which one is to be made.
+	// due has the projects of which one is to be made; the zero one stands for the list of open intents.
 	due chan due
 
 	mu sync.Mutex
-	// since counts the records that this runner appended since the last one.
+	// since counts the records that this runner appended since the last one, those of all intents below the zero key.
 	since map[forge.Key]int
 }
 
@@ -50,11 +50,15 @@ func newSnapshots(cfg *Config) *snapshots {
 	}
 }
 
-// appended notes that the journal of a project has a record more.
+// appended notes that the journal of a project or an intent has a record more.
 func (s *snapshots) appended(key forge.Key) {
+	every := s.every
+	if !key.IsProject() {
+		key, every = forge.Key{}, every*openSeldom
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.since[key]++; s.since[key] >= s.every {
+	if s.since[key]++; s.since[key] >= every {
 		s.ask(due{Key: key})
 	}
 }
@@ -99,6 +103,9 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 
 // keep makes a snapshot, unless another runner has made one meanwhile, so that little had to be folded.
 func (r *runner) keep(ctx context.Context, d due) error {
+	if d.Key == (forge.Key{}) {
+		return r.keepOpen(ctx)
+	}
 	if d.loaded == nil {
 		l, err := r.driver.Load(ctx, d.Key)
 		if err != nil || l.Folded < r.snapshots.every/2 {

@@ -1,0 +1,72 @@
+package runner_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+// TestOpenIntentsAreKept: while intents end, a runner keeps which of them are open. The next one goes on with those, and beside a list that is
+// garbage, or of another journal.
+func TestOpenIntentsAreKept(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	stop := runUntil(t, s.Connect(t), 2)
+	startWorkers(t, b, succeed)
+	await(t, b, forge.StatusDone, submitSome(t, b, "a", 6)...)
+	wait.Until(t, "the list of open intents is kept", func() bool { return openOf(t, b) != nil })
+	stop()
+	now, err := b.Journal.Open(t.Context(), *openOf(t, b))
+	if err != nil || now.Whole || len(now.Intents) > 0 {
+		t.Errorf("%+v, %v; want none, without a look at every journal", now, err)
+	}
+	for name, list := range map[string]string{"b": "garbage", "c": `{"Seq": 1, "Intents": [{"Project": "web", "Intent": "nobody"}]}`} {
+		if err := b.Objects.Put(t.Context(), objects.Name{Kind: objects.Open}, strings.NewReader(list)); err != nil {
+			t.Fatal(err)
+		}
+		stop := runUntil(t, s.Connect(t), 2)
+		await(t, b, forge.StatusDone, submitSome(t, b, name, 1)...)
+		stop()
+	}
+}
+
+// TestStartBesideANewerRecord: an intent that a newer version went on with is left alone, and no other one with it: what was under way when the
+// runner ended is in force again.
+func TestStartBesideANewerRecord(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	stop := runUntil(t, s.Connect(t), 100)
+	ids := submitSome(t, b, "a", 2)
+	stop()
+	s.AppendNewer(t, "FORGE_JOURNAL", "forge.journal.web."+string(ids[0]))
+	s.DeleteStream(t, "FORGE_COMMANDS") // so that it has to be issued again
+	stop = runUntil(t, s.Connect(t), 100)
+	defer stop()
+	startWorkers(t, b, succeed)
+	wait.Until(t, "the other intent is done", func() bool {
+		sum, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: ids[1]})
+		return err == nil && sum.Status == forge.StatusDone
+	})
+}
+
+// openOf returns the list of open intents that is kept; nil if there is none.
+func openOf(t *testing.T, b *bus.Bus) *journal.Open {
+	t.Helper()
+	o, err := b.Objects.Read(t.Context(), objects.Name{Kind: objects.Open})
+	if err != nil {
+		return nil
+	}
+	var list journal.Open
+	if err := json.Unmarshal(o.Content, &list); err != nil || slices.Contains(list.Intents, forge.Key{}) {
+		t.Fatal(list, err)
+	}
+	return &list
+}
