@@ -82,6 +82,7 @@ func TestOpen(t *testing.T) {
 
 	for about, change := range map[string]func(*journal.Open){
 		"another message":  func(o *journal.Open) { o.Hash = chain.Start("x") },
+		"of another time":  func(o *journal.Open) { o.At = o.At.Add(1) },
 		"of later":         func(o *journal.Open) { o.Seq += 100 },
 		"no intent":        func(o *journal.Open) { o.Intents = []forge.Key{{Project: "shop", Intent: "> *"}} },
 		"of another count": func(o *journal.Open) { o.Gone = 7 },

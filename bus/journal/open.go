@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
@@ -23,12 +24,15 @@ const mostSince = 50_000
 // Open has the intents of all projects of which more is to come, as of a message of their journals. Where it was kept, only what the journals
 // have since is read for the next one: ended intents cost nothing.
 type Open struct {
-	// Seq and Hash are of the newest message then; zero where there was none.
+	// Seq, Hash and At are of the newest message then; zero where there was none. With the time at which the server stored it, one that was
+	// stored again after a loss is another message.
 	Seq  uint64
 	Hash chain.Hash
+	At   time.Time
 	// Gone counts the messages that the stream had lost by then. It loses none while all is well.
 	Gone uint64
-	// Intents are sorted.
+	// Intents are sorted. Those whose journals went on behind that message while they were read are among them, ended or not: a server that
+	// loses what it stored last has no other sign of it.
 	Intents []forge.Key
 	// Whole says that the last record of every journal was read.
 	Whole bool `json:"-"`
@@ -37,6 +41,7 @@ type Open struct {
 // Open returns the intents that are open now. What is known of before is used if the stream has that very message, has lost none since, and has
 // gone on by few; the zero value is never used. An intent whose last record takes a newer version is open.
 func (j *Journal) Open(ctx context.Context, before Open) (Open, error) {
+	// What is lost between the two counts as lost after the list.
 	state, err := j.conn.State(ctx, streams.Journal)
 	if err != nil {
 		return Open{}, fmt.Errorf("list open intents: %w", err)
@@ -48,42 +53,50 @@ func (j *Journal) Open(ctx context.Context, before Open) (Open, error) {
 	if err != nil {
 		return Open{}, fmt.Errorf("list open intents: %w", err)
 	}
-	// What comes while the journals are read is behind this message, and is read again for the next list.
 	now := Open{Seq: newest.Seq, Hash: chain.Of(newest.Subject, newest.Data), Gone: state.LastSeq - min(state.Msgs, state.LastSeq)}
-	open, err := j.openSince(ctx, &before, &now)
-	if errors.Is(err, errNotThere) {
+	now.At, _ = newest.At() // without a time, it is no message to go on from
+	if err := j.readOpen(ctx, &before, &now); err != nil {
+		return Open{}, fmt.Errorf("list open intents: %w", err)
+	}
+	return now, nil
+}
+
+// readOpen notes the intents that are open as of the message of a list, from an earlier list if it fits.
+func (j *Journal) readOpen(ctx context.Context, before, now *Open) error {
+	open, err := j.openSince(ctx, before, now)
+	if err != nil && ctx.Err() == nil { // whatever it is, the journals have all that the list has
 		now.Whole = true
-		open, err = j.openOfAll(ctx)
+		open, err = j.openOfAll(ctx, now.Seq)
 	}
 	if err != nil {
-		return Open{}, fmt.Errorf("list open intents: %w", err)
+		return err
 	}
 	maps.DeleteFunc(open, func(_ forge.Key, is bool) bool { return !is })
 	now.Intents = slices.SortedFunc(maps.Keys(open), func(a, b forge.Key) int {
 		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Intent, b.Intent))
 	})
-	return now, nil
+	return nil
 }
 
 // isOpen reports whether more is to come of an intent.
 func isOpen(s *forge.Summary) bool { return !s.Idle || !s.Status.Ended() }
 
 // openOfAll reads the last record of each journal.
-func (j *Journal) openOfAll(ctx context.Context) (map[forge.Key]bool, error) {
+func (j *Journal) openOfAll(ctx context.Context, upTo uint64) (map[forge.Key]bool, error) {
 	found, err := j.conn.Lasts(ctx, streams.Journal, subjects.EveryJournal)
 	if err != nil {
 		return nil, err
 	}
 	open := make(map[forge.Key]bool)
 	for _, m := range found {
-		if err := j.stands(ctx, open, m); err != nil {
+		if err := j.stands(ctx, open, m, upTo); err != nil {
 			return nil, err
 		}
 	}
 	return open, nil
 }
 
-// openSince goes on from a list with what the journals have since, up to a later one at least. It returns errNotThere if the list is not of
+// openSince goes on from a list with what the journals have since, up to a later one at least. It returns an error if the list is not of
 // this stream, or if that cannot be told.
 func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.Key]bool, error) {
 	if before.Seq == 0 || before.Gone != now.Gone || now.Seq < before.Seq || now.Seq-before.Seq > mostSince {
@@ -99,7 +112,7 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 	err := j.behind(ctx, before, now.Seq, func(m conn.Stored) error {
 		key, err := subjects.ParseJournal(m.Subject)
 		if err != nil {
-			return errNotThere
+			return nil // no machine has this journal
 		}
 		s, err := m.Summary()
 		if err != nil { // garbage, or of a newer version: what counts is found out below
@@ -107,7 +120,7 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 			return nil
 		}
 		delete(unclear, key)
-		open[key] = isOpen(&s)
+		open[key] = m.Seq > now.Seq || isOpen(&s)
 		return nil
 	})
 	if err != nil {
@@ -119,7 +132,7 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 			return nil, err
 		}
 		delete(open, key)
-		if err := j.stands(ctx, open, m); err != nil {
+		if err := j.stands(ctx, open, m, now.Seq); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +148,8 @@ func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(c
 			return do(m)
 		}
 		first = false
-		if m.Seq != list.Seq || chain.Of(m.Subject, m.Data) != list.Hash {
+		at, err := m.At()
+		if err != nil || m.Seq != list.Seq || !at.Equal(list.At) || chain.Of(m.Subject, m.Data) != list.Hash {
 			return errNotThere
 		}
 		return nil
@@ -146,8 +160,12 @@ func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(c
 	return err
 }
 
-// stands notes whether an intent is open, by the last message of its journal.
-func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn.Stored) error {
+// stands notes whether an intent is open, by the last message of its journal, which may be behind the one that a list is made at.
+func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn.Stored, upTo uint64) error {
+	key, err := subjects.ParseJournal(last.Subject)
+	if err != nil {
+		return nil // no machine has this journal
+	}
 	s, err := j.summaryOf(ctx, last)
 	if errors.Is(err, conn.ErrNotFound) {
 		return nil
@@ -155,10 +173,6 @@ func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn
 	if _, newer := errors.AsType[*wire.UnknownError](err); err != nil && !newer {
 		return err
 	}
-	key, wrong := subjects.ParseJournal(last.Subject)
-	if wrong != nil {
-		return wrong
-	}
-	open[key] = err != nil || isOpen(&s)
+	open[key] = err != nil || last.Seq > upTo || isOpen(&s)
 	return nil
 }

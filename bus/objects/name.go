@@ -25,7 +25,8 @@ const (
 	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
 	// to it.
 	Snapshot Kind = "snapshot"
-	// Open is the list of all intents of which more is to come. It is of no project.
+	// Open is the list of all intents of which more is to come. It is of no project, and its ID names the rules of the
+	// program that made it.
 	Open Kind = "open"
 )
 
@@ -93,22 +94,24 @@ type Info struct {
 
 // path is the name in the bucket, or an error if a part is no id.
 //
-//	<project>/<intent or ->/<task or ->/<kind>/<id or ->
+//	<project or ->/<intent or ->/<task or ->/<kind>/<id or ->
 func (n Name) path() (string, error) {
-	if n.Kind == Open {
-		if n != (Name{Kind: Open}) {
-			return "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q, %q", n.Project, n.Intent, n.Task, n.ID)
-		}
-		return strings.Join([]string{subjects.None, subjects.None, subjects.None, string(Open), subjects.None}, "/"), nil
-	}
-	intent, task, id := string(n.Intent), subjects.None, subjects.None
-	if n.Kind == Snapshot {
+	project, intent, task, id := string(n.Project), string(n.Intent), subjects.None, subjects.None
+	switch n.Kind {
+	case Snapshot:
 		intent = subjects.None
-		if _, err := forge.ParseProjectID(string(n.Project)); err != nil || n.Intent != "" || n.Task != "" {
+		if _, err := forge.ParseProjectID(project); err != nil || n.Intent != "" || n.Task != "" {
 			return "", fmt.Errorf("a snapshot is of a project, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
 		}
-	} else if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
-		return "", err
+	case Open:
+		project, intent = subjects.None, subjects.None
+		if n.Project != "" || n.Intent != "" || n.Task != "" {
+			return "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
+		}
+	default:
+		if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
+			return "", err
+		}
 	}
 	if n.Task != "" {
 		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
@@ -117,7 +120,7 @@ func (n Name) path() (string, error) {
 		task = string(n.Task)
 	}
 	switch n.Kind {
-	case Session, Snapshot:
+	case Session, Snapshot, Open:
 	case Patch:
 		if n.Task == "" || n.ID == "" {
 			return "", fmt.Errorf("%q of task %q names no patch", n.ID, n.Task)
@@ -135,7 +138,7 @@ func (n Name) path() (string, error) {
 		}
 		id = n.ID
 	}
-	return strings.Join([]string{string(n.Project), intent, task, string(n.Kind), id}, "/"), nil
+	return strings.Join([]string{project, intent, task, string(n.Kind), id}, "/"), nil
 }
 
 // parseName is the reverse of path.

@@ -221,6 +221,7 @@ func TestObjectNames(t *testing.T) {
 		"an intent's snapshot":     {Project: "shop", Intent: "a", Kind: objects.Snapshot},
 		"nobody's snapshot":        {Kind: objects.Snapshot, ID: "a"},
 		"a project's open intents": {Project: "shop", Kind: objects.Open},
+		"open intents of a task":   {Task: "a-001", Kind: objects.Open, ID: "a"},
 		"other kind":               {Project: "shop", Intent: "a", Kind: "virus"},
 		"no attempt":               {Project: "shop", Intent: "a", Kind: objects.Transcript},
 		"no number":                {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "review"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 const (
@@ -19,14 +20,14 @@ const (
 	openWait = 2 * time.Second
 )
 
-// openName names the list of open intents.
-var openName = objects.Name{Kind: objects.Open}
+// openName names the list of open intents. Another version may take other intents for open, so it has a list of its own.
+func openName() objects.Name { return objects.Name{Kind: objects.Open, ID: machine.Rules()} }
 
-// open returns the intents of which more is to come. It begins with the list that was kept last, which is never the truth: one that does not fit
-// the journals is not used.
+// open returns the intents of which more is to come, and the list that it began with: the one that was kept last, which is never the truth. One
+// that does not fit the journals is not used.
 func (r *runner) open(ctx context.Context) (now, before journal.Open, err error) {
 	reading, cancel := context.WithTimeout(ctx, openWait)
-	o, err := r.snapshots.store.Read(reading, openName)
+	o, err := r.snapshots.store.Read(reading, openName())
 	cancel()
 	if err != nil || json.Unmarshal(o.Content, &before) != nil {
 		before = journal.Open{}
@@ -35,24 +36,38 @@ func (r *runner) open(ctx context.Context) (now, before journal.Open, err error)
 	return now, before, err
 }
 
-// listed has the list of open intents kept if much was read for it.
-func (r *runner) listed(now *journal.Open) {
-	if now.Whole && now.Seq >= uint64(r.snapshots.every) {
-		r.snapshots.mu.Lock()
-		defer r.snapshots.mu.Unlock()
-		r.snapshots.ask(due{})
+// readMuch reports whether so much was read for a list of open intents that it is to be kept.
+func (r *runner) readMuch(now, before *journal.Open) bool {
+	read := now.Seq
+	if !now.Whole {
+		read -= min(before.Seq, now.Seq)
 	}
+	return read >= uint64(r.snapshots.every*openSeldom/2)
 }
 
-// keepOpen keeps the list of open intents, unless another runner has just done so.
-func (r *runner) keepOpen(ctx context.Context) error {
-	now, before, err := r.open(ctx)
-	if err != nil || !now.Whole && now.Seq-before.Seq < uint64(r.snapshots.every*openSeldom/2) {
-		return err
+// listed has the list of open intents of a start kept if much was read for it. From then on the list is not for the caller any more.
+func (r *runner) listed(now, before *journal.Open) {
+	if !r.readMuch(now, before) {
+		return
 	}
-	data, err := json.Marshal(&now)
+	r.snapshots.mu.Lock()
+	defer r.snapshots.mu.Unlock()
+	r.snapshots.ask(due{open: now})
+}
+
+// keepOpen keeps a list of open intents, or one that is made then, unless another runner has just kept one. Where two write at the same time,
+// one of them wins, and each is true.
+func (r *runner) keepOpen(ctx context.Context, list *journal.Open) error {
+	if list == nil {
+		now, before, err := r.open(ctx)
+		if err != nil || !r.readMuch(&now, &before) {
+			return err
+		}
+		list = &now
+	}
+	data, err := json.Marshal(list)
 	if err != nil {
 		return fmt.Errorf("write the list of open intents: %w", err)
 	}
-	return r.snapshots.store.Put(ctx, openName, bytes.NewReader(data))
+	return r.snapshots.store.Put(ctx, openName(), bytes.NewReader(data))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
 // TestOpenIntentsAreKept: while intents end, a runner keeps which of them are open. The next one goes on with those, and beside a list that is
@@ -29,7 +30,7 @@ func TestOpenIntentsAreKept(t *testing.T) {
 		t.Errorf("%+v, %v; want none, without a look at every journal", now, err)
 	}
 	for name, list := range map[string]string{"b": "garbage", "c": `{"Seq": 1, "Intents": [{"Project": "web", "Intent": "nobody"}]}`} {
-		if err := b.Objects.Put(t.Context(), objects.Name{Kind: objects.Open}, strings.NewReader(list)); err != nil {
+		if err := b.Objects.Put(t.Context(), objects.Name{Kind: objects.Open, ID: machine.Rules()}, strings.NewReader(list)); err != nil {
 			t.Fatal(err)
 		}
 		stop := runUntil(t, s.Connect(t), 2)
@@ -60,7 +61,7 @@ func TestStartBesideANewerRecord(t *testing.T) {
 // openOf returns the list of open intents that is kept; nil if there is none.
 func openOf(t *testing.T, b *bus.Bus) *journal.Open {
 	t.Helper()
-	o, err := b.Objects.Read(t.Context(), objects.Name{Kind: objects.Open})
+	o, err := b.Objects.Read(t.Context(), objects.Name{Kind: objects.Open, ID: machine.Rules()})
 	if err != nil {
 		return nil
 	}

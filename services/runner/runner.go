@@ -228,12 +228,12 @@ func (r *runner) recover(ctx context.Context) error {
 		}
 		r.resumed(ctx, project.Key, l)
 	}
-	now, _, err := r.open(ctx)
+	now, before, err := r.open(ctx)
 	failures = append(failures, err)
 	for _, key := range now.Intents {
 		open[key] = true
 	}
-	r.listed(&now)
+	r.listed(&now, &before)
 	for _, key := range slices.SortedFunc(maps.Keys(open), func(a, b forge.Key) int {
 		return strings.Compare(a.String(), b.String())
 	}) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -37,11 +38,13 @@ type snapshots struct {
 	since map[forge.Key]int
 }
 
-// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then.
+// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then. Without a project, it is the
+// list of open intents that is to be kept, or one that is made then.
 type due struct {
 	forge.Key
 
 	loaded *machine.Loaded
+	open   *journal.Open
 }
 
 func newSnapshots(cfg *Config) *snapshots {
@@ -84,7 +87,7 @@ func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) 
 	}
 	r.snapshots.mu.Lock()
 	defer r.snapshots.mu.Unlock()
-	r.snapshots.ask(due{key, l})
+	r.snapshots.ask(due{Key: key, loaded: l})
 }
 
 // keepSnapshots makes the snapshots that are due, until ctx ends.
@@ -95,7 +98,7 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 			return
 		case d := <-r.snapshots.due:
 			if err := r.keep(ctx, d); err != nil && ctx.Err() == nil {
-				r.log.WarnContext(logging.Machine(ctx, d.Key), "the state of the project is not kept; a start takes longer", "error", err)
+				r.log.WarnContext(logging.Machine(ctx, d.Key), "what a start goes on from is not kept; it takes longer", "error", err)
 			}
 		}
 	}
@@ -104,7 +107,7 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 // keep makes a snapshot, unless another runner has made one meanwhile, so that little had to be folded.
 func (r *runner) keep(ctx context.Context, d due) error {
 	if d.Key == (forge.Key{}) {
-		return r.keepOpen(ctx)
+		return r.keepOpen(ctx, d.open)
 	}
 	if d.loaded == nil {
 		l, err := r.driver.Load(ctx, d.Key)
