@@ -1,7 +1,9 @@
 package runner_test
 
 import (
+	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -40,7 +43,7 @@ func TestOpenIntentsAreKept(t *testing.T) {
 }
 
 // TestStartBesideANewerRecord: an intent that a newer version went on with is left alone, and no other one with it: what was under way when the
-// runner ended is in force again.
+// runner ended is in force again, and the next runner says that it is ready.
 func TestStartBesideANewerRecord(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -49,13 +52,24 @@ func TestStartBesideANewerRecord(t *testing.T) {
 	stop()
 	s.AppendNewer(t, "FORGE_JOURNAL", "forge.journal.web."+string(ids[0]))
 	s.DeleteStream(t, "FORGE_COMMANDS") // so that it has to be issued again
-	stop = runUntil(t, s.Connect(t), 100)
-	defer stop()
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	cfg := runner.Config{Bus: s.Connect(t), Log: slog.New(slog.DiscardHandler), Ready: func() { close(ready) }}
+	go func() { ended <- runner.Run(ctx, cfg) }()
+	select {
+	case <-ready:
+	case <-wait.Context(t).Done():
+		t.Error("the runner is never ready")
+	}
 	startWorkers(t, b, succeed)
 	wait.Until(t, "the other intent is done", func() bool {
 		sum, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: ids[1]})
 		return err == nil && sum.Status == forge.StatusDone
 	})
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // openOf returns the list of open intents that is kept; nil if there is none.
