@@ -88,7 +88,7 @@ const (
 	ProjectPaused = "the project is paused"
 	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
 	AccountClosed = "the account of "
-	GitOrigin     = "git origin"              // GitOrigin stands in a ClosedAccount in the place of an agent: its server does not answer
+	GitOrigin     = "git origin"              // GitOrigin stands in an Obstacle in the place of an agent: its server does not answer
 	GitPush       = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
 	GitBase       = "git base"                // GitBase stands there as well: the base branch is red
 	OriginAway    = "the " + GitOrigin + " "  // OriginAway begins the reason of an intent that tells a person about the origin, for all
@@ -139,16 +139,16 @@ type AdmitRun struct {
 
 // RunAdmitted lets a run begin, and tells it what is known from earlier ones.
 type RunAdmitted struct {
-	Run        int              // the run that may begin
-	Budget     Budget           // the project's budget as the newest analysis of any intent read it
-	Past       []PastRun        // earlier runs of the project, the most relevant first
-	Paused     int              // the number of the project's pause if it is paused; otherwise 0
-	Resumed    int              // the number of the newest pause that is over; 0 if none is
-	Unread     []Observation    // observations that no reflection has read. Set for intents of type skill_extraction only
-	Knowledge  []Knowledge      // comes from the project's goals, the most relevant first
-	ReadPolicy bool             // no intent has told the project's policy yet: it is read before an agent is called
-	Accounts   *AccountsChanged // which accounts refuse calls; nil of older runners, whose intents wait for none
-	AskFirst   bool             // the policy decides whether a person lets the intent be analyzed; false of older runners
+	Run        int               // the run that may begin
+	Budget     Budget            // the project's budget as the newest analysis of any intent read it
+	Past       []PastRun         // earlier runs of the project, the most relevant first
+	Paused     int               // the number of the project's pause if it is paused; otherwise 0
+	Resumed    int               // the number of the newest pause that is over; 0 if none is
+	Unread     []Observation     // observations that no reflection has read. Set for intents of type skill_extraction only
+	Knowledge  []Knowledge       // comes from the project's goals, the most relevant first
+	ReadPolicy bool              // no intent has told the project's policy yet: it is read before an agent is called
+	Obstacles  *ObstaclesChanged // which obstacles there are; nil of older runners, whose intents wait for none
+	AskFirst   bool              // the policy decides whether a person lets the intent be analyzed; false of older runners
 }
 
 // RunPlanned tells the project what an intent is going to do, and which intents it waits for.
@@ -330,28 +330,28 @@ type CommitBudget struct {
 	Unbilled []Attempt // attempts that were withdrawn, and whose costs are still to come
 }
 
-// AccountRefused tells the project that the account of an agent refused a call, or that a worker made none because of that. It also
-// says that the origin is away or refuses pushes, and how a change did on a red base branch. It is
-// answered with AccountsChanged; until the account takes calls again, the step is held.
-type AccountRefused struct {
+// ObstacleReported tells the project what an intent met that stops the others as well: the account of an agent refused a call, or a worker
+// made none because of that; the origin is away or refuses pushes; the base branch is red, or how a change did on it since. It is
+// answered with ObstaclesChanged; until the obstacle is gone, the step is held.
+type ObstacleReported struct {
 	Run, Number  int     // the run that tells it; counts the intent's messages of this type, from 1
-	Seen         int     // the AccountsChanged.Number that the call was issued under
+	Seen         int     // the ObstaclesChanged.Number that the call was issued under
 	Agent        string  // the back end whose account it is, or GitOrigin or GitBase
 	Failure      Failure // why: credentials, or a quota until a known time; held if no call was made; origin; base_red
 	Base, Passed string  // of GitBase: the tip that was verified, and which verdict.Trial passed there; empty if none did
 }
 
-// AccountsChanged tells an intent which accounts refuse calls.
-type AccountsChanged struct {
-	Number int             // counts the changes of the project's knowledge of accounts; an older one is out of date
-	Heard  int             // the newest AccountRefused.Number of the intent that the project has heard
-	Asks   bool            // says that this intent asks the person, for all that wait
-	Closed []ClosedAccount // all accounts that refuse calls, as of Number
-	Look   int             // numbers the look at a red base branch that this intent is to take; 0 if it is not
+// ObstaclesChanged tells an intent which obstacles there are.
+type ObstaclesChanged struct {
+	Number int        // counts the changes of the project's knowledge of obstacles; an older one is out of date
+	Heard  int        // the newest ObstacleReported.Number of the intent that the project has heard
+	Asks   bool       // says that this intent asks the person, for all that wait
+	Closed []Obstacle // all obstacles, as of Number
+	Look   int        // numbers the look at a red base branch that this intent is to take; 0 if it is not
 }
 
-// ClosedAccount says why the account of an agent is not called in a project.
-type ClosedAccount struct {
+// Obstacle says why the account of an agent is not called in a project, what the origin does not do, or that the base branch is red.
+type Obstacle struct {
 	Agent        string        // the back end, or GitOrigin, GitPush or GitBase
 	Reason       FailureReason // auth or quota; origin; push_refused; base_red
 	Message      string        // as the account said it, for a person

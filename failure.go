@@ -2,8 +2,7 @@ package forge
 
 import "time"
 
-// FailureReason names why an attempt did not do its job: a closed set, because each
-// has its own rule in flow.
+// FailureReason names why an attempt did not do its job: a closed set, because each has its own rule in flow.
 type FailureReason string
 
 // The reasons.
@@ -34,7 +33,7 @@ const (
 	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
 	FailRepository  FailureReason = "repository"   // git or the disk reported an error
 	FailLost        FailureReason = "lost"         // the pod in which the command ran is gone. What it did is not known
-	FailHeld        FailureReason = "held"         // no agent was called: its account is known to refuse calls
+	FailHeld        FailureReason = "held"         // nothing was done: the agent's account is known to refuse calls, or the origin not to answer
 	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it
 	FailPush        FailureReason = "push_refused" // a hook of the origin, or the protection of the branch, refused the push of a change
 	FailBase        FailureReason = "base_red"     // the base branch fails its own verify commands; of no attempt, but of the project

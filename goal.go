@@ -284,52 +284,6 @@ type Summarization struct {
 	Knowledge []Knowledge
 }
 
-// KnowledgeType says what a piece of knowledge is about.
-type KnowledgeType string
-
-// The types of knowledge.
-const (
-	KnowledgeDiscovery  KnowledgeType = "discovery"  // a fact about the code
-	KnowledgeLesson     KnowledgeType = "lesson"     // learned from a failure
-	KnowledgePattern    KnowledgeType = "pattern"    // a convention that the code follows
-	KnowledgeConstraint KnowledgeType = "constraint" // a limit that technology sets
-	KnowledgeCodebase   KnowledgeType = "codebase"   // how the code is built
-)
-
-// Confidence is how certain a piece of knowledge is.
-type Confidence string
-
-// The confidences.
-const (
-	ConfidenceHigh   Confidence = "high"
-	ConfidenceMedium Confidence = "medium"
-	ConfidenceLow    Confidence = "low"
-)
-
-// Knowledge is a finding of a goal's iterations that others can use.
-type Knowledge struct {
-	// ID is unique within the project. It is set when the knowledge is journaled.
-	ID string
-	// Type is the kind of finding.
-	Type KnowledgeType
-	// Category is a key word such as error_handling or testing.
-	Category string
-	// Content is the finding.
-	Content string
-	// ExampleFile is a path, with lines if they matter.
-	ExampleFile string
-	// SourceTask is the title of the goal that found it.
-	SourceTask string
-	// Confidence is how certain it is.
-	Confidence Confidence
-	// AppliedCount counts the executions that it helped.
-	AppliedCount int
-	// CreatedAt is when it was journaled, in UTC.
-	CreatedAt time.Time
-	// Author is the person who wrote it, or corrected it last; empty if no person did.
-	Author string
-}
-
 // Judgment says whether a goal is reached, criterion by criterion.
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
@@ -354,8 +308,7 @@ type GoalContext struct {
 	Left int
 	// Criteria are those of the goal.
 	Criteria []string
-	// Summaries are the newest ones, and before them the newest of iterations that
-	// failed; oldest first. For judge: that of this iteration only.
+	// Summaries are the newest ones, and before them the newest of iterations that failed; oldest first. For judge: that of this iteration only.
 	Summaries []ExecutionSummary
 	// Knowledge is known already. Empty for judge.
 	Knowledge []Knowledge

@@ -39,8 +39,8 @@ func (*BudgetReserved) isMessage()   {}
 func (*CommitBudget) isMessage()     {}
 func (*RunReflected) isMessage()     {}
 func (*OverlapChanged) isMessage()   {}
-func (*AccountRefused) isMessage()   {}
-func (*AccountsChanged) isMessage()  {}
+func (*ObstacleReported) isMessage() {}
+func (*ObstaclesChanged) isMessage() {}
 
 // As returns v as a T, or the zero T (nil for a pointer) if v is something else.
 // It is for code that cares about one type of message, input or output; what

@@ -143,7 +143,7 @@ type ProjectSummary struct {
 	SpentUSD, TodayUSD float64
 	// Day counts from 1970-01-01, UTC.
 	Day       int64
-	Closed    []ClosedAccount   // the accounts that refuse calls
+	Closed    []Obstacle        // the accounts that refuse calls, and the other obstacles
 	Queue     map[string]string // by task: where the first changes of the queue are in it, and what they wait for, in words
 	Schedules []ScheduleSummary // in the order in which they were set
 }

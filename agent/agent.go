@@ -90,6 +90,9 @@ type Call struct {
 	Sandbox *sandbox.Spec
 	// Recipe is set for the recipe back end only.
 	Recipe *RecipeCall
+	// Changed reports whether the checkout may have other files or commits than those that the call began with, at a time at which no process
+	// of the call runs. Nil means that it may. Recipes ask it, for whom a git command of their own would be one pod more.
+	Changed func(ctx context.Context) bool
 }
 
 // Uninstructed reports whether the checkout's CLAUDE.md, AGENTS.md and their like must

@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/decide"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
+	"github.com/pfl-forge/pfl-forge/bus/intakes"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/live"
@@ -62,6 +63,8 @@ type Bus struct {
 	Transcripts *transcripts.Stream
 	// Deliveries stores the messages of forges and chats to the gateway.
 	Deliveries *deliveries.Stream
+	// Intakes has the entries by which limits of intake count, for all gateways.
+	Intakes *intakes.Stream
 	// Objects stores files that workers hand on to one another, and whole
 	// transcripts.
 	Objects *objects.Store
@@ -110,6 +113,7 @@ func assemble(c *conn.Conn, groups subjects.Groups) (_ *Bus, err error) {
 		Live:        messages,
 		Transcripts: transcripts.New(c),
 		Deliveries:  deliveries.New(c),
+		Intakes:     intakes.New(c),
 		Objects:     objects.New(c),
 		Backups:     backup.New(c, log),
 	}, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
@@ -14,13 +15,20 @@ import (
 func (b *Bus) MissingCopies(ctx context.Context) (int, error) {
 	missing := 0
 	for _, declared := range streams.All(b.conn.Replicas) {
-		s, err := b.stream(ctx, declared.Name)
+		s, err := b.look(ctx, declared.Name)
 		if err != nil {
 			return 0, fmt.Errorf("look for the copies of stream %s: %w", declared.Name, err)
 		}
 		missing += missingCopies(s.CachedInfo())
 	}
 	return missing, nil
+}
+
+// look is stream for a moment, whatever time the caller has: a server that goes takes the question with it, and it is not asked again.
+func (b *Bus) look(ctx context.Context, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
+	defer cancel()
+	return b.stream(ctx, name)
 }
 
 // missingCopies counts for one stream. Its leader answers, and lists the others.

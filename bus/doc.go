@@ -17,6 +17,7 @@
 //	Live         progress, and other messages that are not stored
 //	Transcripts  what agents and commands did, line by line
 //	Deliveries   a gateway stores what forges and chats tell it
+//	Intakes      a gateway stores what its rules let in
 //	Objects      files that workers hand on to one another
 //	Backups      an administrator copies all of it, and puts it back (package backup)
 //

@@ -48,6 +48,7 @@ var mayPublish = map[string]string{
 	"forge.intent.shop.from.scanner.via.gateway.submit": "gateway",
 	"forge.intent.shop.by.gateway.approve":              nobody, "forge.intent.shop.from.gateway.submit": nobody,
 	"forge.hook.github.x": "gateway", "$JS.API.STREAM.MSG.GET.FORGE_HOOKS": "gateway", "$JS.API.CONSUMER.CREATE.FORGE_HOOKS.x.forge.hook.>": nobody,
+	"forge.intake.github": "gateway", "$JS.API.STREAM.MSG.GET.FORGE_INTAKE": "gateway", "$JS.API.STREAM.PURGE.FORGE_INTAKE": nobody,
 	"forge.api.shop.from.gateway.list": "gateway", "forge.api.shop.from.gateway.submit": nobody, "forge.api.shop.by.gateway.read": nobody,
 	"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                  "runner gateway",
 	"$JS.API.CONSUMER.CREATE.FORGE_EVENTS.x.forge.event.>": "runner",

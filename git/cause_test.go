@@ -52,6 +52,10 @@ func TestCauses(t *testing.T) {
 			t.Errorf("%q: refused, it counts as something else", c.stderr)
 		}
 	}
+	slow := &git.Error{Args: []string{"fetch"}, ExitCode: -1, Err: git.ErrSlow, Stderr: "fetch-pack: unexpected disconnect while reading sideband packet"}
+	if git.CauseOf(slow) != "" || git.Unreachable(slow) || git.Unserved(slow) {
+		t.Errorf("one that answers, and was stopped, is %q", git.CauseOf(slow))
+	}
 	if got := git.CauseOf(errors.New("Connection refused")); got != "" {
 		t.Errorf("an error that is not git's is %q", got)
 	}

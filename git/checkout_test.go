@@ -86,6 +86,34 @@ func TestCommitAll(t *testing.T) {
 	}
 }
 
+// TestChanged: whatever CommitAll would commit is a change, and what a command committed by itself. It can be asked again and again.
+func TestChanged(t *testing.T) {
+	for name, change := range map[string]func(c *checkout.Checkout, agent repo){
+		"":             func(_ *checkout.Checkout, agent repo) { agent.write("x.log", "ignored\n") },
+		"a file":       func(_ *checkout.Checkout, agent repo) { agent.write("new/file", "n\n") },
+		"other words":  func(_ *checkout.Checkout, agent repo) { agent.write("a", "b\n") },
+		"no file":      func(c *checkout.Checkout, _ repo) { must(t, os.Remove(filepath.Join(c.Dir(), "a"))) },
+		"another mode": func(c *checkout.Checkout, _ repo) { must(t, os.Chmod(filepath.Join(c.Dir(), "a"), 0o755)) },
+		"a commit":     func(_ *checkout.Checkout, agent repo) { agent.git("commit", "-q", "--allow-empty", "-m", "by itself") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "*.log\n"})
+			c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
+			for _, want := range []bool{false, name != "", name != ""} {
+				if got, err := c.Changed(t.Context()); got != want || err != nil {
+					t.Fatalf("%t, %v; want %t", got, err, want)
+				}
+				if !want {
+					change(c, agent)
+				}
+			}
+			if _, err := c.CommitAll(t.Context(), "x", git.Identity{}); name != "" && name != "a commit" && err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // After Restore the index has other files than the commit that the checkout is at.
 func TestCommitAllAfterRestore(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", "b": "b\n"})

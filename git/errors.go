@@ -36,6 +36,9 @@ var (
 	ErrMissing = errors.New("no checkout in that state")
 	// ErrSilent means that an origin took a connection, and did not answer for so long that it was given up.
 	ErrSilent = errors.New("the origin is silent")
+	// ErrSlow means that an origin answers, and that a command that talks to it was not done in its time: too much has to come, or it
+	// comes slowly. That is no outage.
+	ErrSlow = errors.New("the origin answers, and was not done in time: too much has to come, or the connection is slow")
 	// ErrClosed means that the pool was closed.
 	ErrClosed = errors.New("the pool is closed")
 )
@@ -144,8 +147,11 @@ func CauseOf(err error) Cause {
 	if !ok {
 		return ""
 	}
-	if errors.Is(e.Err, ErrSilent) {
+	switch {
+	case errors.Is(e.Err, ErrSilent):
 		return CauseTimeout
+	case errors.Is(e.Err, ErrSlow): // what git printed as it was stopped, such as that the connection broke off, is of that
+		return ""
 	}
 	for _, c := range causes {
 		if slices.ContainsFunc(c.texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) {

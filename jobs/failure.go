@@ -37,7 +37,7 @@ func Failure(err error) *forge.Failure {
 		}
 		return &forge.Failure{Reason: forge.FailPush, Message: said(words)}
 	}
-	return &forge.Failure{Reason: reason, Message: term.Sanitize(err.Error())}
+	return &forge.Failure{Reason: reason, Message: term.Sanitize(userInfo.ReplaceAllString(err.Error(), "://"))}
 }
 
 // away says in a line which origin does not answer, and why, without a password that is in its address.

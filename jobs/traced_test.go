@@ -87,7 +87,6 @@ func TestSpansOfGitAndCommands(t *testing.T) {
 	want := []string{
 		" > implement",
 		"agent recipe > recipe check 0: exit 0",
-		"agent recipe > recipe check 0: exit 1, failed ", // whether anything was changed
 		"agent recipe > recipe run 0: exit 0",
 		"git collect > git push",
 		"git merge > git push",

@@ -87,9 +87,9 @@ func All() []Spec {
 		{&forge.BudgetReserved{}, PartyProject, PartyIntent, "", "Attempt", "grants or denies money for a call"},
 		{&forge.CommitBudget{}, PartyIntent, PartyProject, "", "Number", "commits what was spent and releases the rest"},
 
-		// Accounts of agents that refuse calls.
-		{&forge.AccountRefused{}, PartyIntent, PartyProject, "", "Number", "says what an account, the origin or a red base branch did to a step"},
-		{&forge.AccountsChanged{}, PartyProject, PartyIntent, "", "Number", "says which accounts refuse calls"},
+		// Obstacles: what stops all intents of a project.
+		{&forge.ObstacleReported{}, PartyIntent, PartyProject, "", "Number", "says that an account, the origin or a red base holds a step up, or no longer does"},
+		{&forge.ObstaclesChanged{}, PartyProject, PartyIntent, "", "Number", "says which obstacles there are"},
 
 		// What is told between a run and its reflection, and between two runs.
 		{&forge.RunReflected{}, PartyProject, PartyIntent, "", "Step.Attempt", "says what a reflection made of a run"},

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/agent/gateway"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
@@ -337,10 +338,8 @@ mv "$1/event.tmp" "$1/event"
 // key of a model.
 func TestCommandGetsNoneOfOurKeys(t *testing.T) {
 	const canary = "a-secret-of-pfl-forge"
-	for _, name := range []string{
-		"FORGE_TOKEN_FILE", "FORGE_NKEY", "FORGE_SERVER", "FORGE_AGENT_OURS_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN",
-		"OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OTEL_EXPORTER_OTLP_HEADERS",
-	} {
+	ours := []string{"FORGE_TOKEN_FILE", "FORGE_NKEY", "FORGE_SERVER", "FORGE_AGENT_OURS_API_KEY", "OTEL_EXPORTER_OTLP_HEADERS"}
+	for _, name := range append(ours, gateway.Variables()...) {
 		t.Setenv(name, canary)
 	}
 	t.Setenv("CHAT_TOKEN", "of-the-chat")

@@ -1,6 +1,7 @@
 package recipe_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,6 +41,8 @@ recipes:
       - {name: generate, run: touch generated, files: [docs/]}
       - {name: index, title: The index, run: 'echo gone wrong; exit 3', check: 'true', depends_on: [generate]}
   none: {each: 'true', run: 'true'}
+  idle: {run: 'true', check: touch checked}
+  wrong: {run: 'true', check: touch checked; exit 1}
   broken: {each: 'echo half; exit 2', run: 'true'}
   nasty: {each: 'printf "ok\na\033[31mb\n"', run: 'true'}
   hidden: {each: 'printf "a\342\200\256b\n"', run: 'true'}
@@ -265,4 +268,34 @@ func TestCancelled(t *testing.T) {
 func TestReflectIsNoRecipe(t *testing.T) {
 	_, err := invocation(t, call(t, agent.RoleReflect, "gofmt", nil))
 	mustFail(t, err, forge.FailConfig, "a recipe cannot reflect")
+}
+
+// TestImplementIsNotNeeded: nothing was needed if nothing changed and the check passes; only then the check runs.
+func TestImplementIsNotNeeded(t *testing.T) {
+	same, other := func(context.Context) bool { return false }, func(context.Context) bool { return true }
+	for _, tt := range []struct {
+		name    string
+		recipe  string
+		changed func(context.Context) bool
+		checked bool
+		want    bool
+	}{
+		{"the check passes", "idle", same, true, true},
+		{"the check fails", "wrong", same, true, false},
+		{"a change", "idle", other, false, false},
+		{"it cannot be told", "idle", nil, false, false},
+		{"no check", "none", same, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := call(t, agent.RoleImplement, tt.recipe, nil)
+			c.Changed = tt.changed
+			out, err := invocation(t, c)
+			if err != nil || agent.NotNeeded(out.Answer) != tt.want {
+				t.Errorf("%v, %s", err, out.Answer)
+			}
+			if _, err := os.Stat(filepath.Join(c.Dir, "checked")); (err == nil) != tt.checked {
+				t.Errorf("the check: %v", err)
+			}
+		})
+	}
 }

@@ -33,15 +33,11 @@ func (r *invocation) implement(ctx context.Context) (agent.Implementation, strin
 // notNeeded reports whether the checkout has no change and passes the check. Without a check
 // nothing tells that the repository is as the recipe wants it.
 func (r *invocation) notNeeded(ctx context.Context, check string) (bool, error) {
-	if check == "" {
+	if check == "" || r.call.Changed == nil || r.call.Changed(ctx) {
 		return false, nil
 	}
-	for _, command := range []string{`test -z "$(git status --porcelain)"`, check} {
-		if res, err := r.shell(ctx, telemetry.CommandCheck, command, nil); err != nil || !res.OK() {
-			return false, err
-		}
-	}
-	return true, nil
+	res, err := r.shell(ctx, telemetry.CommandCheck, check, nil)
+	return err == nil && res.OK(), err
 }
 
 // review runs the check of the call's task.

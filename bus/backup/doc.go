@@ -8,6 +8,13 @@
 //	    stream.arc.s2           its messages and consumers, as the server has packed them
 //	  ...                       the same of each stream
 //
+// WriteInto makes such folders in one that is for them, named by their times, and removes the oldest:
+//
+//	<parent>/
+//	  .pfl-forge-backups.lock   locked while one is made
+//	  20261130T031700Z/         a backup, whose manifest has that name
+//	  .20261130T041700Z-123/    one that is being made, or removed
+//
 // The folders of the streams are those of the nats command line, which can restore each of them, too.
 //
 // Streams are copied one after the other, and each is a moment of its own. Their order makes one

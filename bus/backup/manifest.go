@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
@@ -27,6 +28,9 @@ const (
 type Manifest struct {
 	// Format is 1.
 	Format int `json:"format"`
+	// Name is the name that WriteInto gave to the folder; empty for one that
+	// was named by who asked for it.
+	Name string `json:"name,omitempty" yaml:"name,omitempty"`
 	// Begun and Ended are the times between which the streams were copied.
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended"`
@@ -45,14 +49,14 @@ type Stream struct {
 	File string `json:"file"`
 	// Messages counts the messages, and Last is the sequence of the newest there
 	// ever was.
-	Messages uint64 `json:"messages"`
-	Last     uint64 `json:"last_sequence"`
+	Messages uint64 `json:"messages"      yaml:"messages"`
+	Last     uint64 `json:"last_sequence" yaml:"last_sequence"`
 	// Bytes is the size of the archive, and SHA256 its hash, in hexadecimal
 	// digits.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	// StateSHA256 is the hash of backup.json.
-	StateSHA256 string `json:"state_sha256"`
+	StateSHA256 string `json:"state_sha256" yaml:"state_sha256"`
 }
 
 // ErrNoBackup says that a folder is none, or one that was not completed.
@@ -76,6 +80,9 @@ var archiveName = pattern.New(`^stream\.(arc|tar)\.s2$`)
 func Open(dir string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, os.ErrNotExist) {
+		if there, err := look(dir); err == nil && len(there.backups) > 0 {
+			return nil, fmt.Errorf("%s: %w: it has the backups %s; give one of them, the last is the newest", dir, ErrNoBackup, strings.Join(there.backups, ", "))
+		}
 		return nil, fmt.Errorf("%s: %w: it has no %s, which is written when all else is there", dir, ErrNoBackup, manifestFile)
 	}
 	if err != nil {

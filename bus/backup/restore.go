@@ -35,7 +35,7 @@ type Restored struct {
 	Records  int `json:"records"`
 	// LeftOut counts the records of projects that followed from records of
 	// intents which are not in the backup; see the package.
-	LeftOut int `json:"left_out"`
+	LeftOut int `json:"left_out" yaml:"left_out"`
 	// Findings name each break of a journal; empty if all are whole.
 	Findings []chain.Finding `json:"findings"`
 }

@@ -40,13 +40,18 @@ func New(c *conn.Conn, j *journal.Journal) *Store { return &Store{c, j} }
 
 // Write makes a backup in a folder that must not exist, and calls done with
 // each stream. When it fails there is no such folder.
-func (s *Store) Write(ctx context.Context, dir string, done func(Stream)) (m *Manifest, err error) {
+func (s *Store) Write(ctx context.Context, dir string, done func(Stream)) (*Manifest, error) {
+	return s.write(ctx, dir, "", done)
+}
+
+// write is Write for a backup whose manifest has a name.
+func (s *Store) write(ctx context.Context, dir, name string, done func(Stream)) (m *Manifest, err error) {
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s is there already; name a folder that is not", dir)
 	}
 	// What is not complete has another name. Secrets may be in it: transcripts,
 	// and texts of people.
-	part, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), "."+filepath.Base(dir)+"-*")
+	part, err := os.MkdirTemp(filepath.Dir(filepath.Clean(dir)), partPattern(dir, name))
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +60,7 @@ func (s *Store) Write(ctx context.Context, dir string, done func(Stream)) (m *Ma
 			err = errors.Join(err, os.RemoveAll(part))
 		}
 	}()
-	m = &Manifest{Format: format, Begun: time.Now().UTC(), Server: s.conn.NC.ConnectedServerVersion()}
+	m = &Manifest{Format: format, Name: name, Begun: time.Now().UTC(), Server: s.conn.NC.ConnectedServerVersion()}
 	for _, name := range streams.Copied() {
 		one, err := s.copyStream(ctx, name, part)
 		if err != nil {
@@ -72,7 +77,22 @@ func (s *Store) Write(ctx context.Context, dir string, done func(Stream)) (m *Ma
 	if err := writeFile(filepath.Join(part, manifestFile), append(data, '\n')); err != nil {
 		return nil, err
 	}
-	return m, os.Rename(part, dir)
+	if err := syncDir(part); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(part, dir); err != nil {
+		return nil, err
+	}
+	return m, syncDir(filepath.Dir(filepath.Clean(dir)))
+}
+
+// partPattern returns the pattern for the name of a backup that is not complete. Only that of WriteInto, which has
+// the lock of the folder, fits partName: no other call may take it for what was left of one.
+func partPattern(dir, name string) string {
+	if name == "" {
+		return "." + filepath.Base(dir) + ".part-*"
+	}
+	return "." + name + "-*"
 }
 
 // copyStream copies a stream, again if it breaks off.
@@ -123,6 +143,9 @@ func (s *Store) copyOnce(ctx context.Context, name, dir string) (*Stream, error)
 		return nil, err
 	}
 	if err := writeFile(filepath.Join(dir, stateFile), data); err != nil {
+		return nil, err
+	}
+	if err := syncDir(dir); err != nil {
 		return nil, err
 	}
 	if one.SHA256, one.Bytes, err = hashFile(filepath.Join(dir, one.File)); err != nil {

@@ -176,7 +176,7 @@ func TestObjectsRefused(t *testing.T) {
 func TestLittleRoom(t *testing.T) {
 	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 416 << 20, NoLog: true, NoSigs: true,
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 424 << 20, NoLog: true, NoSigs: true,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -81,3 +81,54 @@ func TestRoomIsNotRemembered(t *testing.T) {
 		t.Errorf("%d of 20 commands go to the workers at once", atOnce)
 	}
 }
+
+// TestOneLineFails: a line that cannot be looked at, here since its connection is closed, keeps no other from moving on, also those that come
+// after it.
+func TestOneLineFails(t *testing.T) {
+	ctx := wait.Context(t)
+	s := bustest.StartServer(t)
+	b, closed := s.Connect(t), s.Connect(t)
+	b.Turns.Begin(0)
+	for _, c := range []forge.Command{
+		{To: forge.Key{Project: "shop", Intent: "i-1"}, Attempt: forge.Attempt{Step: forge.StepImplement, Task: "i-1-001", Number: 1, Claim: 1}},
+		{To: forge.Key{Project: "shop", Intent: "i-2"}, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}},
+	} {
+		if err := b.Turns.Held(ctx, &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.Turns.LookBy(subjects.Line{Step: forge.StepImplement}, closed.Turns)
+	closed.Close()
+	if _, err := b.Turns.Round(ctx); err == nil {
+		t.Error("it is not said that a line cannot be looked at")
+	}
+	// No journal waits for the result of the other one, so its turn removes it.
+	left, err := b.Turns.Waiting(ctx)
+	if err != nil || len(left) != 1 || !strings.Contains(left[0], ".implement.") {
+		t.Errorf("these wait: %q, %v", left, err)
+	}
+}
+
+// TestWithdrawnFromReplica: what is at the workers for one replica counts no more once its attempt is withdrawn, whether that replica is there or gone.
+func TestWithdrawnFromReplica(t *testing.T) {
+	ctx := wait.Context(t)
+	b := bustest.StartServer(t).Connect(t)
+	b.Turns.Begin(1)
+	store, err := b.Turns.Take(ctx, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := store("forge.command.implement.on.gone.shop.i-1.i-1-001.2.1"); !stored || err != nil {
+		t.Fatal(stored, err)
+	}
+	key, attempt := forge.Key{Project: "shop", Intent: "i-1"}, forge.Attempt{Step: forge.StepImplement, Task: "i-1-001", Number: 2, Claim: 1}
+	if err := b.Turns.Withdraw(ctx, key, []forge.Attempt{attempt}, true); err != nil {
+		t.Fatal(err)
+	}
+	if store, err = b.Turns.Take(ctx, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := store("forge.command.implement.any.shop.i-2.i-2-001.1.1"); !stored || err != nil {
+		t.Errorf("what was withdrawn is counted: %t, %v", stored, err)
+	}
+}

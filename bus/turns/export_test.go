@@ -34,3 +34,29 @@ func (t *Turns) Take(ctx context.Context, project forge.ProjectID) (store func(s
 		return did == moves, err
 	}, nil
 }
+
+// Held has a command wait for its turn, whatever there is room for.
+func (t *Turns) Held(ctx context.Context, c *forge.Command) error {
+	subject, err := t.groups.Hold(c)
+	if err != nil {
+		return err
+	}
+	t.lane(t.groups.LineOf(c)).add(c.To.Project)
+	m, err := t.conn.Message(subject, []byte("x"))
+	if err != nil {
+		return err
+	}
+	_, err = t.conn.Publish(ctx, m)
+	return err
+}
+
+// LookBy has a line looked at by the connection of another process.
+func (t *Turns) LookBy(line subjects.Line, other *Turns) { t.lane(line).conn = other.conn }
+
+// Round moves commands on once.
+func (t *Turns) Round(ctx context.Context) (int, error) { return t.round(ctx) }
+
+// Waiting returns the subjects of all commands that wait for their turn.
+func (t *Turns) Waiting(ctx context.Context) ([]string, error) {
+	return t.list(ctx, subjects.EveryHeld)
+}

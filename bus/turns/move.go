@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,21 +40,23 @@ func (t *Turns) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		loop.Busy()
 		moved, err := t.round(ctx)
-		if time.Since(found) > findEvery && err == nil {
-			err = t.find(ctx)
+		if time.Since(found) > findEvery {
+			err = cmp.Or(err, t.find(ctx))
 			found = time.Now()
 		}
 		loop.Rest()
+		if err != nil && ctx.Err() == nil && notices.Due(time.Now()) {
+			t.conn.Log.WarnContext(ctx, "commands that wait for their turn cannot be moved on; trying again", "error", err)
+		}
 		switch {
-		case err != nil:
-			if ctx.Err() == nil && notices.Due(time.Now()) {
-				t.conn.Log.WarnContext(ctx, "commands that wait for their turn cannot be moved on; trying again", "error", err)
+		case moved > 0: // what cannot be moved holds up no other
+			if err == nil {
+				notices.Reset()
 			}
-			pause = pauseMost
-		case moved > 0:
-			notices.Reset()
 			pause = pauseLeast
 			continue
+		case err != nil:
+			pause = pauseMost
 		}
 		// With nothing held, only a command that another process holds, and leaves, is missed until the next find.
 		wait := findEvery
@@ -102,7 +105,8 @@ func (t *Turns) list(ctx context.Context, filter string) ([]string, error) {
 }
 
 // round moves commands on as far as there is room, and returns how many. The lines of steps near the end of the flow are served first: where
-// calls are bounded, what is begun is finished before more is begun.
+// calls are bounded, what is begun is finished before more is begun. What fails in one line, or of one project, keeps no other from its turn;
+// the error is the first.
 func (t *Turns) round(ctx context.Context) (int, error) {
 	lanes := t.busy()
 	if len(lanes) == 0 {
@@ -114,18 +118,20 @@ func (t *Turns) round(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	all := 0
+	var first error
 	for _, l := range lanes {
 		n, err := t.serve(ctx, l, calls)
-		all += n
-		if err != nil {
-			return all, err
+		all, first = all+n, cmp.Or(first, err)
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return all, nil
+	return all, first
 }
 
 // serve moves commands of a line on, one of each project in its turn. A project whose turn it was goes to the end of the ring while it has
-// more; one whose calls are at their bound keeps its place there and holds up no other.
+// more; one whose calls are at their bound keeps its place there and holds up no other, and one of which nothing can be moved for an error
+// neither. The error is the first.
 func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, err error) {
 	room, projects, err := l.begin(ctx)
 	if err != nil {
@@ -138,11 +144,14 @@ func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, er
 		if !ok {
 			break
 		}
-		did, seq, err := t.move(ctx, l, project, calls)
+		did, seq, failed := t.move(ctx, l, project, calls)
 		switch {
-		case err != nil:
+		case failed != nil:
 			l.add(project)
-			return moved, err
+			if err = cmp.Or(err, failed); ctx.Err() != nil {
+				return moved, err
+			}
+			full++
 		case did == moves:
 			l.add(project)
 			l.moved(seq)
@@ -153,7 +162,7 @@ func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, er
 			full++
 		}
 	}
-	return moved, nil
+	return moved, err
 }
 
 // outcome says how a project's turn ended.

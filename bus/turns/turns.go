@@ -172,11 +172,21 @@ func (t *Turns) poke() {
 
 // Withdraw removes commands of an intent that wait for their turn: those of the attempts, or all. What this process does not
 // know yet is found to be of no use when its turn comes.
+//
+// Where calls are counted, those of the attempts that are at the workers for one replica are removed as well: a replica that is gone reports no
+// result of them, and they would be counted for as long as the stream keeps them.
 func (t *Turns) Withdraw(ctx context.Context, k forge.Key, attempts []forge.Attempt, all bool) error {
-	if len(t.busy()) == 0 {
-		return nil
-	}
 	var filters []string
+	if t.Bounded() {
+		for _, a := range attempts {
+			if subject, err := subjects.Addressed(k, a); err == nil && Takes(a.Step) {
+				filters = append(filters, subject)
+			}
+		}
+	}
+	if len(t.busy()) == 0 {
+		all, attempts = false, nil
+	}
 	if all {
 		filters = append(filters, subjects.HeldOfIntent(k))
 		attempts = nil

@@ -17,6 +17,8 @@ import (
 
 // writeArchive writes an index as a tar of an OCI layout. The same index gives the same
 // file.
+// at is the time of all its files. The work is done in a folder beside the file, on the same file system, so that the
+// rename at the end cannot fail for want of that.
 func writeArchive(file string, index v1.ImageIndex, at time.Time) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".oci-")
 	if err != nil {
@@ -40,6 +42,7 @@ func writeArchive(file string, index v1.ImageIndex, at time.Time) error {
 }
 
 // tarFolder writes the files of a folder in the order of their names.
+// Owner, mode and time are the same for all files, so nothing of this machine is in the archive.
 func tarFolder(out io.Writer, dir string, at time.Time) error {
 	files, w := os.DirFS(dir), tar.NewWriter(out)
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -66,6 +69,7 @@ func tarFolder(out io.Writer, dir string, at time.Time) error {
 
 // openArchive unpacks an OCI archive, and returns its index and a function that removes
 // the unpacked files.
+// The function is nil with an error. Images of the index are read from the unpacked files when they are used.
 func openArchive(file string) (v1.ImageIndex, func(), error) {
 	dir, err := os.MkdirTemp("", "pfl-forge-oci-")
 	if err != nil {
@@ -117,6 +121,7 @@ func unpack(file, dir string) (v1.ImageIndex, error) {
 }
 
 // writeFile writes a file below root, with the folders above it.
+// os.Root refuses a name that leads out of it.
 func writeFile(root *os.Root, name string, r io.Reader) error {
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err

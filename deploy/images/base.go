@@ -18,6 +18,8 @@ import (
 )
 
 // baseImage is the image of a platform that images with git stand on.
+// passwd and group are the files of these names, nil if the base has none. digest is the image's, by which its users
+// name it in a label.
 type baseImage struct {
 	image         v1.Image
 	digest        v1.Hash
@@ -27,6 +29,7 @@ type baseImage struct {
 
 // openBases returns the base's image of each platform. It has to be there for all, with
 // git and a shell. The function ends its use.
+// The map is by the platform's name, such as linux/amd64. The error names the platform that is missing.
 func openBases(ctx context.Context, from string, platforms []v1.Platform) (map[string]*baseImage, func(), error) {
 	index, done, err := openBase(ctx, from)
 	if err != nil {
@@ -48,6 +51,7 @@ func openBases(ctx context.Context, from string, platforms []v1.Platform) (map[s
 
 // openBase reads an archive, or asks a registry. A reference without a digest is
 // refused: the same commit would give other images tomorrow.
+// A file of that name counts before a reference. A registry is asked with the login that docker or podman keeps.
 func openBase(ctx context.Context, from string) (v1.ImageIndex, func(), error) {
 	if _, err := os.Stat(from); err == nil {
 		return openArchive(from)
@@ -61,6 +65,7 @@ func openBase(ctx context.Context, from string) (v1.ImageIndex, func(), error) {
 }
 
 // find looks for a platform's image, also in indexes that the index has.
+// The first one that fits counts.
 func find(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {
@@ -91,9 +96,11 @@ func find(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	return nil, errors.New("the base has no image for it")
 }
 
+// dpkgStatus is the file in which Debian lists the packages, relative to the root.
 const dpkgStatus = "var/lib/dpkg/status"
 
 // inspect reads those files of a base that we add to or look at.
+// It reads the file system that all layers make together, and runs nothing of it.
 func inspect(img v1.Image) (*baseImage, error) {
 	digest, err := img.Digest()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// sourceURL is where the source is, for labels and lists of parts.
 const sourceURL = "https://github.com/pfl-forge/pfl-forge"
 
 // builder makes the images of one commit.
@@ -29,6 +30,8 @@ type builder struct {
 }
 
 // write writes the archives of some programs, and the SBOMs beside them.
+// Names and the base are checked before the first program is built, because that takes minutes. The base is opened once
+// for all.
 func (b *builder) write(ctx context.Context, programs []program) error {
 	var bases map[string]*baseImage
 	for _, p := range programs {
@@ -65,6 +68,8 @@ func (b *builder) write(ctx context.Context, programs []program) error {
 
 // writeOne writes the archive of one program: an index with an image for each platform
 // and the SBOMs, each of which refers to an image.
+// bases is nil for a program that stands on nothing. What was written, with sizes and the digest of the index, is
+// printed to the builder's log.
 func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*baseImage) error {
 	ref, err := reference(p, b.source.version)
 	if err != nil {
@@ -139,6 +144,8 @@ func reference(p program, version string) (string, error) {
 	return ref, nil
 }
 
+// labels returns the labels of an image, by the names that OCI gives them. The index of an archive has the same as
+// annotations. A label of the base with one of these names is replaced.
 func (b *builder) labels(p program) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    p.title,
@@ -150,6 +157,8 @@ func (b *builder) labels(p program) map[string]string {
 }
 
 // image returns the image of one platform: one layer, on the base's if there is one.
+// The configuration is made anew and not taken from the base, but for labels: a base's entry point, variables and user
+// would change how the program runs.
 func (b *builder) image(p program, platform v1.Platform, binary []byte, on *baseImage) (v1.Image, error) {
 	layer, err := newLayer(entriesOf(p, binary, on), b.source.time)
 	if err != nil {
@@ -192,6 +201,7 @@ func (b *builder) image(p program, platform v1.Platform, binary []byte, on *base
 }
 
 // compressed returns the size of an image's layers as they are transferred.
+// It is in bytes, for the line that is printed.
 func compressed(img v1.Image) (int64, error) {
 	layers, err := img.Layers()
 	if err != nil {
@@ -208,6 +218,8 @@ func compressed(img v1.Image) (int64, error) {
 	return sum, nil
 }
 
+// megabytes returns a number of bytes in units of a million.
 func megabytes(n int64) float64 { return float64(n) / 1e6 }
 
+// hexSHA256 returns a checksum in the notation of SPDX: hexadecimal, in lower case.
 func hexSHA256(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -9,9 +9,11 @@ import (
 )
 
 // debPackage is an installed package of Debian.
+// source is the name of the source package, without a version; it is empty where that is the name of the package.
 type debPackage struct{ name, version, arch, source string }
 
 // parseStatus reads the packages that are installed from dpkg's status file.
+// They are in the order of the file. Packages that were removed and left their settings are not installed.
 func parseStatus(r io.Reader) ([]debPackage, error) {
 	var packages []debPackage
 	var p debPackage
@@ -46,6 +48,7 @@ func parseStatus(r io.Reader) ([]debPackage, error) {
 }
 
 // purl names the package as scanners of vulnerabilities do.
+// It is the package URL, of type deb, that scanners match with their lists of flaws.
 func (p debPackage) purl() string {
 	return fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", url.PathEscape(p.name), url.QueryEscape(p.version), p.arch)
 }

@@ -26,6 +26,7 @@ const (
 )
 
 // entry is a file of a layer, or a folder if its name ends with a slash.
+// mode has the permissions, and owner the number of both user and group; 0 is root.
 type entry struct {
 	name  string // relative to the root
 	mode  int64
@@ -35,6 +36,7 @@ type entry struct {
 
 // newLayer returns a layer with these entries and the folders above them. The same
 // entries give the same layer.
+// They are sorted by name, so that a folder comes before its files; at is the time of all of them.
 func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	all := map[string]entry{}
 	for _, e := range entries {
@@ -76,6 +78,8 @@ func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 
 // entriesOf returns the files of an image around a binary. On a base they are added to
 // its files, otherwise they are all that there is.
+// The program can write to its home, the state and tmp alone. Without a base a file of certificate authorities is
+// added, without which no TLS connection could be verified.
 func entriesOf(p program, binary []byte, on *baseImage) []entry {
 	entries := []entry{
 		{name: "usr/bin/" + p.file, mode: 0o755, data: binary},
@@ -101,6 +105,7 @@ const (
 )
 
 // withUser returns a base's passwd or group file with our line, unless it has the id.
+// The file that was given is not altered.
 func withUser(file []byte, line string) []byte {
 	for known := range strings.Lines(string(file)) {
 		if fields := strings.Split(known, ":"); len(fields) > 2 && fields[2] == "65532" {
@@ -116,6 +121,7 @@ func withUser(file []byte, line string) []byte {
 // rootCertificates returns the certificate authorities of Mozilla as a module of the Go
 // project has them, whose version go.mod pins. Those that Mozilla trusts only in part
 // are left out: a file of certificates cannot say so.
+// They are PEM, in the order of the module.
 func rootCertificates() []byte {
 	var buf bytes.Buffer
 	for root := range bundle.Roots() {

@@ -2,9 +2,11 @@ package main
 
 // user is the numeric id that everything runs as: a cluster that demands a user other
 // than root can check a number, not a name.
+// The group has the same number.
 const user = 65532
 
 // program is one of our mains, and the image that is made of it.
+// Its build settings are those of source.build for all.
 type program struct {
 	name  string // of the image
 	title string // for people
@@ -46,6 +48,7 @@ func worker(name, does string) program {
 	}
 }
 
+// names returns the names of images, in the order of the programs.
 func names(programs []program) []string {
 	var out []string
 	for _, p := range programs {

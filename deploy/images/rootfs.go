@@ -17,6 +17,8 @@ import (
 )
 
 // runRootfs writes a base: an OCI archive with an image for each root file system.
+// Each argument is ARCH=TAR, as the script base calls it; Linux is the only system. It prints the file and the digest
+// of the index.
 func runRootfs(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("images rootfs", flag.ContinueOnError)
 	file := fs.String("o", "", "write the `archive` to this file")
@@ -64,6 +66,7 @@ func runRootfs(ctx context.Context, args []string, out io.Writer) error {
 
 // rootImage returns an image with one layer, a root file system. It depends on that
 // and on nothing else.
+// It has no entry point and no user: builder.image sets those of each program.
 func rootImage(rootfs string, platform v1.Platform) (v1.Image, error) {
 	layer, err := tarball.LayerFromFile(rootfs, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// spdxMediaType is the type of the documents, and by it registries list them as referrers.
 const spdxMediaType = "application/spdx+json"
 
 // The names of SPDX 2.3, as far as we use it.
@@ -76,6 +77,8 @@ const (
 
 // newSBOM returns the list of an image's parts: the binary with its modules and the
 // toolchain, the packages of the base, or the certificates where there is no base.
+// The result is JSON with a line break at its end. Its time is the commit's and its namespace has the image's digest,
+// so the same image has the same document.
 func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []byte, info *buildinfo.BuildInfo, on *baseImage) ([]byte, error) {
 	digest, err := img.Digest()
 	if err != nil {
@@ -114,6 +117,7 @@ func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []
 }
 
 // addRoots adds the module that the file of certificates is made of.
+// The certificates come from a module of this program itself, not of the one in the image.
 func (d *spdxDocument) addRoots(image string, s *source) error {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -143,11 +147,14 @@ func (d *spdxDocument) addModule(from, how string, m *debug.Module, s *source) {
 	d.add(from, how, p, goPURL(p.Name, p.Version))
 }
 
+// goPURL returns the package URL of a Go module.
 func goPURL(module, version string) string {
 	return "pkg:golang/" + module + "@" + url.QueryEscape(version)
 }
 
 // add adds a package with a relationship to it, and returns its id.
+// The id follows from the purl, so that the same part has the same id in each document. Licenses that are not known are
+// NOASSERTION.
 func (d *spdxDocument) add(from, how string, p spdxPackage, purl string) string {
 	sum := sha1.Sum([]byte(purl)) //nolint:gosec // as above
 	p.ID = fmt.Sprintf("SPDXRef-Package-%x", sum[:8])
@@ -166,6 +173,7 @@ func (d *spdxDocument) add(from, how string, p spdxPackage, purl string) string 
 
 // referrer returns an artifact that holds an image's SBOM and names the image as its
 // subject, so that a registry lists it among the image's referrers.
+// Its only layer is the document, uncompressed.
 func referrer(img v1.Image, doc []byte) (v1.Image, error) {
 	digest, err := img.Digest()
 	if err != nil {

@@ -62,6 +62,8 @@ func openSource(ctx context.Context, dir string) (*source, error) {
 // build links one program for a platform, and returns the binary and its modules.
 // The versions are those of the program's own go.mod: a workspace would raise them to
 // what any of its modules asks for.
+// The environment's own settings of Go are overridden where they would change the bytes. A binary without the commit in
+// it is an error, as its version could not be proven.
 func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]byte, *buildinfo.BuildInfo, error) {
 	dir, err := os.MkdirTemp("", "pfl-forge-image-")
 	if err != nil {
@@ -92,6 +94,7 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]
 }
 
 // setting returns a fact that the go command wrote into a binary about its build.
+// It is empty if there is none of this key.
 func setting(info *buildinfo.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {

@@ -3,6 +3,7 @@
 package k8s
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,12 +19,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
+// defaultAgents is the agents' namespace of the manifests.
+const defaultAgents = "pfl-forge-agents"
+
 // TestClusterAgentsPolicy applies the policy of the agents' namespace, and asks for pods that
 // break one rule each; another one than Pod Security has to refuse them.
 func TestClusterAgentsPolicy(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
-	namespace := c.agents(t, "default")
+	namespace := c.agents(t, "pfl-forge-policy")
 	if err := c.judge(t, namespace, agentPod()); err != nil {
 		t.Fatalf("a pod as it should be: %v", err)
 	}
@@ -113,19 +116,19 @@ func (c *cluster) dropIPv6(t *testing.T, u *unstructured.Unstructured) {
 }
 
 // agents applies the overlay of the agents' namespace, in which the services of an
-// installation make pods, and returns its name. It goes when the test ends: one that is there
-// already is somebody's, with commands in it, and is left alone.
+// installation make pods, under a name of that installation, and returns it. It goes when the test ends; what
+// the overlay has outside of it is shared.
 func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 	t.Helper()
-	m := build(t, "overlays/agents")
-	c.isFree(t, of[*core.Namespace](m)[0].Name)
-	for _, u := range m.objects {
+	namespace = installation + "-agents"
+	c.isFree(t, namespace)
+	t.Cleanup(func() { c.removeNamespace(t, namespace) })
+	for _, u := range build(t, "overlays/agents").objects {
 		switch u.GetKind() {
 		case "NetworkPolicy":
 			c.dropIPv6(t, u)
 		case "Namespace":
-			namespace = u.GetName()
-			t.Cleanup(func() { c.removeNamespace(t, namespace) })
+			u.SetName(namespace)
 		case "RoleBinding":
 			subjects, _, err := unstructured.NestedSlice(u.Object, "subjects")
 			if err != nil {
@@ -138,8 +141,10 @@ func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 				t.Fatal(err)
 			}
 		}
-		if u.GetNamespace() == "" && u.GetKind() != "Namespace" {
-			t.Cleanup(func() { c.remove(t, u) })
+		if u.GetNamespace() != "" {
+			u.SetNamespace(namespace)
+		} else if u.GetKind() != "Namespace" {
+			share(u)
 		}
 		if err := c.apply(wait.Context(t), u); err != nil {
 			t.Fatalf("%s %s: %v", u.GetKind(), u.GetName(), err)
@@ -166,19 +171,21 @@ func (c *cluster) awaitAccount(t *testing.T, namespace string) {
 	})
 }
 
-// commandTemplate returns the template of components/pods, with requests of which many fit
+// commandTemplate returns the template of components/pods for an agents' namespace, with requests of which many fit
 // on one node, and an agent CLI.
-func commandTemplate(t *testing.T) string {
+func commandTemplate(t *testing.T, namespace string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("components", "pods", templateKey))
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := string(text)
+	claude := fmt.Sprintf("\n  volumes:\n    - {name: claude, image: {reference: %q, pullPolicy: Never}}\n", claudeImage)
 	for from, to := range map[string]string{
 		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
-		"volumeMounts:\n": "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
-		"\n  volumes:\n":  "\n  volumes:\n    - {name: claude, image: {reference: \"" + claudeImage + "\", pullPolicy: Never}}\n",
+		"namespace: " + defaultAgents:                                    "namespace: " + namespace,
+		"volumeMounts:\n":                                                "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
+		"\n  volumes:\n":                                                 claude,
 	} {
 		if !strings.Contains(changed, from) {
 			t.Fatalf("%s has no %q", templateKey, from)

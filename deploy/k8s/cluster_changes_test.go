@@ -37,8 +37,9 @@ func (in *installation) ask(t *testing.T, what string) {
 func (in *installation) file(t *testing.T, name string, good func(content string) bool) string {
 	t.Helper()
 	var content string
+	script := `for i in 1 2 3 4 5 6 7 8 9 10; do git -C /repos/shop.git show "main:$0" && exit; sleep 1; done; exit 1`
 	wait.Until(t, name+" is merged", func() bool {
-		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "show", "main:"+name)
+		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "sh", "-c", script, name)
 		content = out
 		return err == nil && good(content)
 	})
@@ -50,14 +51,11 @@ func (in *installation) file(t *testing.T, name string, good func(content string
 func (in *installation) merged(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	var log string
-	wait.Moving(t, fmt.Sprintf("%d changes are merged", len(in.asked)), func() bool {
-		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
-		if err == nil {
-			log = out
-		}
-		return strings.Count(log, "\n") > len(in.asked)
-	}, func() string { return log })
+	in.commits(t, len(in.asked))
+	log, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := strings.Split(strings.TrimSpace(log), "\n")
 	slices.Sort(got)
 	want := []string{"first"}

@@ -13,12 +13,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// drain takes everything of ours off its node as kubectl drain does it, with pods of commands,
+// drain takes everything of this installation off its node as kubectl drain does it, with pods of commands,
 // and lets the node have pods again. Changes are under way.
 func (in *installation) drain(t *testing.T, services []string) {
 	t.Helper()
 	ctx, began := wait.Context(t), time.Now()
-	node, err := in.client.CoreV1().Nodes().Get(ctx, in.pods(t, "runner")[0].Spec.NodeName, metav1.GetOptions{})
+	on, err := in.client.CoreV1().Nodes().Get(ctx, in.pods(t, "runner")[0].Spec.NodeName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,19 +26,25 @@ func (in *installation) drain(t *testing.T, services []string) {
 		Ctx: ctx, Client: in.client, PodSelector: "app.kubernetes.io/part-of=pfl-forge",
 		Force: true, IgnoreAllDaemonSets: true, DeleteEmptyDirData: true, GracePeriodSeconds: -1, Timeout: wait.Patience,
 		Out: t.Output(), ErrOut: t.Output(),
+		AdditionalFilters: []drain.PodFilter{func(p core.Pod) drain.PodDeleteStatus {
+			if p.Namespace != in.namespace && p.Namespace != in.agents {
+				return drain.MakePodDeleteStatusSkip()
+			}
+			return drain.MakePodDeleteStatusOkay()
+		}},
 	}
 	was := map[string]core.Pod{}
 	for _, p := range in.pods(t, "") {
 		was[string(p.UID)] = p
 	}
-	cordon := func(on bool) {
+	cordon := func(off bool) {
 		helper.Ctx = wait.Context(t)
-		if err := drain.RunCordonOrUncordon(helper, node, on); err != nil {
+		if err := drain.RunCordonOrUncordon(helper, on, off); err != nil {
 			t.Error(err)
 		}
 	}
 	cordon(true)
-	err = drain.RunNodeDrain(helper, node.Name)
+	err = drain.RunNodeDrain(helper, on.Name)
 	cordon(false) // in any case
 	if err != nil {
 		t.Fatal(err)

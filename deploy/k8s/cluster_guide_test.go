@@ -24,8 +24,8 @@ const ours = "pfl-forge"
 // the text are the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
+	beside(t, 4)
 	h := newHandbook(t)
 	in := &installation{cluster: c, namespace: ours, git: "pfl-forge-guide-git", systems: "pfl-forge-guide-systems", version: version}
 	c.isFree(t, ours)
@@ -52,7 +52,7 @@ func TestClusterGuide(t *testing.T) {
 	if out := sh.do(dir, h.command("kubectl -n pfl-forge get pods")); strings.Count(out, "Running") != pods {
 		t.Errorf("kubectl get pods shows:\n%s", out)
 	}
-	in.submit(t, "guide", 4)
+	in.submit(t, "guide", 2)
 	in.merged(t)
 
 	before := in.uid(t, "nats-0")
@@ -60,7 +60,7 @@ func TestClusterGuide(t *testing.T) {
 	wait.Until(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
 	in.ready(t, "", pods)
 	sh.do(dir, h.command("kubectl -n pfl-forge rollout status statefulset/implementer"))
-	in.submit(t, "renewed", 4)
+	in.submit(t, "renewed", 2)
 	in.merged(t)
 
 	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets,deployments --all"))
@@ -107,7 +107,7 @@ func (in *installation) agentsByHand(t *testing.T, h *handbook, sh *terminal) (n
 	in.isFree(t, namespace)
 	for _, u := range m.objects {
 		if u.GetNamespace() == "" && u.GetKind() != "Namespace" {
-			t.Cleanup(func() { in.remove(t, u) })
+			share(u)
 		}
 	}
 	t.Cleanup(func() { in.removeNamespace(t, namespace) })

@@ -61,7 +61,7 @@ func (c *cluster) build(t *testing.T, source string) (dir string) {
 		base = filepath.Join(root(t), base)
 	}
 	command(t, source, "go", "run", "./deploy/images", "-platforms", "linux/"+c.arch, "-base", base, "-o", dir,
-		"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway")
+		"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway", "pfl-forge")
 	return dir
 }
 

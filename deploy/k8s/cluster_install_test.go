@@ -100,7 +100,7 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\nimages:\n", namespace, rel)
-	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
+	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway", "pfl-forge"} {
 		fmt.Fprintf(&b, "  - {name: pfl-forge/%s, newTag: %q}\n", name, in.version)
 	}
 	here, err := filepath.Rel(dir, root(t))
@@ -119,7 +119,7 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 func (in *installation) shop(t *testing.T) string {
 	t.Helper()
 	pods := "  - name: forge-pods\n    behavior: merge\n    literals: [%q]\n"
-	return in.project(t, fmt.Sprintf(pods, templateKey+"="+commandTemplate(t)))
+	return in.project(t, fmt.Sprintf(pods, templateKey+"="+commandTemplate(t, in.agents)))
 }
 
 // sandboxedShop is shop with agents and commands in sandboxes in the workers' pods.
@@ -130,7 +130,7 @@ func (in *installation) sandboxedShop(t *testing.T) string {
 
 // project is the part of the kustomization that gives the installation its one project, and
 // lets it reach the git server inside of the cluster instead of public ones, and whoever
-// answers names there. Further generators of ConfigMaps are those of the caller.
+// answers names there. One node has to have room for three installations. Further generators of ConfigMaps are those of the caller.
 func (in *installation) project(t *testing.T, generators string) string {
 	t.Helper()
 	return fmt.Sprintf(`configMapGenerator:
@@ -157,6 +157,9 @@ func (in *installation) project(t *testing.T, generators string) string {
                   - {name: ANTHROPIC_API_KEY, value: no-key}
                 volumeMounts: [{name: claude, mountPath: /opt/claude, readOnly: true}]
             volumes: [{name: claude, image: {reference: %[5]q, pullPolicy: Never}}]
+  - target: {kind: StatefulSet|Deployment}
+    patch: |-
+      - {op: replace, path: /spec/template/spec/containers/0/resources/requests/cpu, value: 20m}
   - target: {kind: NetworkPolicy, name: git-and-models}
     patch: |-
       - op: replace

@@ -44,8 +44,8 @@ components: [../pfl-forge/deploy/k8s/components/keda]
 // goes on to its end when its replica has to go.
 func TestClusterKEDA(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
+	beside(t, 5)
 	began := time.Now()
 	available := c.installKEDA(t)
 	in := newInstallation(t, c, "pfl-forge-keda", version)
@@ -95,7 +95,7 @@ func TestClusterKEDA(t *testing.T) {
 // in time, another one's word counts, which knows of no work.
 func (in *installation) scaledFromNone(t *testing.T) {
 	t.Helper()
-	const count = 16
+	const count = 10
 	began := time.Now()
 	in.ask(t, "the long report")
 	in.ready(t, "implementer", 1)

@@ -109,7 +109,7 @@ func (h *commander) mayNothingElse(t *testing.T) {
 // executor returns one whose template has changes: pairs of a text and what it becomes.
 func (h *commander) executor(t *testing.T, state string, changes ...string) *pods.Executor {
 	t.Helper()
-	text := commandTemplate(t)
+	text := commandTemplate(t, h.agents)
 	for i := 0; i < len(changes); i += 2 {
 		if !strings.Contains(text, changes[i]) {
 			t.Fatalf("no %q in the template", changes[i])
@@ -159,7 +159,6 @@ func shell(t *testing.T, state, script string) process.Command {
 // in the ways in which a cluster does.
 func TestClusterPods(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	h := newCommander(t, c)
 	state := t.TempDir()
 	began := time.Now()
@@ -302,7 +301,7 @@ func (h *commander) refused(t *testing.T, state string) {
 		{"no such image", []string{"imagePullPolicy: IfNotPresent", "imagePullPolicy: Never"}, process.ErrSandbox, "ErrImageNeverPull"},
 		{"Pod Security", []string{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"}, process.ErrSandbox, `violates PodSecurity "restricted`},
 		{"policy", []string{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"}, process.ErrSandbox, "readOnlyRootFilesystem: true"},
-		{"other namespace", []string{"namespace: pfl-forge-agents", "namespace: default"}, process.ErrSandbox, `cannot create resource "pods"`},
+		{"other namespace", []string{"namespace: " + h.agents, "namespace: default"}, process.ErrSandbox, `cannot create resource "pods"`},
 		{"quota", nil, process.ErrLost, "exceeded quota: full"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

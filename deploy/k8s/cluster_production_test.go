@@ -34,12 +34,15 @@ const few = `replicas:
 `
 
 // TestClusterProduction installs production, and takes every NATS server away in turn while
-// changes are made: first as a drain of its node would, then as the loss of it.
+// changes are made: first as a drain of its node would, then as the loss of it. Their commands run in
+// sandboxes in the workers' pods.
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
-	in := newInstallation(t, c, "pfl-forge-three", c.images(t))
-	in.write(t, "overlays/production", "", in.shop(t)+small+few)
+	version := c.images(t)
+	beside(t, 3)
+	in := newSandboxedInstallation(t, c, "pfl-forge-three", version)
+	c.installProfile(t, "pfl-forge/implementer:"+version)
+	in.write(t, "overlays/production", "", in.sandboxedShop(t)+small+few)
 	const pods = 10 // three servers, two runners, two implementers, three others
 	in.ready(t, "", pods)
 	in.neverRestarted(t, []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"})

@@ -25,11 +25,10 @@ import (
 // what a cluster takes away: replicas, pods, NATS, keys, the node. Everything is merged, once.
 func TestCluster(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
+	beside(t, 12)
 	in := newInstallation(t, c, "pfl-forge-test", version)
 
-	t.Run("dry run", func(t *testing.T) { in.dryRun(t) })
 	began := time.Now()
 	in.write(t, "overlays/single-node", "", in.shop(t)+in.gateway(t))
 	want := []string{"analyzer", "gateway", "implementer", "nats", "reflector", "reviewer", "runner"}
@@ -137,10 +136,12 @@ func (in *installation) ranInPods(t *testing.T, services ...string) {
 	})
 }
 
-// dryRun has the API server judge every overlay, defaults, validation and Pod Security
+// TestClusterDryRun has the API server judge every overlay, defaults, validation and Pod Security
 // included, and store nothing. Kinds that it does not know are not judged.
-func (in *installation) dryRun(t *testing.T) {
-	t.Helper()
+func TestClusterDryRun(t *testing.T) {
+	c := findCluster(t)
+	in := &installation{cluster: c, namespace: "pfl-forge-dry", version: c.images(t)}
+	c.namespace(t, in.namespace, nil)
 	for _, dir := range overlays(t) {
 		m, unknown := build(t, in.overlay(t, dir, "", "")), map[string]int{}
 		for _, u := range m.objects {

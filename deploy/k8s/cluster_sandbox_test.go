@@ -37,7 +37,6 @@ var suitePasses = []string{
 // what the component gives it: then no sandbox can be made, and the worker says so.
 func TestClusterInnerSandbox(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
 	binary := suite(t, c.arch)
 	c.loadArchive(t, c.imageOf(t, suiteImage, "suite", binary))
@@ -157,13 +156,27 @@ func (c *cluster) runToEnd(t *testing.T, namespace string, pod *core.Pod) (core.
 	return made.Status.Phase, string(log)
 }
 
+// profileNamespace is that of the pod which has put the seccomp profile on a node.
+const profileNamespace = "pfl-forge-node"
+
 // installProfile puts the seccomp profile on a node, as whoever sets nodes up does, and returns
-// the node. One that is there already has to be the same; otherwise it goes when the test
-// ends.
+// the node. One that is there already has to be the same; otherwise it goes with the last test:
+// those that go on side by side have one.
 func (c *cluster) installProfile(t *testing.T, image string) (node string) {
 	t.Helper()
-	const namespace = "pfl-forge-node"
-	c.namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
+	together.mu.Lock()
+	defer together.mu.Unlock()
+	if together.node == "" {
+		c.makeNamespace(t, profileNamespace, map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
+		together.node = "unknown" // the namespace goes, whatever becomes of the pod
+		together.node = c.putProfile(t, profileNamespace, image)
+	}
+	return together.node
+}
+
+// putProfile has a pod put the seccomp profile on its node, and returns that. The profile goes with the pod.
+func (c *cluster) putProfile(t *testing.T, namespace, image string) (node string) {
+	t.Helper()
 	text, err := os.ReadFile("components/inner-sandbox/seccomp.json")
 	if err != nil {
 		t.Fatal(err)

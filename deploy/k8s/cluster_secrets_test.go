@@ -23,7 +23,7 @@ const system = "loadgen"
 // own in its namespace.
 func (c *cluster) secrets(t *testing.T, namespace, systems string) {
 	t.Helper()
-	for _, u := range documents(t, authInit(t, nil, "--namespace", namespace, "--system", system, "--projects", "shop", "--gateway")) {
+	for _, u := range documents(t, authInit(t, nil, "--namespace", namespace, "--system", system, "--projects", "shop", "--gateway", "--backups")) {
 		if u.GetName() == "forge-nats-"+system {
 			u.SetNamespace(systems)
 		}

@@ -55,10 +55,11 @@ const howto = `a cluster is needed:
   FORGE_CLUSTER=path/to/script make k8s-test                         a script with the commands up, kubeconfig, kubectl ARG..., load FILE and down`
 
 // findCluster returns the cluster that the environment names. One that a script has to
-// bring up ends with the test.
+// bring up ends with the last test.
 func findCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{warned: new(warnings), load: strings.Fields(os.Getenv("K8S_LOAD")), profiles: "/var/lib/kubelet/seccomp", kubectl: []string{"kubectl"}}
+	c.join(t)
 	kubeconfig, script := os.Getenv("KUBECONFIG"), os.Getenv("FORGE_CLUSTER")
 	switch {
 	case kubeconfig != "" && len(c.load) > 0:
@@ -82,7 +83,8 @@ func findCluster(t *testing.T) *cluster {
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	c.config.QPS, c.config.Burst, c.config.WarningHandler = 100, 200, c.warned
+	// Waits ask again and again: oftener than so they would take from the cluster what it needs for its work.
+	c.config.QPS, c.config.Burst, c.config.WarningHandler = 10, 200, c.warned
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
 	}
@@ -95,6 +97,7 @@ func findCluster(t *testing.T) *cluster {
 		t.Fatalf("nodes: %v", err)
 	}
 	c.arch = nodes.Items[0].Status.NodeInfo.Architecture
+	c.look(t)
 	return c
 }
 
@@ -126,12 +129,13 @@ func bringUp(t *testing.T, script string) string {
 		return strings.TrimSpace(string(out))
 	}
 	command(t, "", script, "up")
-	t.Cleanup(func() {
+	together.down = func(t *testing.T) {
+		t.Helper()
 		loaded = "" // images go with the cluster
 		if out, err := exec.CommandContext(context.WithoutCancel(t.Context()), script, "down").CombinedOutput(); err != nil {
 			t.Errorf("%s down: %v\n%s", script, err, out)
 		}
-	})
+	}
 	return strings.TrimSpace(command(t, "", script, "kubeconfig"))
 }
 
@@ -191,13 +195,13 @@ func (c *cluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return c.dynamic.Resource(mapping.Resource), nil
 }
 
-// apply does what kubectl apply --server-side does with one object.
+// apply does what kubectl apply --server-side does with one object, by the name that it does it by: tests use both on the same objects.
 func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) error {
 	r, err := c.resource(u)
 	if err != nil {
 		return err
 	}
-	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "k8s-test", Force: true, DryRun: dryRun})
+	_, err = r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: "kubectl", Force: true, DryRun: dryRun})
 	return err
 }
 
@@ -215,12 +219,18 @@ func (c *cluster) applyAll(t *testing.T, m *manifests) {
 // ask for. It goes, with everything in it, when the test ends.
 func (c *cluster) namespace(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
+	c.makeNamespace(t, name, labels)
+	t.Cleanup(func() { c.removeNamespace(t, name) })
+}
+
+// makeNamespace makes a namespace that stays.
+func (c *cluster) makeNamespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
 	ns := &core.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
 	maps.Copy(ns.Labels, labels)
 	if _, err := c.client.CoreV1().Namespaces().Create(wait.Context(t), ns, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("%v: end what an earlier test has left, kubectl delete namespace %s", err, name)
 	}
-	t.Cleanup(func() { c.removeNamespace(t, name) })
 }
 
 func (c *cluster) removeNamespace(t *testing.T, name string) {
@@ -239,18 +249,6 @@ func (c *cluster) removeNamespace(t *testing.T, name string) {
 	wait.Until(t, "namespace "+name+" is gone", func() bool {
 		_, err := c.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
-	})
-}
-
-// leavesNothing compares the objects outside of namespaces, and the namespaces, before and
-// after the test. Some that others take away meanwhile do not matter.
-func (c *cluster) leavesNothing(t *testing.T) {
-	t.Helper()
-	before := c.global(t)
-	t.Cleanup(func() {
-		wait.Until(t, "everything is gone that the test made", func() bool {
-			return !slices.ContainsFunc(c.global(t), func(name string) bool { return !slices.Contains(before, name) })
-		})
 	})
 }
 

@@ -24,7 +24,6 @@ import (
 func TestThousandIntents(t *testing.T) {
 	count := manyIntents(t, 1000)
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
 	in := newSandboxedInstallation(t, c, "pfl-forge-many", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
@@ -69,7 +68,7 @@ for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(count)" -gt %d ] && break; sleep 1; done;
 	wait.Moving(t, fmt.Sprintf("%d changes are merged", count), func() bool {
 		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "sh", "-c", script)
 		if err != nil {
-			t.Fatal(err)
+			return false
 		}
 		if got, err = strconv.Atoi(strings.TrimSpace(out)); err != nil {
 			t.Fatal(err)

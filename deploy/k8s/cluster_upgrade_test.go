@@ -19,9 +19,9 @@ import (
 // commands run in sandboxes in the workers' pods: with a pod for each, two cores need six minutes.
 func TestClusterUpgrade(t *testing.T) {
 	c := findCluster(t)
-	c.leavesNothing(t)
 	version := c.images(t)
 	source, before := c.imagesBefore(t)
+	beside(t, 6)
 	in := newSandboxedInstallation(t, c, "pfl-forge-upgrade", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 

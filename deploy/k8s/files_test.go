@@ -17,7 +17,7 @@ var fileSettings = []string{"FORGE_NKEY", "FORGE_TLS_CA", credentialsVariable, "
 // the same ConfigMap, so a component that changes a path there has to change the volumes of everybody. A service
 // whose file is not there ends at its start, again and again.
 func settingsNameFiles(m *manifests) []string {
-	return eachContainer(workloads(m), func(w workload, c *core.Container) (found []string) {
+	return eachContainer(ownPods(m), func(w workload, c *core.Container) (found []string) {
 		for _, name := range fileSettings {
 			if file := setting(m, c, name); file != "" && !brings(m, w, c, file) {
 				found = append(found, fmt.Sprintf("%s: no volume brings %s, which %s names", w.name, file, name))

@@ -72,8 +72,8 @@ func eachContainer(pods []workload, check func(w workload, c *core.Container) []
 	return found
 }
 
-// everyPod returns workloads and the pods of commands.
-func everyPod(m *manifests) []workload { return slices.Concat(workloads(m), commandPods(m)) }
+// everyPod returns workloads, jobs and the pods of commands.
+func everyPod(m *manifests) []workload { return slices.Concat(ownPods(m), commandPods(m)) }
 
 // makesPods reports whether a service is told to run commands in pods.
 func makesPods(spec *core.PodSpec) bool {

@@ -76,7 +76,7 @@ func namesExist(m *manifests) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	for _, w := range workloads(m) {
+	for _, w := range ownPods(m) {
 		if !slices.Contains(accounts, w.pod.Spec.ServiceAccountName) {
 			found = append(found, fmt.Sprintf("%s: no ServiceAccount %q", w.name, w.pod.Spec.ServiceAccountName))
 		}

@@ -14,6 +14,7 @@ import (
 	admission "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -63,6 +64,8 @@ var known = map[string]func() any{
 	"v1 Namespace":                             func() any { return new(core.Namespace) },
 	"v1 Service":                               func() any { return new(core.Service) },
 	"v1 ServiceAccount":                        func() any { return new(core.ServiceAccount) },
+	"v1 PersistentVolumeClaim":                 func() any { return new(core.PersistentVolumeClaim) },
+	"batch/v1 CronJob":                         func() any { return new(batch.CronJob) },
 	"apps/v1 Deployment":                       func() any { return new(apps.Deployment) },
 	"apps/v1 StatefulSet":                      func() any { return new(apps.StatefulSet) },
 	"networking.k8s.io/v1 NetworkPolicy":       func() any { return new(networking.NetworkPolicy) },

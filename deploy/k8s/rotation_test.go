@@ -16,7 +16,7 @@ const credentialsVariable = "FORGE_CREDENTIALS_DIR"
 // look for keys, there has to be a Secret.
 func secretsAreRenewed(m *manifests) []string {
 	var found []string
-	for _, w := range workloads(m) {
+	for _, w := range ownPods(m) {
 		secret := map[string]bool{}
 		for _, v := range w.pod.Spec.Volumes {
 			secret[v.Name] = v.Secret != nil || v.Projected != nil

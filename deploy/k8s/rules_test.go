@@ -12,6 +12,7 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	autoscaling "k8s.io/api/autoscaling/v2"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -38,6 +39,7 @@ var rules = map[string]func(*manifests) []string{
 	"executors":  nothingRunsBesideWorkers,
 	"rotation":   secretsAreRenewed,
 	"autoscaler": autoscalersCountSteps,
+	"jobs":       jobsEnd,
 }
 
 // TestRules checks every overlay.
@@ -92,6 +94,9 @@ func TestRulesBite(t *testing.T) {
 			all := of[*policy.PodDisruptionBudget](m)
 			change(all[slices.IndexFunc(all, func(b *policy.PodDisruptionBudget) bool { return b.Name == name })])
 		}
+	}
+	job := func(change func(*batch.CronJob)) func(*manifests) {
+		return func(m *manifests) { change(of[*batch.CronJob](m)[0]) }
 	}
 	yes := true
 	for name, c := range map[string]struct {
@@ -233,6 +238,24 @@ func TestRulesBite(t *testing.T) {
 		"too soon": {"autoscaler", scaler(func(o *autoscaling.HorizontalPodAutoscaler) {
 			*o.Spec.Behavior.ScaleDown.StabilizationWindowSeconds = 299
 		})},
+		"two jobs":    {"jobs", job(func(c *batch.CronJob) { c.Spec.ConcurrencyPolicy = batch.AllowConcurrent })},
+		"no deadline": {"jobs", job(func(c *batch.CronJob) { c.Spec.JobTemplate.Spec.ActiveDeadlineSeconds = nil })},
+		"all jobs":    {"jobs", job(func(c *batch.CronJob) { c.Spec.FailedJobsHistoryLimit = nil })},
+		"a time":      {"jobs", job(func(c *batch.CronJob) { c.Spec.TimeZone = nil })},
+		"no way":      {"jobs", job(func(c *batch.CronJob) { delete(c.Spec.JobTemplate.Spec.Template.Labels, "pfl-forge.io/nats-client") })},
+		"a job's token": {"privileges", job(func(c *batch.CronJob) {
+			c.Spec.JobTemplate.Spec.Template.Spec.AutomountServiceAccountToken = &yes
+		})},
+		"a job's limits":  {"resources", job(func(c *batch.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.Containers[0].Resources.Limits = nil })},
+		"a job's account": {"names", job(func(c *batch.CronJob) { c.Spec.JobTemplate.Spec.Template.Spec.ServiceAccountName = "other" })},
+		"a job's key": {"files", job(func(c *batch.CronJob) {
+			mountOf(&c.Spec.JobTemplate.Spec.Template.Spec.Containers[0], "nats-ca").MountPath = "/ca"
+		})},
+		"no claim": {"jobs", func(m *manifests) {
+			for _, p := range of[*core.PersistentVolumeClaim](m) {
+				p.Name = "other"
+			}
+		}},
 		"two scalers": {"autoscaler", func(m *manifests) {
 			m.list = append(m.list, of[*autoscaling.HorizontalPodAutoscaler](build(t, autoscaled))[0])
 		}},

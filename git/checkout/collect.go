@@ -202,6 +202,25 @@ func (c *Checkout) commitTree(tree, parent git.OID, author git.Identity, message
 	}, true)
 }
 
+// Changed reports whether the checkout has commits on top of the one that it was checked out at, or files that
+// CommitAll would commit. Processes in it must have ended. Errors: as those of CommitAll.
+func (c *Checkout) Changed(ctx context.Context) (bool, error) {
+	if err := c.pool.unmountForeign(c.name); err != nil {
+		return false, err
+	}
+	agent, err := openAgentGit(c.Dir())
+	if err != nil {
+		return false, err
+	}
+	defer agent.close()
+	head, err := agent.branch(c.branch)
+	if err != nil || head != c.start {
+		return err == nil, err
+	}
+	snap, err := c.snapshot(ctx, head)
+	return snap.tree != "", err
+}
+
 // CommitAll commits everything in the working tree except .forge/ and what is
 // ignored on top of the branch, and puts a new .git in place of the agent's. It
 // serves recipes, which change files and know no git. Their processes must have ended: a

@@ -45,10 +45,11 @@ func (db *Database) CheckCommits(ctx context.Context, commits []git.OID, limits 
 			blobs = append(blobs, e)
 		}
 	}
-	if err := db.checkSizes(ctx, append(blobs, links...), limits); err != nil {
+	added := additions{db, limits}
+	if err := added.checkSizes(ctx, append(blobs, links...)); err != nil {
 		return err
 	}
-	return db.checkLinks(ctx, links)
+	return added.checkLinks(ctx, links)
 }
 
 // entry is one added or changed path of a commit, with the mode as git prints
@@ -92,13 +93,19 @@ func looksLikeGit(name string) bool {
 	return n == ".git" || n == "git~1"
 }
 
+// additions checks the contents of entries.
+type additions struct {
+	db     *Database
+	limits Limits
+}
+
 // checkSizes refuses blobs that are larger than one may be. git answers in the
 // order of the questions.
-func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits) error {
+func (a additions) checkSizes(ctx context.Context, blobs []entry) error {
 	if len(blobs) == 0 {
 		return nil
 	}
-	c := db.ObjectCommand()
+	c := a.db.ObjectCommand()
 	var in bytes.Buffer
 	for _, b := range blobs {
 		fmt.Fprintln(&in, b.oid)
@@ -114,8 +121,8 @@ func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits
 		if err != nil {
 			return fmt.Errorf("size of %q: %w", blobs[i].path, git.ErrNotFound)
 		}
-		if size > limits.Blob {
-			return &git.WorkError{Fault: git.Oversized, Path: blobs[i].path, Detail: fmt.Sprintf("has %d bytes, more than %d", size, limits.Blob)}
+		if size > a.limits.Blob {
+			return &git.WorkError{Fault: git.Oversized, Path: blobs[i].path, Detail: fmt.Sprintf("has %d bytes, more than %d", size, a.limits.Blob)}
 		}
 		i++
 	}
@@ -124,9 +131,9 @@ func (db *Database) checkSizes(ctx context.Context, blobs []entry, limits Limits
 
 // checkLinks reads the symbolic links and refuses those that point out of the
 // tree. checkSizes comes first, so none is too large to read.
-func (db *Database) checkLinks(ctx context.Context, links []entry) error {
+func (a additions) checkLinks(ctx context.Context, links []entry) error {
 	for _, l := range links {
-		out, err := git.Run(ctx, db.ObjectCommand(), "cat-file", "blob", l.oid)
+		out, err := git.Run(ctx, a.db.ObjectCommand(), "cat-file", "blob", l.oid)
 		if err != nil {
 			return err
 		}

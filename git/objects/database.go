@@ -1,13 +1,10 @@
 package objects
 
 import (
-	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
-	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
 // Database is the object database of a repository: it reads objects and makes new ones,
@@ -18,7 +15,7 @@ type Database struct {
 	common string
 	// hub is our own git directory, which reads and writes the repository's
 	// objects and nothing else of it.
-	hub string
+	hub hub
 	// more are object directories beside the repository's own.
 	more []string
 	// readers are shared by all calls.
@@ -34,72 +31,25 @@ type Database struct {
 // NewDatabase returns the object database of the repository with this git directory.
 // WriteHub comes before any other method.
 func NewDatabase(gitDir string) *Database {
-	return &Database{common: gitDir, hub: filepath.Join(gitDir, "pfl-forge", "hub.git")}
+	return &Database{common: gitDir, hub: hub(filepath.Join(gitDir, "pfl-forge", "hub.git"))}
 }
 
 // NewView returns the object database of a repository to read from, without a trace in
-// it: the hub is made in an empty directory of the caller's. more are object
+// it: the hub is made in dir, an empty directory of the caller's. more are object
 // directories beside the repository's own, such as the quarantine of a push.
 // WriteHub comes before any other method.
-func NewView(gitDir, hub string, more ...string) *Database {
-	return &Database{common: gitDir, hub: hub, more: more}
+func NewView(gitDir, dir string, more ...string) *Database {
+	return &Database{common: gitDir, hub: hub(dir), more: more}
 }
-
-// hubConfig is the configuration of the hub; that of the person's repository is
-// not read.
-const hubConfig = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 
 // WriteHub makes the git directory under which commands on objects run, and removes
 // what killed processes left in its quarantine. Nothing in it changes what git shows to
 // a person.
-func (db *Database) WriteHub() error {
-	for _, dir := range []string{"refs/heads", "info", "quarantine"} {
-		if err := os.MkdirAll(filepath.Join(db.hub, dir), 0o700); err != nil {
-			return err
-		}
-	}
-	files := map[string]string{
-		"HEAD":         "ref: refs/heads/none\n",
-		"config":       hubConfig,
-		"info/exclude": ExcludeForge,
-	}
-	if b, err := os.ReadFile(filepath.Join(db.common, "shallow")); err == nil {
-		files["shallow"] = string(b)
-	} else if err := disk.IgnoreMissing(os.Remove(filepath.Join(db.hub, "shallow"))); err != nil {
-		return err
-	}
-	for name, content := range files {
-		if err := disk.WriteFile(filepath.Join(db.hub, name), []byte(content)); err != nil {
-			return err
-		}
-	}
-	return db.sweepQuarantine()
-}
-
-// sweepQuarantine removes the directories of killed processes. Another process may be
-// using a young one.
-func (db *Database) sweepQuarantine() error {
-	entries, err := os.ReadDir(db.quarantine())
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > 24*time.Hour {
-			_ = disk.RemoveAll(filepath.Join(db.quarantine(), e.Name()))
-		}
-	}
-	return err
-}
-
-// quarantine returns the directory for objects that are not, or not yet, in the database.
-func (db *Database) quarantine() string { return filepath.Join(db.hub, "quarantine") }
+func (db *Database) WriteHub() error { return db.hub.write(db.common) }
 
 // Shallow returns the list of commits at which a shallow clone ends; nil when the
 // repository has all of its history.
-func (db *Database) Shallow() []byte {
-	b, err := os.ReadFile(filepath.Join(db.hub, "shallow"))
-	if err != nil {
-		return nil
-	}
-	return b
-}
+func (db *Database) Shallow() []byte { return db.hub.shallow() }
 
 // Close ends the git processes that wait for the next call. A Database that is used
 // afterwards starts them again. Without Close they end by themselves soon after the
@@ -115,7 +65,7 @@ func (db *Database) ObjectDir() string { return filepath.Join(db.common, "object
 // ObjectCommand returns a command on objects alone. No ref, configuration, hook, graft
 // or attribute file of the repository has an effect on it.
 func (db *Database) ObjectCommand() git.Command {
-	c := git.Command{Dir: db.hub, GitDir: db.hub, Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
+	c := git.Command{Dir: string(db.hub), GitDir: string(db.hub), Env: []string{"GIT_OBJECT_DIRECTORY=" + db.ObjectDir()}}
 	if len(db.more) > 0 {
 		c.Env = append(c.Env, alternates(db.more...))
 	}

@@ -34,7 +34,7 @@ func (db *Database) Overlaps(ctx context.Context, base, head git.OID, tasks []Ta
 	if len(tasks) == 0 || base == head {
 		return nil, nil
 	}
-	scratch, err := os.MkdirTemp(db.quarantine(), "overlap-")
+	scratch, err := os.MkdirTemp(db.hub.quarantine(), "overlap-")
 	if err != nil {
 		return nil, err
 	}

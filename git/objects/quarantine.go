@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,7 +53,7 @@ const looseLimit = 200
 // makes of a push. Nothing is in the database before all of it is checked. Errors:
 // *WorkError (Damaged, Oversized).
 func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Limits, copyObjects func(to string) error) error {
-	dir, err := os.MkdirTemp(db.quarantine(), "import-")
+	dir, err := os.MkdirTemp(db.hub.quarantine(), "import-")
 	if err != nil {
 		return err
 	}
@@ -72,12 +73,13 @@ func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Lim
 	if _, err := git.Run(ctx, c, "pack-objects", "--revs", "--stdout", "-q", "--delta-base-offset"); err != nil {
 		return brokenObjects(ctx, err)
 	}
-	return db.unpack(ctx, pack, limits)
+	return db.unpack(ctx, pack, filepath.Join(dir, "checked"), limits)
 }
 
 // unpack brings the objects of a pack into the database, with git's checks of
-// each. A few become loose objects, many stay one pack.
-func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) error {
+// each. A few become loose objects, many stay one pack, which is made in a directory aside: whoever holds the lock of a clone removes
+// what looks like the pack of a fetch that has not ended, and no lock is held here.
+func (db *Database) unpack(ctx context.Context, pack *os.File, aside string, limits Limits) error {
 	var header [12]byte
 	if _, err := pack.ReadAt(header[:], 0); err != nil {
 		return err
@@ -90,14 +92,43 @@ func (db *Database) unpack(ctx context.Context, pack *os.File, limits Limits) er
 		return err
 	}
 	args := []string{"unpack-objects", "-q", "--strict"}
+	c := db.ObjectCommand()
 	if objects > looseLimit {
+		if err := os.MkdirAll(filepath.Join(aside, "pack"), 0o700); err != nil {
+			return err
+		}
 		args = []string{"index-pack", "--stdin", "--strict"}
+		c.Env = []string{"GIT_OBJECT_DIRECTORY=" + aside, alternates(append(slices.Clone(db.more), db.ObjectDir())...)}
 	}
 	args = append(args, "--max-input-size="+strconv.FormatInt(limits.Bytes, 10))
-	c := db.ObjectCommand()
 	c.Stdin = pack
 	if _, err := git.Run(ctx, c, args...); err != nil {
 		return brokenObjects(ctx, err)
+	}
+	if objects <= looseLimit {
+		return nil
+	}
+	return movePacks(filepath.Join(aside, "pack"), filepath.Join(db.ObjectDir(), "pack"))
+}
+
+// movePacks moves the packs of a directory. The index of each comes last: a reader looks for the pack of an index.
+func movePacks(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return err
+	}
+	for _, kind := range []string{".pack", ".rev", ".idx"} {
+		for _, e := range entries {
+			if filepath.Ext(e.Name()) != kind {
+				continue
+			}
+			if err := os.Rename(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type Rebased struct {
 func (db *Database) Rebase(ctx context.Context, base, head, onto git.OID) (_ Rebased, err error) {
 	ctx, end := git.Begin(ctx, git.OpRebase)
 	defer func() { end(err) }()
-	scratch, err := os.MkdirTemp(db.quarantine(), "rebase-")
+	scratch, err := os.MkdirTemp(db.hub.quarantine(), "rebase-")
 	if err != nil {
 		return Rebased{}, err
 	}

@@ -77,7 +77,7 @@ func (s *Store) Forget(ctx context.Context, merges []PendingMerge, tasks ...git.
 	if s.origin != nil { // without the lock of the clone: nobody has to wait for this push
 		s.origin.forgetting.Lock()
 		defer s.origin.forgetting.Unlock()
-		if err := s.pushDeletions(ctx, refs); err != nil {
+		if err := s.origin.remove(ctx, refs); err != nil {
 			return err
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/worktree"
@@ -47,7 +45,7 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 	if err := s.Descends(ctx, old, next); err != nil {
 		return worktree.Merge{}, err
 	}
-	out, err := s.push(ctx, "--porcelain", "--no-verify", "--no-follow-tags",
+	out, err := s.origin.push(ctx, "--porcelain", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.Ref()+":"+string(old), "--end-of-options", s.origin.url, string(next)+":"+b.Ref())
 	switch {
 	case err == nil && !bytes.Contains(out, []byte("\n=\t")): // not "up to date"
@@ -55,12 +53,12 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 		_, _ = s.Git(ctx, "update-ref", b.Ref(), string(next))
 		return worktree.Merge{}, nil
 	case err != nil:
-		head, e := remoteHead(ctx, s, b)
+		head, e := s.origin.head(ctx, b)
 		if e != nil || head == old {
 			return worktree.Merge{}, errors.Join(err, e)
 		}
 	}
-	if err := s.fetch(ctx, "+"+b.Ref()+":"+b.Ref()); err != nil {
+	if err := s.origin.fetch(ctx, "+"+b.Ref()+":"+b.Ref()); err != nil {
 		return worktree.Merge{}, err
 	}
 	head, err := s.Head(ctx, b)
@@ -68,37 +66,4 @@ func (s *Store) mergeAtOrigin(ctx context.Context, b git.Branch, old, next git.O
 		return worktree.Merge{}, err
 	}
 	return s.Compare(ctx, b, old, next, head)
-}
-
-// push pushes and returns the report for programs, which git prints to its standard output. In it is why a ref was
-// refused, so the error has it as well.
-func (s *Store) push(ctx context.Context, args ...string) ([]byte, error) {
-	ctx, end := git.Begin(ctx, git.OpPush)
-	var out bytes.Buffer
-	c := s.transport()
-	c.Stdout = &out
-	_, err := git.Run(ctx, c, append([]string{string(git.OpPush)}, args...)...)
-	end(err)
-	if e, ok := errors.AsType[*git.Error](err); ok {
-		for line := range strings.Lines(out.String()) {
-			if strings.HasPrefix(line, "!") {
-				e.Stderr += "\n" + line
-			}
-		}
-	}
-	return out.Bytes(), err
-}
-
-// remoteHead asks the origin for the tip of a branch. Error: ErrNoBranch.
-func remoteHead(ctx context.Context, s *Store, b git.Branch) (git.OID, error) {
-	out, err := s.talk(ctx, git.OpList, "-q", "--heads", "--", s.origin.url, b.Ref()) // it lists branches alone
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(out)) { // a pattern matches the end of other names as well
-		if oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ref == b.Ref() {
-			return git.ParseOID(oid)
-		}
-	}
-	return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
 }

@@ -64,7 +64,7 @@ func (s *Store) FetchFor(ctx context.Context, n Need) error {
 	}
 	return s.Locked(ctx, func(hold []*os.File) error {
 		before, _ := s.Head(ctx, n.Branch) // none, the first time
-		err := s.fetch(ctx, specs...)
+		err := s.origin.fetch(ctx, specs...)
 		if strings.Contains(git.Stderr(err), "couldn't find remote ref "+n.Branch.Ref()) {
 			err = fmt.Errorf("branch %s: %w", n.Branch, git.ErrNoBranch)
 		}
@@ -84,5 +84,5 @@ func fetchMergesAfter(ctx context.Context, s *Store, b git.Branch, before git.OI
 	if err != nil || now == before {
 		return err
 	}
-	return s.fetch(ctx, "--prune", merges)
+	return s.origin.fetch(ctx, "--prune", merges)
 }

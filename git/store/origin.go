@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -29,7 +27,8 @@ type OriginConfig struct {
 	Dir string
 	// Patience bounds each command that talks to the origin; 0 is ten minutes. The first clone may take twelve times as long.
 	Patience time.Duration
-	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds.
+	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds, or
+	// Patience if that is less.
 	Question time.Duration
 }
 
@@ -43,18 +42,6 @@ const (
 	defaultQuestion = 10 * time.Second
 )
 
-// origin is the repository that all replicas share. Its branches and hidden refs are the
-// truth; the clone is a cache.
-type origin struct {
-	url string
-	// patience bounds a command that talks to it.
-	patience time.Duration
-	// base is the branch that a step worked on last; none before the first.
-	base atomic.Value
-	// forgetting lets one Forget at a time delete there: deletions wait for each other's locks, and not for long.
-	forgetting sync.Mutex
-}
-
 // OpenOrigin opens the clone at cfg.Dir and fetches. It never writes outside of
 // cfg.Dir, except by Keep, Forget, Sweep and Merge, which push. An origin that
 // cannot be reached is an error, also when there is a clone: a service must not
@@ -67,13 +54,14 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{Repository: worktree.NewRepository(dir), origin: &origin{url: cfg.URL, patience: cmp.Or(cfg.Patience, defaultPatience)}}
+	patience := cmp.Or(cfg.Patience, defaultPatience)
+	s := newStore(dir, cfg.URL, patience, cmp.Or(cfg.Question, min(defaultQuestion, patience)))
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
 	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
 	// the connection and is silent is found out by a short question.
-	if err := s.origin.question(ctx, s.transport(), cmp.Or(cfg.Question, defaultQuestion)); git.Unserved(err) {
+	if err := s.origin.question(ctx); git.Unserved(err) {
 		return s, err
 	}
 	lock, err := git.LockFile(ctx, dir+".lock")
@@ -82,14 +70,24 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	defer lock.Close()
 	if intact(ctx, s) {
-		err = errors.Join(s.Setup(ctx), s.Fetch(ctx))
-		if err == nil || ctx.Err() != nil || git.Unserved(err) {
+		// It brings what is new of all branches, and has the time of a clone: otherwise it would be made anew, which takes no less.
+		patient := &Store{Repository: s.Repository, origin: &origin{
+			url: cfg.URL, clone: s.origin.clone, patience: clonePatience * s.origin.patience, short: s.origin.short,
+		}}
+		err = errors.Join(s.Setup(ctx), patient.Fetch(ctx))
+		if err == nil || ctx.Err() != nil || git.Unserved(err) || errors.Is(err, git.ErrSlow) {
 			return s, err
 		}
 	}
 	// A git process that was killed may have left lock files in the clone. Nothing removes
 	// them, so the clone is made anew, unless the origin cannot be read.
 	return s, s.clone(ctx, []*os.File{lock})
+}
+
+// newStore returns a store with the clone at dir, which need not be there yet.
+func newStore(dir, url string, patience, short time.Duration) *Store {
+	repo := worktree.NewRepository(dir)
+	return &Store{Repository: repo, origin: &origin{clone: repo, url: url, patience: patience, short: short}}
 }
 
 // ErrAddress says that a URL is not one of a repository.
@@ -129,14 +127,14 @@ func intact(ctx context.Context, s *Store) bool {
 func (s *Store) clone(ctx context.Context, hold []*os.File) error {
 	final := s.Dir()
 	old := fmt.Sprintf("%s.old-%d", final, time.Now().UnixNano())
-	made := &Store{Repository: worktree.NewRepository(final + ".new"), origin: &origin{url: s.origin.url, patience: clonePatience * s.origin.patience}}
+	made := newStore(final+".new", s.origin.url, clonePatience*s.origin.patience, s.origin.short)
 	if err := disk.RemoveAll(made.Dir()); err != nil {
 		return err
 	}
 	if _, err := git.Run(ctx, git.Command{Hold: hold}, "init", "-q", "--bare", "--template=", "--", made.Dir()); err != nil {
 		return err
 	}
-	if err := made.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*", "^"+ProofsPrefix+"*"); err != nil {
+	if err := made.origin.fetch(ctx, "+refs/heads/*:refs/heads/*", "+refs/forge/*:refs/forge/*", "^"+ProofsPrefix+"*"); err != nil {
 		return err
 	}
 	if disk.Exists(final) {
@@ -160,7 +158,7 @@ func (s *Store) Fetch(ctx context.Context) error {
 		return nil
 	}
 	return s.Locked(ctx, func(hold []*os.File) error {
-		err := s.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads)
+		err := s.origin.fetch(ctx, "--prune", "+refs/heads/*:refs/heads/*", allHeads)
 		tidy(ctx, s, hold)
 		return err
 	})
@@ -176,54 +174,7 @@ func (s *Store) FetchIntent(ctx context.Context, intent git.Name) error {
 		return err
 	}
 	spec := "+" + intentPrefix(intent) + "*:" + intentPrefix(intent) + "*"
-	return s.Locked(ctx, func([]*os.File) error { return s.fetch(ctx, spec) })
-}
-
-// fetch takes ref specifications, which may have "--prune" before them. Tags
-// are not fetched, and nothing is written but objects and refs.
-func (s *Store) fetch(ctx context.Context, specs ...string) error {
-	args := []string{"-q", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}
-	if specs[0] == "--prune" {
-		args, specs = append(args, "--prune"), specs[1:]
-	}
-	args = append(append(args, "--end-of-options", s.origin.url), specs...)
-	_, err := s.talk(ctx, git.OpFetch, args...)
-	return err
-}
-
-// talk runs a git command that talks to the origin. Its time is the network's, so an
-// Observer is told. An origin that is silent until the command's time is over, or the caller's, is
-// one that does not answer: git.ErrSilent.
-func (s *Store) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
-	return s.origin.talk(ctx, s.transport(), op, args...)
-}
-
-// talk is that of the store, by a command of any folder.
-func (o *origin) talk(ctx context.Context, c git.Command, op git.Operation, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.patience)
-	defer cancel()
-	ctx, end := git.Begin(ctx, op)
-	out, err := git.Run(ctx, c, append([]string{string(op)}, args...)...)
-	if e, ok := errors.AsType[*git.Error](err); ok && errors.Is(e.Err, context.DeadlineExceeded) {
-		e.Err = git.ErrSilent
-	}
-	end(err)
-	return out, err
-}
-
-// transport returns a command that may talk to the origin: with the user's SSH
-// agent, if there is one, and with git's checks of every object that comes in.
-func (s *Store) transport() git.Command {
-	c := s.RefCommand()
-	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
-		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
-	}
-	c.Config = append(
-		c.Config,
-		"protocol.file.allow=always", "protocol.ssh.allow=always", "protocol.https.allow=always",
-		"protocol.http.allow=always", "fetch.fsckObjects=true", "fetch.unpackLimit=1000",
-	)
-	return c
+	return s.Locked(ctx, func([]*os.File) error { return s.origin.fetch(ctx, spec) })
 }
 
 // publish pushes kept commits to the origin. All but heads have their object's
@@ -239,7 +190,7 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
 	for began, again := time.Now(), false; ; {
-		_, err := s.talk(ctx, git.OpPush, args...)
+		_, err := s.origin.talk(ctx, git.OpPush, args...)
 		if _, refused := git.Refusal(err); refused || git.CauseOf(err) == git.CauseAuth {
 			// Scanners for secrets, limits of size and firewalls refuse one push, and others nothing at all.
 			if e := s.TakesWork(ctx); e != nil {
@@ -263,7 +214,7 @@ func (s *Store) TakesWork(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
 	}
-	if err := s.origin.question(ctx, s.transport(), defaultQuestion); err != nil {
+	if err := s.origin.question(ctx); err != nil {
 		return err
 	}
 	list := []string{"for-each-ref", "--count=1", "--sort=-committerdate", "--format=%(objectname)"}
@@ -281,8 +232,8 @@ func (s *Store) TakesWork(ctx context.Context) error {
 	}
 	ref := probePrefix + strings.ToLower(rand.Text()[:12])
 	args := []string{"-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
-	if _, err = s.talk(ctx, git.OpPush, append(args, "+"+known+":"+ref)...); err == nil {
-		_, _ = s.talk(ctx, git.OpPush, append(args, ":"+ref)...) // it may forbid to delete
+	if _, err = s.origin.talk(ctx, git.OpPush, append(args, "+"+known+":"+ref)...); err == nil {
+		_, _ = s.origin.talk(ctx, git.OpPush, append(args, ":"+ref)...) // it may forbid to delete
 		return nil
 	}
 	if _, refused := git.Refusal(err); refused {
@@ -296,17 +247,3 @@ const pushPatience = 15 * time.Second
 
 // probePrefix is the ref prefix of what is pushed to see whether the origin keeps anything. No intent can have the name _probe.
 const probePrefix = "refs/forge/_probe/"
-
-// ask has the origin list a branch that is not there: its branches and hidden refs are left out.
-func (o *origin) ask(ctx context.Context, c git.Command) error {
-	_, err := o.talk(ctx, c, git.OpList, "-q", "--heads", "--", o.url, "HEAD") // it lists branches alone
-	return err
-}
-
-// question is ask within a time, by a command for a clone that need not be there yet.
-func (o *origin) question(ctx context.Context, c git.Command, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	c.Dir = filepath.Dir(c.GitDir)
-	return o.ask(ctx, c)
-}

@@ -40,7 +40,7 @@ func (s *Store) Proofs(ctx context.Context, commit git.OID) (string, error) {
 	}
 	ref := ProofsRef(commit)
 	if s.origin != nil {
-		if err := s.fetch(ctx, "+"+ref+":"+ref); err != nil {
+		if err := s.origin.bring(ctx, "+"+ref+":"+ref); err != nil {
 			return "", err
 		}
 	}

@@ -66,7 +66,7 @@ func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit
 
 // propose is Propose under the lock of the clone, with the ref that says where the branch was pushed last.
 func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, over git.OID) error {
-	at, pushed, err := s.proposed(ctx, last, b)
+	at, pushed, err := s.origin.proposed(ctx, last, b)
 	switch {
 	case err != nil:
 		return err
@@ -76,14 +76,14 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, 
 		return &EditedError{b, at}
 	}
 	// The leases are on what was seen just now. A person who is faster has the push refused as a whole.
-	_, err = s.push(ctx, "--porcelain", "--atomic", "--no-verify", "--no-follow-tags",
+	_, err = s.origin.push(ctx, "--porcelain", "--atomic", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.Ref()+":"+string(at), "--force-with-lease="+last+":"+string(pushed),
 		"--end-of-options", s.origin.url, "+"+string(commit)+":"+b.Ref(), "+"+string(commit)+":"+last)
 	if err == nil {
 		return nil
 	}
 	// An answer that got lost on the way does not make a push that happened a failure, and a lease that did not hold is no outage.
-	now, pushed, e := s.proposed(ctx, last, b)
+	now, pushed, e := s.origin.proposed(ctx, last, b)
 	switch {
 	case e != nil:
 		return errors.Join(err, e)
@@ -96,22 +96,22 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, 
 }
 
 // proposed asks the origin where a branch is, and where it was pushed last; empty where there is none.
-func (s *Store) proposed(ctx context.Context, last string, b git.Branch) (at, pushed git.OID, err error) {
-	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, b.Ref(), last)
+func (o *origin) proposed(ctx context.Context, last string, b git.Branch) (at, pushed git.OID, err error) {
+	out, err := o.talk(ctx, git.OpList, "-q", "--refs", "--", o.url, b.Ref(), last)
 	if err != nil {
 		return "", "", err
 	}
 	for line := range strings.Lines(string(out)) {
 		oid, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		o, err := git.ParseOID(oid)
+		commit, err := git.ParseOID(oid)
 		if err != nil {
 			return "", "", err
 		}
 		switch ref { // a pattern matches the end of other names as well
 		case b.Ref():
-			at = o
+			at = commit
 		case last:
-			pushed = o
+			pushed = commit
 		}
 	}
 	return at, pushed, nil
@@ -132,7 +132,7 @@ func FetchHead(ctx context.Context, s *Store, a Attempt, b git.Branch) (head git
 	}
 	ref := a.Prefix() + "fetched" // no commit is kept by that name
 	err = s.Locked(ctx, func([]*os.File) error {
-		if err := s.fetch(ctx, "+"+b.Ref()+":"+ref); err != nil {
+		if err := s.origin.fetch(ctx, "+"+b.Ref()+":"+ref); err != nil {
 			if strings.Contains(git.Stderr(err), "couldn't find remote ref "+b.Ref()) {
 				err = fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
 			}

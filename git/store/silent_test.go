@@ -16,19 +16,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
+// overHTTP returns a server of the repositories beside an origin, as git's own program serves them.
+func overHTTP(t *testing.T, origin string) http.Handler {
+	t.Helper()
+	program, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cgi.Handler{
+		Path: program, Args: []string{"http-backend"},
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(origin), "GIT_HTTP_EXPORT_ALL=1"},
+	}
+}
+
 // TestSilentOrigin has an origin that accepts and says nothing more: whatever talks to it ends, and the error says that it does
 // not answer. Once it does, all goes on.
 func TestSilentOrigin(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()
-	program, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	backend := &cgi.Handler{
-		Path: program, Args: []string{"http-backend"},
-		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(origin), "GIT_HTTP_EXPORT_ALL=1"},
-	}
+	backend := overHTTP(t, origin)
 	var silent atomic.Bool
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

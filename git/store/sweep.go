@@ -30,7 +30,7 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	if s.origin == nil {
 		return s.HiddenHere(ctx)
 	}
-	out, err := s.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, "refs/forge/*")
+	out, err := s.origin.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, "refs/forge/*")
 	if err != nil {
 		return nil, err
 	}
@@ -106,26 +106,12 @@ func (s *Store) sweepOrigin(ctx context.Context, intents []git.Name) error {
 		}
 		refused = nil
 		for some := range slices.Chunk(refs, refsAtOnce) {
-			refused = errors.Join(refused, s.pushDeletions(ctx, some))
+			refused = errors.Join(refused, s.origin.remove(ctx, some))
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// pushDeletions deletes refs at the origin. The error has only what the origin
-// said: the call itself would name all refs.
-func (s *Store) pushDeletions(ctx context.Context, refs []string) error {
-	args := []string{"-q", "--no-verify", "--end-of-options", s.origin.url}
-	for _, ref := range refs {
-		args = append(args, ":"+ref)
-	}
-	_, err := s.talk(ctx, git.OpPush, args...)
-	if said := git.Stderr(err); said != "" {
-		return fmt.Errorf("delete refs at the origin: %s", said) // the call itself would name all of them
-	}
-	return err
 }
 
 // SweepHere is Sweep without the origin: it removes what other replicas deleted

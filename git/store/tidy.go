@@ -28,6 +28,7 @@ func tidy(ctx context.Context, s *Store, hold []*os.File) {
 	if s.fetches++; s.fetches%fetchesBetween != 1 || s.hasRefTable() {
 		return
 	}
+	dropReceived(s.Repository) // of a process that died
 	refs, objects := untidy(s)
 	if !refs && !objects {
 		return

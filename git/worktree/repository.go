@@ -43,7 +43,8 @@ func NewRepository(gitDir string) *Repository {
 // ErrNotRepository.
 func Discover(ctx context.Context, path string) (*Repository, error) {
 	query := []string{"rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir"}
-	out, err := git.Run(ctx, git.Command{Dir: path}, query...)
+	out, around := git.Run(ctx, git.Command{Dir: path}, query...)
+	err := around
 	if err != nil && git.ExitCode(err) == 128 {
 		out, err = git.Run(ctx, git.Command{Dir: path, GitDir: path}, query...)
 	}
@@ -51,6 +52,11 @@ func Discover(ctx context.Context, path string) (*Repository, error) {
 	if err != nil || !found {
 		if ctx.Err() != nil {
 			return nil, err
+		}
+		// There may be one that git does not take: it is of another user, or its configuration cannot be read. Or there is no git.
+		var refused *git.Error
+		if errors.As(around, &refused) && !strings.Contains(refused.Stderr, "not a git repository") {
+			return nil, fmt.Errorf("%s: %w", path, around)
 		}
 		return nil, fmt.Errorf("%s: %w", path, errors.Join(git.ErrNotRepository, err))
 	}

@@ -43,6 +43,7 @@ var decoding = map[string]string{
 	"bus/changes":        runners,
 	"bus/codec/codec.go": "FuzzUnmarshal", "bus/codec/field.go": "FuzzUnmarshal", "bus/codec/value.go": "FuzzUnmarshal",
 	"bus/dead.go": "FuzzDead", "bus/internal/conn/asked.go": runners, "bus/internal/conn/probe.go": server, "bus/internal/conn/read.go": server,
+	"bus/intakes":             own,
 	"bus/internal/jsonobject": "FuzzParse", "bus/internal/wire/summary.go": "FuzzSummary",
 	"bus/journal/aside.go": "FuzzAside", "bus/journal/chain/chain.go": "FuzzRef", "bus/journal/chain/checkpoint.go": "FuzzCheckpoint",
 	"bus/live": "FuzzCleaned", "bus/objects/name.go": "FuzzNamed", "bus/objects/objects.go": "FuzzDescribed", "bus/presence": "FuzzAnswer",
@@ -67,6 +68,7 @@ var decoding = map[string]string{
 	"proof/signers.go": "FuzzSigners",
 
 	"services/gateway/api": own, "services/gateway/chat/press.go": "FuzzPress", "services/gateway/chat/settings": operator,
+	"services/gateway/chat/webhook":          operator,
 	"services/gateway/chat/slack/client.go":  "reads answers of Slack into plain structs, of a bounded size, whose ids are checked",
 	"services/gateway/chat/slack/payload.go": "FuzzRead", "services/gateway/chat/slack/socket.go": "FuzzRead",
 	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/teller.go": runners, "services/gateway/chat/watcher.go": runners,

@@ -51,6 +51,18 @@ var shapes = pattern.New(strings.Join([]string{
 	`(?i:\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{16,})`, // headers
 }, "|"))
 
+// value matches the value of an option or a variable, as a shell reads it. What stands for another one is none, such as $TOKEN, and neither is a
+// file's name. One in double quotes may be in a string of JSON.
+const value = `("[^"$\n][^"\n]{3,}"|'[^'$\n][^'\n]{3,}'|\\"[^"\\$\n][^"\\\n]{3,}\\"|[^\s"'\x60\\$=/.~;&|<>()\[{][^\s"'\x60\\;&|<>()]{3,})`
+
+// named matches secrets in the line of a command by what they are given as. The group is the secret.
+var named = pattern.New(strings.Join([]string{
+	`\b[A-Z0-9_]{0,32}(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|(?:ACCESS|PRIVATE|SECRET)_KEY|_PWD|_PAT)=` + value, // variables
+	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)=` + value,                                   // options
+	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)\s+([^\s"'$\\;&|]*[0-9][^\s"'\\;&|]{3,})`,
+	`\s(?:-u\s*|--user[= ])\\?["']?[A-Za-z][^\s:"']{0,32}:` + value, // curl, and those like it
+}, "|"))
+
 // Redactor knows secrets. The zero value knows only what they look like. It is
 // safe for concurrent use.
 type Redactor struct {
@@ -166,6 +178,7 @@ func (r *Redactor) find(s string) []span {
 			}
 		}
 	}
+	found = append(found, findNamed(s)...)
 	known := r.known.Load()
 	if known == nil {
 		return found
@@ -179,6 +192,21 @@ func (r *Redactor) find(s string) []span {
 			}
 			if _, ok := parts[tight[i:i+n]]; ok {
 				found = append(found, span{at[i], at[i+n-1] + 1})
+			}
+		}
+	}
+	return found
+}
+
+// findNamed returns the secrets that a command line gives by a name or a flag, such as TOKEN=... and --password ...
+func findNamed(s string) (found []span) {
+	if !namedHint(s) {
+		return nil
+	}
+	for _, m := range named.FindAllStringSubmatchIndex(s, -1) {
+		for i := 2; i < len(m); i += 2 {
+			if m[i] >= 0 {
+				found = append(found, span{m[i], m[i+1]})
 			}
 		}
 	}
@@ -205,6 +233,16 @@ var hints = []string{
 // suspicious reports whether any shape may match. It is cheaper than matching.
 func suspicious(s string) bool {
 	return slices.ContainsFunc(hints, func(hint string) bool { return strings.Contains(s, hint) })
+}
+
+// namedHints lists a part of each way in which named finds a secret.
+var namedHints = []string{
+	"TOKEN=", "SECRET=", "PASSW", "PASSPHRASE=", "KEY=", "_PWD=", "_PAT=", "token", "secret", "passw", "passphrase", "key", " -u", "--user",
+}
+
+// namedHint is suspicious for named.
+func namedHint(s string) bool {
+	return slices.ContainsFunc(namedHints, func(hint string) bool { return strings.Contains(s, hint) })
 }
 
 // squeeze returns a text without white space. It appends the position of each byte to at, if

@@ -54,6 +54,45 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestCommandLines looks at the lines of commands, which those who may only look are told: what is given as a secret is none of theirs.
+func TestCommandLines(t *testing.T) {
+	var none redact.Redactor
+	for line, want := range map[string]string{
+		"DB_PASSWORD=hunter make test":                         "DB_PASSWORD=" + redact.Mark + " make test",
+		"env PGPASSWORD='a b c d' psql":                        "env PGPASSWORD=" + redact.Mark + " psql",
+		`API_KEY="a b c d" TOKEN=abcd go test`:                 "API_KEY=" + redact.Mark + " TOKEN=" + redact.Mark + " go test",
+		"curl -u ci:hunter https://example.com":                "curl -u ci:" + redact.Mark + " https://example.com",
+		"curl --user ci:hunter https://example.com":            "curl --user ci:" + redact.Mark + " https://example.com",
+		"tool --password=hunter --db-token 12345 --all":        "tool --password=" + redact.Mark + " --db-token " + redact.Mark + " --all",
+		"git clone https://ci:hunter@example.com/a.git":        "git clone https://" + redact.Mark + "@example.com/a.git",
+		`verify: "DB_PASSWORD=hunter make" exited with 1`:      "verify: \"DB_PASSWORD=" + redact.Mark + " make\" exited with 1",
+		`{"command":"DB_PASSWORD=hunter make","exit":1}`:       `{"command":"DB_PASSWORD=` + redact.Mark + ` make","exit":1}`,
+		`{"command":"API_KEY=\"a b c d\" make"}`:               `{"command":"API_KEY=` + redact.Mark + ` make"}`,
+		`{"command":"curl -u \"ci:hunter\" x"}`:                `{"command":"curl -u \"ci:` + redact.Mark + `\" x"}`,
+		`{"command":"API_KEY=\"$KEY\" tool --token t1\nmake"}`: "",
+		"DB_PASSWORD=$PASSWORD make":                           "",
+		"DB_PASSWORD=\"$PASSWORD\" make":                       "",
+		"API_TOKEN=$(cat token) make":                          "",
+		"API_TOKEN=/run/secrets/token make":                    "",
+		"tool --token \"$TOKEN\" --password-file /run/pass":    "",
+		"MAX_TOKENS=4096 KEYS=12345 make":                      "",
+		"docker run -u 1000:1000 --user 1000:1000 sort -u":     "",
+		"if [ $TOKEN == abcd ]; then go test -run Token":       "",
+		"the options --token and --password are required":      "",
+	} {
+		if want == "" {
+			want = line
+		}
+		got := none.Text(line)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", line, got, want)
+		}
+		if again := none.Text(got); again != got {
+			t.Errorf("%q became %q", got, again)
+		}
+	}
+}
+
 func TestValues(t *testing.T) {
 	const secret = "correct-Horse-7-Battery"
 	r := redact.New(secret, "short", "", "12345678")

@@ -16,7 +16,7 @@
 //	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
 //	   one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
 //	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
-//	   one that failed is searched
+//	   one that failed is searched; who approved a plan or a change does not say what is done while that counts
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -147,6 +147,11 @@ var (
 		Name: "WholeBatch", Since: 5,
 		Why: "where two batches had ended at once, the next one began with the first change for which the train had a place, and not with all that waited",
 	}
+	// BoundApprovers is asked for where a person says what is done.
+	BoundApprovers = Change{
+		Name: "BoundApprovers", Since: 5,
+		Why: "who had approved the plan could answer questions and give words to a retry, and the merge was refused by its proofs",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -159,7 +164,7 @@ func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair, AdoptedPulls, SecondPush,
-		SearchedBatch, WholeBatch,
+		SearchedBatch, WholeBatch, BoundApprovers,
 	}
 }
 

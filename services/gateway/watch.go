@@ -184,7 +184,7 @@ func (f *watchedFile) path(p string) string {
 func (f *watchedFile) config(n int, w *watched) watching {
 	cfg := look.Config{
 		Name: w.Name, Gateway: string(access.Gateway), Repositories: w.Repositories, Hooks: w.Hooks, Every: w.SweepEvery,
-		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Log: f.log, People: map[int64]string{},
+		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Intakes: f.bus.Intakes, Log: f.log, People: map[int64]string{},
 	}
 	if speaks[w.Kind] == "" {
 		f.wrong(n, "kind", "is %.50q; it can be %s", w.Kind, strings.Join(slices.Sorted(maps.Keys(speaks)), ", "))

@@ -7,6 +7,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
+// changed reports whether the checkout may have a change. If it cannot be told, whoever collects the change says why.
+func (w *work) changed(ctx context.Context) bool {
+	changed, err := w.checkout.Changed(ctx)
+	return changed || err != nil
+}
+
 // call has the agent work in the checkout, in the command's session: resumed from
 // where the attempt before was, or the delivery that was cut off, or new.
 func (w *work) call(ctx context.Context) (agent.Outcome, error) {
@@ -21,6 +27,7 @@ func (w *work) call(ctx context.Context) (agent.Outcome, error) {
 		return agent.Outcome{}, err
 	}
 	if recipe {
+		call.Changed = w.changed
 		return w.Run(ctx, call)
 	}
 	return w.CallInSession(ctx, call, sessions.Call{

@@ -46,8 +46,7 @@ type checkpoint struct {
 	Interrupted git.OID `json:"interrupted,omitempty"`
 	// Ended says that the agent ended by itself, with Result or Failure.
 	Ended bool `json:"ended,omitempty"`
-	// GivenBack says that the checkout may be gone: everything that is needed of it
-	// is here and in the store.
+	// GivenBack says that the checkout may be gone: everything that is needed of it is here and in the store.
 	GivenBack bool `json:"given_back,omitempty"`
 	// Tools are those that the agent used in an iteration, each once, sorted.
 	Tools []string `json:"tools,omitempty"`
@@ -90,16 +89,14 @@ func (n *checkpoint) next(j *jobs.Job) *checkpoint {
 	return m
 }
 
-// dropInterrupted forgets the work that was cut off if it is in the tree: the agent is
-// told of work elsewhere only if it is elsewhere.
+// dropInterrupted forgets the work that was cut off if it is in the tree: the agent is told of work elsewhere only if it is elsewhere.
 func (n *checkpoint) dropInterrupted() {
 	if n.Interrupted == n.Work || n.Interrupted == n.Head {
 		n.Interrupted = ""
 	}
 }
 
-// answerTool is the tool by which Claude Code answers. It does no work, so it is not
-// recorded.
+// answerTool is the tool by which Claude Code answers. It does no work, so it is not recorded.
 const answerTool = "StructuredOutput"
 
 // maxTools bounds how many tools are recorded: programs name them as they like.
@@ -165,8 +162,7 @@ func (n *checkpoint) write() error {
 	return nil
 }
 
-// writeDurable replaces a file as a whole; when it returns, the content survives a
-// crash of the machine.
+// writeDurable replaces a file as a whole; when it returns, the content survives a crash of the machine.
 func writeDurable(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

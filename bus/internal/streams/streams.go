@@ -68,6 +68,29 @@ func hooks() jetstream.StreamConfig {
 	}
 }
 
+// intake declares the stream of what the rules of intake let in. When it is full nothing more is stored, so that nothing is forgotten that
+// counts; its bound is some 10,000 entries. It is in no backup: limits count one day.
+func intake() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        Intake,
+		Description: "what the rules of intake let in, by which their limits count",
+		Subjects:    []string{subjects.EveryIntake},
+		MaxAge:      2 * day,
+		MaxBytes:    maxIntake,
+		Discard:     jetstream.DiscardNew,
+		Duplicates:  leastDuplicates,
+		DenyDelete:  true,
+		DenyPurge:   true,
+	}
+}
+
+const (
+	// Intake is the stream of what the rules of intake let in.
+	Intake = "FORGE_INTAKE"
+	// maxIntake bounds it, in bytes.
+	maxIntake = 8 << 20
+)
+
 const (
 	// Hooks is the stream of what came through the hooks of the gateway.
 	Hooks = "FORGE_HOOKS"
@@ -181,6 +204,7 @@ func All(replicas int) []jetstream.StreamConfig {
 		publications(replicas),
 		refusals(),
 		hooks(),
+		intake(),
 		{
 			Name:        Transcripts,
 			Description: "what agents and commands did, line by line, for people",

@@ -135,7 +135,7 @@ func record(t *testing.T, e *export.Export) {
 	snapshot.Intent("junk", forge.StatusProposed, "", now)
 	snapshot.Project("shop", &forge.ProjectSummary{
 		Merges: 3, Limits: forge.Budget{ProjectUSD: 10, DayUSD: 5}, SpentUSD: 4, TodayUSD: 9, Day: now.Unix() / 86400,
-		Closed: []forge.ClosedAccount{
+		Closed: []forge.Obstacle{
 			{Agent: forge.GitPush, Reason: forge.FailPush}, {Agent: "claude", Reason: forge.FailQuota, Until: now.Add(-time.Second)},
 		},
 	})

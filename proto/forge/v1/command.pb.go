@@ -814,7 +814,7 @@ type Command_builder struct {
 	// closed_agents are those whose accounts refuse calls: none of them is
 	// called.
 	ClosedAgents []string
-	// accounts is the number of the AccountsChanged that is known by now. With a
+	// accounts is the number of the ObstaclesChanged that is known by now. With a
 	// higher one than before, an account that refused calls is tried again.
 	Accounts *int32
 	// wish is what a person wants to be different about the plan, or the task's

@@ -363,19 +363,19 @@ func (x *Event) GetTeach() *Teach {
 	return nil
 }
 
-func (x *Event) GetAccountRefused() *AccountRefused {
+func (x *Event) GetObstacleReported() *ObstacleReported {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_AccountRefused); ok {
-			return x.AccountRefused
+		if x, ok := x.xxx_hidden_Message.(*event_ObstacleReported); ok {
+			return x.ObstacleReported
 		}
 	}
 	return nil
 }
 
-func (x *Event) GetAccountsChanged() *AccountsChanged {
+func (x *Event) GetObstaclesChanged() *ObstaclesChanged {
 	if x != nil {
-		if x, ok := x.xxx_hidden_Message.(*event_AccountsChanged); ok {
-			return x.AccountsChanged
+		if x, ok := x.xxx_hidden_Message.(*event_ObstaclesChanged); ok {
+			return x.ObstaclesChanged
 		}
 	}
 	return nil
@@ -708,20 +708,20 @@ func (x *Event) SetTeach(v *Teach) {
 	x.xxx_hidden_Message = &event_Teach{v}
 }
 
-func (x *Event) SetAccountRefused(v *AccountRefused) {
+func (x *Event) SetObstacleReported(v *ObstacleReported) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_AccountRefused{v}
+	x.xxx_hidden_Message = &event_ObstacleReported{v}
 }
 
-func (x *Event) SetAccountsChanged(v *AccountsChanged) {
+func (x *Event) SetObstaclesChanged(v *ObstaclesChanged) {
 	if v == nil {
 		x.xxx_hidden_Message = nil
 		return
 	}
-	x.xxx_hidden_Message = &event_AccountsChanged{v}
+	x.xxx_hidden_Message = &event_ObstaclesChanged{v}
 }
 
 func (x *Event) SetRequestChanges(v *RequestChanges) {
@@ -1040,19 +1040,19 @@ func (x *Event) HasTeach() bool {
 	return ok
 }
 
-func (x *Event) HasAccountRefused() bool {
+func (x *Event) HasObstacleReported() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_AccountRefused)
+	_, ok := x.xxx_hidden_Message.(*event_ObstacleReported)
 	return ok
 }
 
-func (x *Event) HasAccountsChanged() bool {
+func (x *Event) HasObstaclesChanged() bool {
 	if x == nil {
 		return false
 	}
-	_, ok := x.xxx_hidden_Message.(*event_AccountsChanged)
+	_, ok := x.xxx_hidden_Message.(*event_ObstaclesChanged)
 	return ok
 }
 
@@ -1311,14 +1311,14 @@ func (x *Event) ClearTeach() {
 	}
 }
 
-func (x *Event) ClearAccountRefused() {
-	if _, ok := x.xxx_hidden_Message.(*event_AccountRefused); ok {
+func (x *Event) ClearObstacleReported() {
+	if _, ok := x.xxx_hidden_Message.(*event_ObstacleReported); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
 
-func (x *Event) ClearAccountsChanged() {
-	if _, ok := x.xxx_hidden_Message.(*event_AccountsChanged); ok {
+func (x *Event) ClearObstaclesChanged() {
+	if _, ok := x.xxx_hidden_Message.(*event_ObstaclesChanged); ok {
 		x.xxx_hidden_Message = nil
 	}
 }
@@ -1396,8 +1396,8 @@ const Event_ChildChanged_case case_Event_Message = 30
 const Event_RunReflected_case case_Event_Message = 31
 const Event_OverlapChanged_case case_Event_Message = 32
 const Event_Teach_case case_Event_Message = 36
-const Event_AccountRefused_case case_Event_Message = 37
-const Event_AccountsChanged_case case_Event_Message = 38
+const Event_ObstacleReported_case case_Event_Message = 37
+const Event_ObstaclesChanged_case case_Event_Message = 38
 const Event_RequestChanges_case case_Event_Message = 41
 const Event_SetSchedules_case case_Event_Message = 42
 const Event_PauseSchedule_case case_Event_Message = 43
@@ -1465,10 +1465,10 @@ func (x *Event) WhichMessage() case_Event_Message {
 		return Event_OverlapChanged_case
 	case *event_Teach:
 		return Event_Teach_case
-	case *event_AccountRefused:
-		return Event_AccountRefused_case
-	case *event_AccountsChanged:
-		return Event_AccountsChanged_case
+	case *event_ObstacleReported:
+		return Event_ObstacleReported_case
+	case *event_ObstaclesChanged:
+		return Event_ObstaclesChanged_case
 	case *event_RequestChanges:
 		return Event_RequestChanges_case
 	case *event_SetSchedules:
@@ -1557,9 +1557,9 @@ type Event_builder struct {
 	// From a person, to the project: adds, corrects or forgets what it knows.
 	Teach *Teach
 	// To the project: the account of an agent refused a call.
-	AccountRefused *AccountRefused
+	ObstacleReported *ObstacleReported
 	// From the project: which accounts refuse calls.
-	AccountsChanged *AccountsChanged
+	ObstaclesChanged *ObstaclesChanged
 	// From a person: has what waits for approval made again.
 	RequestChanges *RequestChanges
 	// From a person, to the project: replaces its schedules.
@@ -1687,11 +1687,11 @@ func (b0 Event_builder) Build() *Event {
 	if b.Teach != nil {
 		x.xxx_hidden_Message = &event_Teach{b.Teach}
 	}
-	if b.AccountRefused != nil {
-		x.xxx_hidden_Message = &event_AccountRefused{b.AccountRefused}
+	if b.ObstacleReported != nil {
+		x.xxx_hidden_Message = &event_ObstacleReported{b.ObstacleReported}
 	}
-	if b.AccountsChanged != nil {
-		x.xxx_hidden_Message = &event_AccountsChanged{b.AccountsChanged}
+	if b.ObstaclesChanged != nil {
+		x.xxx_hidden_Message = &event_ObstaclesChanged{b.ObstaclesChanged}
 	}
 	if b.RequestChanges != nil {
 		x.xxx_hidden_Message = &event_RequestChanges{b.RequestChanges}
@@ -1884,14 +1884,14 @@ type event_Teach struct {
 	Teach *Teach `protobuf:"bytes,36,opt,name=teach,oneof"`
 }
 
-type event_AccountRefused struct {
+type event_ObstacleReported struct {
 	// To the project: the account of an agent refused a call.
-	AccountRefused *AccountRefused `protobuf:"bytes,37,opt,name=account_refused,json=accountRefused,oneof"`
+	ObstacleReported *ObstacleReported `protobuf:"bytes,37,opt,name=obstacle_reported,json=obstacleReported,oneof"`
 }
 
-type event_AccountsChanged struct {
+type event_ObstaclesChanged struct {
 	// From the project: which accounts refuse calls.
-	AccountsChanged *AccountsChanged `protobuf:"bytes,38,opt,name=accounts_changed,json=accountsChanged,oneof"`
+	ObstaclesChanged *ObstaclesChanged `protobuf:"bytes,38,opt,name=obstacles_changed,json=obstaclesChanged,oneof"`
 }
 
 type event_RequestChanges struct {
@@ -1967,9 +1967,9 @@ func (*event_OverlapChanged) isEvent_Message() {}
 
 func (*event_Teach) isEvent_Message() {}
 
-func (*event_AccountRefused) isEvent_Message() {}
+func (*event_ObstacleReported) isEvent_Message() {}
 
-func (*event_AccountsChanged) isEvent_Message() {}
+func (*event_ObstaclesChanged) isEvent_Message() {}
 
 func (*event_RequestChanges) isEvent_Message() {}
 
@@ -4276,7 +4276,7 @@ type RunAdmitted struct {
 	xxx_hidden_Knowledge   *[]*Knowledge          `protobuf:"bytes,8,rep,name=knowledge"`
 	xxx_hidden_ReadPolicy  bool                   `protobuf:"varint,9,opt,name=read_policy,json=readPolicy"`
 	xxx_hidden_AskFirst    bool                   `protobuf:"varint,10,opt,name=ask_first,json=askFirst"`
-	xxx_hidden_Accounts    *AccountsChanged       `protobuf:"bytes,11,opt,name=accounts"`
+	xxx_hidden_Obstacles   *ObstaclesChanged      `protobuf:"bytes,11,opt,name=obstacles"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -4377,9 +4377,9 @@ func (x *RunAdmitted) GetAskFirst() bool {
 	return false
 }
 
-func (x *RunAdmitted) GetAccounts() *AccountsChanged {
+func (x *RunAdmitted) GetObstacles() *ObstaclesChanged {
 	if x != nil {
-		return x.xxx_hidden_Accounts
+		return x.xxx_hidden_Obstacles
 	}
 	return nil
 }
@@ -4425,8 +4425,8 @@ func (x *RunAdmitted) SetAskFirst(v bool) {
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 10)
 }
 
-func (x *RunAdmitted) SetAccounts(v *AccountsChanged) {
-	x.xxx_hidden_Accounts = v
+func (x *RunAdmitted) SetObstacles(v *ObstaclesChanged) {
+	x.xxx_hidden_Obstacles = v
 }
 
 func (x *RunAdmitted) HasRun() bool {
@@ -4471,11 +4471,11 @@ func (x *RunAdmitted) HasAskFirst() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 8)
 }
 
-func (x *RunAdmitted) HasAccounts() bool {
+func (x *RunAdmitted) HasObstacles() bool {
 	if x == nil {
 		return false
 	}
-	return x.xxx_hidden_Accounts != nil
+	return x.xxx_hidden_Obstacles != nil
 }
 
 func (x *RunAdmitted) ClearRun() {
@@ -4507,8 +4507,8 @@ func (x *RunAdmitted) ClearAskFirst() {
 	x.xxx_hidden_AskFirst = false
 }
 
-func (x *RunAdmitted) ClearAccounts() {
-	x.xxx_hidden_Accounts = nil
+func (x *RunAdmitted) ClearObstacles() {
+	x.xxx_hidden_Obstacles = nil
 }
 
 type RunAdmitted_builder struct {
@@ -4536,8 +4536,8 @@ type RunAdmitted_builder struct {
 	// ask_first says that the policy decides whether a person has to let the
 	// intent be analyzed. Older runners did not ask.
 	AskFirst *bool
-	// accounts says which accounts refuse calls. Older runners did not.
-	Accounts *AccountsChanged
+	// obstacles says which obstacles there are. Older runners did not.
+	Obstacles *ObstaclesChanged
 }
 
 func (b0 RunAdmitted_builder) Build() *RunAdmitted {
@@ -4568,7 +4568,7 @@ func (b0 RunAdmitted_builder) Build() *RunAdmitted {
 		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 10)
 		x.xxx_hidden_AskFirst = *b.AskFirst
 	}
-	x.xxx_hidden_Accounts = b.Accounts
+	x.xxx_hidden_Obstacles = b.Obstacles
 	return m0
 }
 
@@ -7758,10 +7758,11 @@ func (b0 CommitBudget_builder) Build() *CommitBudget {
 	return m0
 }
 
-// AccountRefused tells the project that the account of an agent refused a call,
-// or that a worker made none because of that. It also says that the origin is away
-// or refuses pushes, and how a change did on a red base branch.
-type AccountRefused struct {
+// ObstacleReported tells the project what an intent met that stops the others as
+// well: the account of an agent refused a call, or a worker made none because of
+// that; the origin is away or refuses pushes; the base branch is red, or how a
+// change did on it since.
+type ObstacleReported struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Run         int32                  `protobuf:"varint,1,opt,name=run"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,2,opt,name=number"`
@@ -7776,20 +7777,20 @@ type AccountRefused struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *AccountRefused) Reset() {
-	*x = AccountRefused{}
+func (x *ObstacleReported) Reset() {
+	*x = ObstacleReported{}
 	mi := &file_forge_v1_event_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AccountRefused) String() string {
+func (x *ObstacleReported) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AccountRefused) ProtoMessage() {}
+func (*ObstacleReported) ProtoMessage() {}
 
-func (x *AccountRefused) ProtoReflect() protoreflect.Message {
+func (x *ObstacleReported) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -7801,28 +7802,28 @@ func (x *AccountRefused) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *AccountRefused) GetRun() int32 {
+func (x *ObstacleReported) GetRun() int32 {
 	if x != nil {
 		return x.xxx_hidden_Run
 	}
 	return 0
 }
 
-func (x *AccountRefused) GetNumber() int32 {
+func (x *ObstacleReported) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *AccountRefused) GetSeen() int32 {
+func (x *ObstacleReported) GetSeen() int32 {
 	if x != nil {
 		return x.xxx_hidden_Seen
 	}
 	return 0
 }
 
-func (x *AccountRefused) GetAgent() string {
+func (x *ObstacleReported) GetAgent() string {
 	if x != nil {
 		if x.xxx_hidden_Agent != nil {
 			return *x.xxx_hidden_Agent
@@ -7832,14 +7833,14 @@ func (x *AccountRefused) GetAgent() string {
 	return ""
 }
 
-func (x *AccountRefused) GetFailure() *Failure {
+func (x *ObstacleReported) GetFailure() *Failure {
 	if x != nil {
 		return x.xxx_hidden_Failure
 	}
 	return nil
 }
 
-func (x *AccountRefused) GetBase() string {
+func (x *ObstacleReported) GetBase() string {
 	if x != nil {
 		if x.xxx_hidden_Base != nil {
 			return *x.xxx_hidden_Base
@@ -7849,7 +7850,7 @@ func (x *AccountRefused) GetBase() string {
 	return ""
 }
 
-func (x *AccountRefused) GetPassed() string {
+func (x *ObstacleReported) GetPassed() string {
 	if x != nil {
 		if x.xxx_hidden_Passed != nil {
 			return *x.xxx_hidden_Passed
@@ -7859,131 +7860,131 @@ func (x *AccountRefused) GetPassed() string {
 	return ""
 }
 
-func (x *AccountRefused) SetRun(v int32) {
+func (x *ObstacleReported) SetRun(v int32) {
 	x.xxx_hidden_Run = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 7)
 }
 
-func (x *AccountRefused) SetNumber(v int32) {
+func (x *ObstacleReported) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 7)
 }
 
-func (x *AccountRefused) SetSeen(v int32) {
+func (x *ObstacleReported) SetSeen(v int32) {
 	x.xxx_hidden_Seen = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 7)
 }
 
-func (x *AccountRefused) SetAgent(v string) {
+func (x *ObstacleReported) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 7)
 }
 
-func (x *AccountRefused) SetFailure(v *Failure) {
+func (x *ObstacleReported) SetFailure(v *Failure) {
 	x.xxx_hidden_Failure = v
 }
 
-func (x *AccountRefused) SetBase(v string) {
+func (x *ObstacleReported) SetBase(v string) {
 	x.xxx_hidden_Base = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 7)
 }
 
-func (x *AccountRefused) SetPassed(v string) {
+func (x *ObstacleReported) SetPassed(v string) {
 	x.xxx_hidden_Passed = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 7)
 }
 
-func (x *AccountRefused) HasRun() bool {
+func (x *ObstacleReported) HasRun() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *AccountRefused) HasNumber() bool {
+func (x *ObstacleReported) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *AccountRefused) HasSeen() bool {
+func (x *ObstacleReported) HasSeen() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *AccountRefused) HasAgent() bool {
+func (x *ObstacleReported) HasAgent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
 }
 
-func (x *AccountRefused) HasFailure() bool {
+func (x *ObstacleReported) HasFailure() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Failure != nil
 }
 
-func (x *AccountRefused) HasBase() bool {
+func (x *ObstacleReported) HasBase() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 5)
 }
 
-func (x *AccountRefused) HasPassed() bool {
+func (x *ObstacleReported) HasPassed() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 6)
 }
 
-func (x *AccountRefused) ClearRun() {
+func (x *ObstacleReported) ClearRun() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Run = 0
 }
 
-func (x *AccountRefused) ClearNumber() {
+func (x *ObstacleReported) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *AccountRefused) ClearSeen() {
+func (x *ObstacleReported) ClearSeen() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Seen = 0
 }
 
-func (x *AccountRefused) ClearAgent() {
+func (x *ObstacleReported) ClearAgent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
 	x.xxx_hidden_Agent = nil
 }
 
-func (x *AccountRefused) ClearFailure() {
+func (x *ObstacleReported) ClearFailure() {
 	x.xxx_hidden_Failure = nil
 }
 
-func (x *AccountRefused) ClearBase() {
+func (x *ObstacleReported) ClearBase() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 5)
 	x.xxx_hidden_Base = nil
 }
 
-func (x *AccountRefused) ClearPassed() {
+func (x *ObstacleReported) ClearPassed() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 6)
 	x.xxx_hidden_Passed = nil
 }
 
-type AccountRefused_builder struct {
+type ObstacleReported_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// run is the run that tells it.
 	Run *int32
 	// number counts the intent's messages of this type, from 1.
 	Number *int32
-	// seen is the number of the AccountsChanged that the call was issued under.
+	// seen is the number of the ObstaclesChanged that the call was issued under.
 	Seen *int32
 	// agent is the back end whose account it is.
 	Agent *string
@@ -7995,8 +7996,8 @@ type AccountRefused_builder struct {
 	Passed *string
 }
 
-func (b0 AccountRefused_builder) Build() *AccountRefused {
-	m0 := &AccountRefused{}
+func (b0 ObstacleReported_builder) Build() *ObstacleReported {
+	m0 := &ObstacleReported{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Run != nil {
@@ -8027,13 +8028,13 @@ func (b0 AccountRefused_builder) Build() *AccountRefused {
 	return m0
 }
 
-// AccountsChanged tells an intent which accounts refuse calls.
-type AccountsChanged struct {
+// ObstaclesChanged tells an intent which obstacles there are.
+type ObstaclesChanged struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Number      int32                  `protobuf:"varint,1,opt,name=number"`
 	xxx_hidden_Heard       int32                  `protobuf:"varint,2,opt,name=heard"`
 	xxx_hidden_Asks        bool                   `protobuf:"varint,3,opt,name=asks"`
-	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,4,rep,name=closed"`
+	xxx_hidden_Closed      *[]*Obstacle           `protobuf:"bytes,4,rep,name=closed"`
 	xxx_hidden_Look        int32                  `protobuf:"varint,5,opt,name=look"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
@@ -8041,20 +8042,20 @@ type AccountsChanged struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *AccountsChanged) Reset() {
-	*x = AccountsChanged{}
+func (x *ObstaclesChanged) Reset() {
+	*x = ObstaclesChanged{}
 	mi := &file_forge_v1_event_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *AccountsChanged) String() string {
+func (x *ObstaclesChanged) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*AccountsChanged) ProtoMessage() {}
+func (*ObstaclesChanged) ProtoMessage() {}
 
-func (x *AccountsChanged) ProtoReflect() protoreflect.Message {
+func (x *ObstaclesChanged) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_event_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -8066,28 +8067,28 @@ func (x *AccountsChanged) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *AccountsChanged) GetNumber() int32 {
+func (x *ObstaclesChanged) GetNumber() int32 {
 	if x != nil {
 		return x.xxx_hidden_Number
 	}
 	return 0
 }
 
-func (x *AccountsChanged) GetHeard() int32 {
+func (x *ObstaclesChanged) GetHeard() int32 {
 	if x != nil {
 		return x.xxx_hidden_Heard
 	}
 	return 0
 }
 
-func (x *AccountsChanged) GetAsks() bool {
+func (x *ObstaclesChanged) GetAsks() bool {
 	if x != nil {
 		return x.xxx_hidden_Asks
 	}
 	return false
 }
 
-func (x *AccountsChanged) GetClosed() []*ClosedAccount {
+func (x *ObstaclesChanged) GetClosed() []*Obstacle {
 	if x != nil {
 		if x.xxx_hidden_Closed != nil {
 			return *x.xxx_hidden_Closed
@@ -8096,104 +8097,104 @@ func (x *AccountsChanged) GetClosed() []*ClosedAccount {
 	return nil
 }
 
-func (x *AccountsChanged) GetLook() int32 {
+func (x *ObstaclesChanged) GetLook() int32 {
 	if x != nil {
 		return x.xxx_hidden_Look
 	}
 	return 0
 }
 
-func (x *AccountsChanged) SetNumber(v int32) {
+func (x *ObstaclesChanged) SetNumber(v int32) {
 	x.xxx_hidden_Number = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
-func (x *AccountsChanged) SetHeard(v int32) {
+func (x *ObstaclesChanged) SetHeard(v int32) {
 	x.xxx_hidden_Heard = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
-func (x *AccountsChanged) SetAsks(v bool) {
+func (x *ObstaclesChanged) SetAsks(v bool) {
 	x.xxx_hidden_Asks = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
-func (x *AccountsChanged) SetClosed(v []*ClosedAccount) {
+func (x *ObstaclesChanged) SetClosed(v []*Obstacle) {
 	x.xxx_hidden_Closed = &v
 }
 
-func (x *AccountsChanged) SetLook(v int32) {
+func (x *ObstaclesChanged) SetLook(v int32) {
 	x.xxx_hidden_Look = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 5)
 }
 
-func (x *AccountsChanged) HasNumber() bool {
+func (x *ObstaclesChanged) HasNumber() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *AccountsChanged) HasHeard() bool {
+func (x *ObstaclesChanged) HasHeard() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *AccountsChanged) HasAsks() bool {
+func (x *ObstaclesChanged) HasAsks() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *AccountsChanged) HasLook() bool {
+func (x *ObstaclesChanged) HasLook() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 4)
 }
 
-func (x *AccountsChanged) ClearNumber() {
+func (x *ObstaclesChanged) ClearNumber() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Number = 0
 }
 
-func (x *AccountsChanged) ClearHeard() {
+func (x *ObstaclesChanged) ClearHeard() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Heard = 0
 }
 
-func (x *AccountsChanged) ClearAsks() {
+func (x *ObstaclesChanged) ClearAsks() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Asks = false
 }
 
-func (x *AccountsChanged) ClearLook() {
+func (x *ObstaclesChanged) ClearLook() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 4)
 	x.xxx_hidden_Look = 0
 }
 
-type AccountsChanged_builder struct {
+type ObstaclesChanged_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	// number counts what the project learned of accounts; an older one is out of
 	// date.
 	Number *int32
-	// heard is the newest number of the intent's AccountRefused that was heard.
+	// heard is the newest number of the intent's ObstacleReported that was heard.
 	Heard *int32
 	// asks says that this intent asks the person, for all that wait.
 	Asks *bool
 	// closed are all accounts that refuse calls.
-	Closed []*ClosedAccount
+	Closed []*Obstacle
 	// look numbers the look at a red base branch that this intent is to take; 0
 	// if it is not.
 	Look *int32
 }
 
-func (b0 AccountsChanged_builder) Build() *AccountsChanged {
-	m0 := &AccountsChanged{}
+func (b0 ObstaclesChanged_builder) Build() *ObstaclesChanged {
+	m0 := &ObstaclesChanged{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Number != nil {
@@ -8220,7 +8221,7 @@ var File_forge_v1_event_proto protoreflect.FileDescriptor
 
 const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
-	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xda\x10\n" +
+	"\x14forge/v1/event.proto\x12\bforge.v1\x1a\x16forge/v1/failure.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a!google/protobuf/go_features.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe3\x10\n" +
 	"\x05Event\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\x02to\x18\x02 \x01(\v2\r.forge.v1.KeyR\x02to\x12*\n" +
@@ -8259,9 +8260,9 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\rchild_changed\x18\x1e \x01(\v2\x16.forge.v1.ChildChangedH\x00R\fchildChanged\x12=\n" +
 	"\rrun_reflected\x18\x1f \x01(\v2\x16.forge.v1.RunReflectedH\x00R\frunReflected\x12C\n" +
 	"\x0foverlap_changed\x18  \x01(\v2\x18.forge.v1.OverlapChangedH\x00R\x0eoverlapChanged\x12'\n" +
-	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12C\n" +
-	"\x0faccount_refused\x18% \x01(\v2\x18.forge.v1.AccountRefusedH\x00R\x0eaccountRefused\x12F\n" +
-	"\x10accounts_changed\x18& \x01(\v2\x19.forge.v1.AccountsChangedH\x00R\x0faccountsChanged\x12C\n" +
+	"\x05teach\x18$ \x01(\v2\x0f.forge.v1.TeachH\x00R\x05teach\x12I\n" +
+	"\x11obstacle_reported\x18% \x01(\v2\x1a.forge.v1.ObstacleReportedH\x00R\x10obstacleReported\x12I\n" +
+	"\x11obstacles_changed\x18& \x01(\v2\x1a.forge.v1.ObstaclesChangedH\x00R\x10obstaclesChanged\x12C\n" +
 	"\x0frequest_changes\x18) \x01(\v2\x18.forge.v1.RequestChangesH\x00R\x0erequestChanges\x12=\n" +
 	"\rset_schedules\x18* \x01(\v2\x16.forge.v1.SetSchedulesH\x00R\fsetSchedules\x12@\n" +
 	"\x0epause_schedule\x18+ \x01(\v2\x17.forge.v1.PauseScheduleH\x00R\rpauseSchedule\x12\x16\n" +
@@ -8342,7 +8343,7 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"requesters\x18\b \x03(\v2\x12.forge.v1.IdentityR\n" +
 	"requesters\x12\x14\n" +
-	"\x05about\x18\t \x01(\tR\x05about\"\x87\x03\n" +
+	"\x05about\x18\t \x01(\tR\x05about\"\x8a\x03\n" +
 	"\vRunAdmitted\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12(\n" +
 	"\x06budget\x18\x03 \x01(\v2\x10.forge.v1.BudgetR\x06budget\x12%\n" +
@@ -8354,8 +8355,8 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\vread_policy\x18\t \x01(\bR\n" +
 	"readPolicy\x12\x1b\n" +
 	"\task_first\x18\n" +
-	" \x01(\bR\baskFirst\x125\n" +
-	"\baccounts\x18\v \x01(\v2\x19.forge.v1.AccountsChangedR\baccountsJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
+	" \x01(\bR\baskFirst\x128\n" +
+	"\tobstacles\x18\v \x01(\v2\x1a.forge.v1.ObstaclesChangedR\tobstaclesJ\x04\b\x02\x10\x03R\x06active\"\xd6\x01\n" +
 	"\n" +
 	"RunPlanned\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x1d\n" +
@@ -8469,20 +8470,20 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\tspent_usd\x18\x02 \x01(\x01R\bspentUsd\x12%\n" +
 	"\x04open\x18\x03 \x03(\v2\x11.forge.v1.AttemptR\x04open\x12\x17\n" +
 	"\aown_usd\x18\x04 \x01(\x01R\x06ownUsd\x12-\n" +
-	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\xbd\x01\n" +
-	"\x0eAccountRefused\x12\x10\n" +
+	"\bunbilled\x18\x05 \x03(\v2\x11.forge.v1.AttemptR\bunbilled\"\xbf\x01\n" +
+	"\x10ObstacleReported\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x05R\x03run\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x05R\x06number\x12\x12\n" +
 	"\x04seen\x18\x03 \x01(\x05R\x04seen\x12\x14\n" +
 	"\x05agent\x18\x04 \x01(\tR\x05agent\x12+\n" +
 	"\afailure\x18\x05 \x01(\v2\x11.forge.v1.FailureR\afailure\x12\x12\n" +
 	"\x04base\x18\x06 \x01(\tR\x04base\x12\x16\n" +
-	"\x06passed\x18\a \x01(\tR\x06passed\"\x98\x01\n" +
-	"\x0fAccountsChanged\x12\x16\n" +
+	"\x06passed\x18\a \x01(\tR\x06passed\"\x94\x01\n" +
+	"\x10ObstaclesChanged\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x05R\x06number\x12\x14\n" +
 	"\x05heard\x18\x02 \x01(\x05R\x05heard\x12\x12\n" +
-	"\x04asks\x18\x03 \x01(\bR\x04asks\x12/\n" +
-	"\x06closed\x18\x04 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x12\x12\n" +
+	"\x04asks\x18\x03 \x01(\bR\x04asks\x12*\n" +
+	"\x06closed\x18\x04 \x03(\v2\x12.forge.v1.ObstacleR\x06closed\x12\x12\n" +
 	"\x04look\x18\x05 \x01(\x05R\x04lookB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
@@ -8521,8 +8522,8 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*ReserveBudget)(nil),         // 31: forge.v1.ReserveBudget
 	(*BudgetReserved)(nil),        // 32: forge.v1.BudgetReserved
 	(*CommitBudget)(nil),          // 33: forge.v1.CommitBudget
-	(*AccountRefused)(nil),        // 34: forge.v1.AccountRefused
-	(*AccountsChanged)(nil),       // 35: forge.v1.AccountsChanged
+	(*ObstacleReported)(nil),      // 34: forge.v1.ObstacleReported
+	(*ObstaclesChanged)(nil),      // 35: forge.v1.ObstaclesChanged
 	(*Key)(nil),                   // 36: forge.v1.Key
 	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
 	(*Result)(nil),                // 38: forge.v1.Result
@@ -8548,7 +8549,7 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*Proposal)(nil),              // 58: forge.v1.Proposal
 	(*Adjustment)(nil),            // 59: forge.v1.Adjustment
 	(*Overlap)(nil),               // 60: forge.v1.Overlap
-	(*ClosedAccount)(nil),         // 61: forge.v1.ClosedAccount
+	(*Obstacle)(nil),              // 61: forge.v1.Obstacle
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	36, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -8582,8 +8583,8 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	29, // 28: forge.v1.Event.run_reflected:type_name -> forge.v1.RunReflected
 	30, // 29: forge.v1.Event.overlap_changed:type_name -> forge.v1.OverlapChanged
 	12, // 30: forge.v1.Event.teach:type_name -> forge.v1.Teach
-	34, // 31: forge.v1.Event.account_refused:type_name -> forge.v1.AccountRefused
-	35, // 32: forge.v1.Event.accounts_changed:type_name -> forge.v1.AccountsChanged
+	34, // 31: forge.v1.Event.obstacle_reported:type_name -> forge.v1.ObstacleReported
+	35, // 32: forge.v1.Event.obstacles_changed:type_name -> forge.v1.ObstaclesChanged
 	4,  // 33: forge.v1.Event.request_changes:type_name -> forge.v1.RequestChanges
 	13, // 34: forge.v1.Event.set_schedules:type_name -> forge.v1.SetSchedules
 	15, // 35: forge.v1.Event.pause_schedule:type_name -> forge.v1.PauseSchedule
@@ -8600,7 +8601,7 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	45, // 46: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
 	46, // 47: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
 	42, // 48: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	35, // 49: forge.v1.RunAdmitted.accounts:type_name -> forge.v1.AccountsChanged
+	35, // 49: forge.v1.RunAdmitted.obstacles:type_name -> forge.v1.ObstaclesChanged
 	44, // 50: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
 	47, // 51: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
 	48, // 52: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
@@ -8628,8 +8629,8 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	54, // 74: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
 	54, // 75: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
 	54, // 76: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	52, // 77: forge.v1.AccountRefused.failure:type_name -> forge.v1.Failure
-	61, // 78: forge.v1.AccountsChanged.closed:type_name -> forge.v1.ClosedAccount
+	52, // 77: forge.v1.ObstacleReported.failure:type_name -> forge.v1.Failure
+	61, // 78: forge.v1.ObstaclesChanged.closed:type_name -> forge.v1.Obstacle
 	79, // [79:79] is the sub-list for method output_type
 	79, // [79:79] is the sub-list for method input_type
 	79, // [79:79] is the sub-list for extension type_name
@@ -8680,8 +8681,8 @@ func file_forge_v1_event_proto_init() {
 		(*event_RunReflected)(nil),
 		(*event_OverlapChanged)(nil),
 		(*event_Teach)(nil),
-		(*event_AccountRefused)(nil),
-		(*event_AccountsChanged)(nil),
+		(*event_ObstacleReported)(nil),
+		(*event_ObstaclesChanged)(nil),
 		(*event_RequestChanges)(nil),
 		(*event_SetSchedules)(nil),
 		(*event_PauseSchedule)(nil),

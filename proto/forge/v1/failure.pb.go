@@ -76,7 +76,8 @@ const (
 	FailureReason_FAILURE_REASON_LOST FailureReason = 23
 	// No agent was called: the project has a budget, and nothing is reserved.
 	FailureReason_FAILURE_REASON_UNRESERVED FailureReason = 24
-	// No agent was called: its account is known to refuse calls.
+	// Nothing was done: the agent's account is known to refuse calls, or the origin
+	// not to answer.
 	FailureReason_FAILURE_REASON_HELD FailureReason = 25
 	// The server of the origin does not answer.
 	FailureReason_FAILURE_REASON_ORIGIN FailureReason = 26
@@ -318,9 +319,9 @@ func (b0 Failure_builder) Build() *Failure {
 	return m0
 }
 
-// ClosedAccount says why the account of an agent is not called by anybody in a
-// project.
-type ClosedAccount struct {
+// Obstacle says why the account of an agent is not called in a project, what the
+// origin does not do, or that the base branch is red.
+type Obstacle struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Agent       *string                `protobuf:"bytes,1,opt,name=agent"`
 	xxx_hidden_Reason      FailureReason          `protobuf:"varint,2,opt,name=reason,enum=forge.v1.FailureReason"`
@@ -333,20 +334,20 @@ type ClosedAccount struct {
 	sizeCache              protoimpl.SizeCache
 }
 
-func (x *ClosedAccount) Reset() {
-	*x = ClosedAccount{}
+func (x *Obstacle) Reset() {
+	*x = Obstacle{}
 	mi := &file_forge_v1_failure_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ClosedAccount) String() string {
+func (x *Obstacle) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ClosedAccount) ProtoMessage() {}
+func (*Obstacle) ProtoMessage() {}
 
-func (x *ClosedAccount) ProtoReflect() protoreflect.Message {
+func (x *Obstacle) ProtoReflect() protoreflect.Message {
 	mi := &file_forge_v1_failure_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -358,7 +359,7 @@ func (x *ClosedAccount) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-func (x *ClosedAccount) GetAgent() string {
+func (x *Obstacle) GetAgent() string {
 	if x != nil {
 		if x.xxx_hidden_Agent != nil {
 			return *x.xxx_hidden_Agent
@@ -368,7 +369,7 @@ func (x *ClosedAccount) GetAgent() string {
 	return ""
 }
 
-func (x *ClosedAccount) GetReason() FailureReason {
+func (x *Obstacle) GetReason() FailureReason {
 	if x != nil {
 		if protoimpl.X.Present(&(x.XXX_presence[0]), 1) {
 			return x.xxx_hidden_Reason
@@ -377,7 +378,7 @@ func (x *ClosedAccount) GetReason() FailureReason {
 	return FailureReason_FAILURE_REASON_UNSPECIFIED
 }
 
-func (x *ClosedAccount) GetMessage() string {
+func (x *Obstacle) GetMessage() string {
 	if x != nil {
 		if x.xxx_hidden_Message != nil {
 			return *x.xxx_hidden_Message
@@ -387,107 +388,107 @@ func (x *ClosedAccount) GetMessage() string {
 	return ""
 }
 
-func (x *ClosedAccount) GetSince() *timestamppb.Timestamp {
+func (x *Obstacle) GetSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.xxx_hidden_Since
 	}
 	return nil
 }
 
-func (x *ClosedAccount) GetUntil() *timestamppb.Timestamp {
+func (x *Obstacle) GetUntil() *timestamppb.Timestamp {
 	if x != nil {
 		return x.xxx_hidden_Until
 	}
 	return nil
 }
 
-func (x *ClosedAccount) SetAgent(v string) {
+func (x *Obstacle) SetAgent(v string) {
 	x.xxx_hidden_Agent = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
-func (x *ClosedAccount) SetReason(v FailureReason) {
+func (x *Obstacle) SetReason(v FailureReason) {
 	x.xxx_hidden_Reason = v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
-func (x *ClosedAccount) SetMessage(v string) {
+func (x *Obstacle) SetMessage(v string) {
 	x.xxx_hidden_Message = &v
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
 }
 
-func (x *ClosedAccount) SetSince(v *timestamppb.Timestamp) {
+func (x *Obstacle) SetSince(v *timestamppb.Timestamp) {
 	x.xxx_hidden_Since = v
 }
 
-func (x *ClosedAccount) SetUntil(v *timestamppb.Timestamp) {
+func (x *Obstacle) SetUntil(v *timestamppb.Timestamp) {
 	x.xxx_hidden_Until = v
 }
 
-func (x *ClosedAccount) HasAgent() bool {
+func (x *Obstacle) HasAgent() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
 }
 
-func (x *ClosedAccount) HasReason() bool {
+func (x *Obstacle) HasReason() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
-func (x *ClosedAccount) HasMessage() bool {
+func (x *Obstacle) HasMessage() bool {
 	if x == nil {
 		return false
 	}
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
-func (x *ClosedAccount) HasSince() bool {
+func (x *Obstacle) HasSince() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Since != nil
 }
 
-func (x *ClosedAccount) HasUntil() bool {
+func (x *Obstacle) HasUntil() bool {
 	if x == nil {
 		return false
 	}
 	return x.xxx_hidden_Until != nil
 }
 
-func (x *ClosedAccount) ClearAgent() {
+func (x *Obstacle) ClearAgent() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Agent = nil
 }
 
-func (x *ClosedAccount) ClearReason() {
+func (x *Obstacle) ClearReason() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Reason = FailureReason_FAILURE_REASON_UNSPECIFIED
 }
 
-func (x *ClosedAccount) ClearMessage() {
+func (x *Obstacle) ClearMessage() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
 	x.xxx_hidden_Message = nil
 }
 
-func (x *ClosedAccount) ClearSince() {
+func (x *Obstacle) ClearSince() {
 	x.xxx_hidden_Since = nil
 }
 
-func (x *ClosedAccount) ClearUntil() {
+func (x *Obstacle) ClearUntil() {
 	x.xxx_hidden_Until = nil
 }
 
-type ClosedAccount_builder struct {
+type Obstacle_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	// agent is the back end.
+	// agent is the back end; or the origin, pushes to it, or the base branch.
 	Agent *string
-	// reason is auth, or quota.
+	// reason is auth or quota; origin; push_refused; base_red.
 	Reason *FailureReason
 	// message is what the account said, for a person.
 	Message *string
@@ -497,8 +498,8 @@ type ClosedAccount_builder struct {
 	Until *timestamppb.Timestamp
 }
 
-func (b0 ClosedAccount_builder) Build() *ClosedAccount {
-	m0 := &ClosedAccount{}
+func (b0 Obstacle_builder) Build() *Obstacle {
+	m0 := &Obstacle{}
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Agent != nil {
@@ -526,8 +527,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\aFailure\x12/\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x120\n" +
-	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xd4\x01\n" +
-	"\rClosedAccount\x12\x14\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\xcf\x01\n" +
+	"\bObstacle\x12\x14\n" +
 	"\x05agent\x18\x01 \x01(\tR\x05agent\x12/\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
@@ -571,15 +572,15 @@ var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_forge_v1_failure_proto_goTypes = []any{
 	(FailureReason)(0),            // 0: forge.v1.FailureReason
 	(*Failure)(nil),               // 1: forge.v1.Failure
-	(*ClosedAccount)(nil),         // 2: forge.v1.ClosedAccount
+	(*Obstacle)(nil),              // 2: forge.v1.Obstacle
 	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
 }
 var file_forge_v1_failure_proto_depIdxs = []int32{
 	0, // 0: forge.v1.Failure.reason:type_name -> forge.v1.FailureReason
 	3, // 1: forge.v1.Failure.until:type_name -> google.protobuf.Timestamp
-	0, // 2: forge.v1.ClosedAccount.reason:type_name -> forge.v1.FailureReason
-	3, // 3: forge.v1.ClosedAccount.since:type_name -> google.protobuf.Timestamp
-	3, // 4: forge.v1.ClosedAccount.until:type_name -> google.protobuf.Timestamp
+	0, // 2: forge.v1.Obstacle.reason:type_name -> forge.v1.FailureReason
+	3, // 3: forge.v1.Obstacle.since:type_name -> google.protobuf.Timestamp
+	3, // 4: forge.v1.Obstacle.until:type_name -> google.protobuf.Timestamp
 	5, // [5:5] is the sub-list for method output_type
 	5, // [5:5] is the sub-list for method input_type
 	5, // [5:5] is the sub-list for extension type_name

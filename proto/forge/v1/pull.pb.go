@@ -425,6 +425,8 @@ type Adoption struct {
 	xxx_hidden_Commit      *string                `protobuf:"bytes,1,opt,name=commit"`
 	xxx_hidden_Branch      *string                `protobuf:"bytes,2,opt,name=branch"`
 	xxx_hidden_Author      *string                `protobuf:"bytes,3,opt,name=author"`
+	xxx_hidden_Number      int32                  `protobuf:"varint,4,opt,name=number"`
+	xxx_hidden_Barred      []string               `protobuf:"bytes,5,rep,name=barred"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -486,19 +488,42 @@ func (x *Adoption) GetAuthor() string {
 	return ""
 }
 
+func (x *Adoption) GetNumber() int32 {
+	if x != nil {
+		return x.xxx_hidden_Number
+	}
+	return 0
+}
+
+func (x *Adoption) GetBarred() []string {
+	if x != nil {
+		return x.xxx_hidden_Barred
+	}
+	return nil
+}
+
 func (x *Adoption) SetCommit(v string) {
 	x.xxx_hidden_Commit = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 5)
 }
 
 func (x *Adoption) SetBranch(v string) {
 	x.xxx_hidden_Branch = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 5)
 }
 
 func (x *Adoption) SetAuthor(v string) {
 	x.xxx_hidden_Author = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 3)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 5)
+}
+
+func (x *Adoption) SetNumber(v int32) {
+	x.xxx_hidden_Number = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 5)
+}
+
+func (x *Adoption) SetBarred(v []string) {
+	x.xxx_hidden_Barred = v
 }
 
 func (x *Adoption) HasCommit() bool {
@@ -522,6 +547,13 @@ func (x *Adoption) HasAuthor() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
 }
 
+func (x *Adoption) HasNumber() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 3)
+}
+
 func (x *Adoption) ClearCommit() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
 	x.xxx_hidden_Commit = nil
@@ -537,6 +569,11 @@ func (x *Adoption) ClearAuthor() {
 	x.xxx_hidden_Author = nil
 }
 
+func (x *Adoption) ClearNumber() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 3)
+	x.xxx_hidden_Number = 0
+}
+
 type Adoption_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -547,6 +584,13 @@ type Adoption_builder struct {
 	// author is as in Rebase. Empty until the commit is on the tip of the base
 	// branch.
 	Author *string
+	// number counts up with each adoption of the task: a commit that was replaced
+	// may be put back, and adopted again.
+	Number *int32
+	// barred are those whose approval at the forge is not one of another person:
+	// who adopted it, and whom the commit names as its author. None where the policy
+	// has requesters approve.
+	Barred []string
 }
 
 func (b0 Adoption_builder) Build() *Adoption {
@@ -554,17 +598,22 @@ func (b0 Adoption_builder) Build() *Adoption {
 	b, x := &b0, m0
 	_, _ = b, x
 	if b.Commit != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 5)
 		x.xxx_hidden_Commit = b.Commit
 	}
 	if b.Branch != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 5)
 		x.xxx_hidden_Branch = b.Branch
 	}
 	if b.Author != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 3)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 5)
 		x.xxx_hidden_Author = b.Author
 	}
+	if b.Number != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 5)
+		x.xxx_hidden_Number = *b.Number
+	}
+	x.xxx_hidden_Barred = b.Barred
 	return m0
 }
 
@@ -2777,11 +2826,13 @@ const file_forge_v1_pull_proto_rawDesc = "" +
 	"\x06checks\x18\x05 \x03(\tR\x06checks\x12\x16\n" +
 	"\x06labels\x18\x06 \x03(\tR\x06labels\x12:\n" +
 	"\vchecks_wait\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"checksWait\"R\n" +
+	"checksWait\"\x82\x01\n" +
 	"\bAdoption\x12\x16\n" +
 	"\x06commit\x18\x01 \x01(\tR\x06commit\x12\x16\n" +
 	"\x06branch\x18\x02 \x01(\tR\x06branch\x12\x16\n" +
-	"\x06author\x18\x03 \x01(\tR\x06author\"\xd5\x02\n" +
+	"\x06author\x18\x03 \x01(\tR\x06author\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\x12\x16\n" +
+	"\x06barred\x18\x05 \x03(\tR\x06barred\"\xd5\x02\n" +
 	"\tPullFacts\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\tR\arequest\x12\x1e\n" +
 	"\n" +

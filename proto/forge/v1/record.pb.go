@@ -1574,7 +1574,7 @@ type ProjectSummary struct {
 	xxx_hidden_SpentUsd    float64                `protobuf:"fixed64,3,opt,name=spent_usd,json=spentUsd"`
 	xxx_hidden_TodayUsd    float64                `protobuf:"fixed64,4,opt,name=today_usd,json=todayUsd"`
 	xxx_hidden_Day         int64                  `protobuf:"varint,5,opt,name=day"`
-	xxx_hidden_Closed      *[]*ClosedAccount      `protobuf:"bytes,6,rep,name=closed"`
+	xxx_hidden_Closed      *[]*Obstacle           `protobuf:"bytes,6,rep,name=closed"`
 	xxx_hidden_Queue       map[string]string      `protobuf:"bytes,7,rep,name=queue" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	xxx_hidden_Schedules   *[]*ScheduleSummary    `protobuf:"bytes,8,rep,name=schedules"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
@@ -1643,7 +1643,7 @@ func (x *ProjectSummary) GetDay() int64 {
 	return 0
 }
 
-func (x *ProjectSummary) GetClosed() []*ClosedAccount {
+func (x *ProjectSummary) GetClosed() []*Obstacle {
 	if x != nil {
 		if x.xxx_hidden_Closed != nil {
 			return *x.xxx_hidden_Closed
@@ -1692,7 +1692,7 @@ func (x *ProjectSummary) SetDay(v int64) {
 	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 8)
 }
 
-func (x *ProjectSummary) SetClosed(v []*ClosedAccount) {
+func (x *ProjectSummary) SetClosed(v []*Obstacle) {
 	x.xxx_hidden_Closed = &v
 }
 
@@ -1776,8 +1776,8 @@ type ProjectSummary_builder struct {
 	TodayUsd *float64
 	// day counts from 1970-01-01, UTC.
 	Day *int64
-	// closed are the accounts that refuse calls.
-	Closed []*ClosedAccount
+	// closed are the accounts that refuse calls, and the other obstacles.
+	Closed []*Obstacle
 	// queue says, in words, where the first changes are in the merge queue and
 	// what they wait for, by their tasks.
 	Queue map[string]string
@@ -3014,14 +3014,14 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
-	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xfd\x02\n" +
+	"\x06barred\x18\x03 \x03(\tR\x06barred\"\xf8\x02\n" +
 	"\x0eProjectSummary\x12\x16\n" +
 	"\x06merges\x18\x01 \x01(\x05R\x06merges\x12(\n" +
 	"\x06limits\x18\x02 \x01(\v2\x10.forge.v1.BudgetR\x06limits\x12\x1b\n" +
 	"\tspent_usd\x18\x03 \x01(\x01R\bspentUsd\x12\x1b\n" +
 	"\ttoday_usd\x18\x04 \x01(\x01R\btodayUsd\x12\x10\n" +
-	"\x03day\x18\x05 \x01(\x03R\x03day\x12/\n" +
-	"\x06closed\x18\x06 \x03(\v2\x17.forge.v1.ClosedAccountR\x06closed\x129\n" +
+	"\x03day\x18\x05 \x01(\x03R\x03day\x12*\n" +
+	"\x06closed\x18\x06 \x03(\v2\x12.forge.v1.ObstacleR\x06closed\x129\n" +
 	"\x05queue\x18\a \x03(\v2#.forge.v1.ProjectSummary.QueueEntryR\x05queue\x127\n" +
 	"\tschedules\x18\b \x03(\v2\x19.forge.v1.ScheduleSummaryR\tschedules\x1a8\n" +
 	"\n" +
@@ -3102,7 +3102,7 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(*Usage)(nil),                 // 21: forge.v1.Usage
 	(*Identity)(nil),              // 22: forge.v1.Identity
 	(*Budget)(nil),                // 23: forge.v1.Budget
-	(*ClosedAccount)(nil),         // 24: forge.v1.ClosedAccount
+	(*Obstacle)(nil),              // 24: forge.v1.Obstacle
 	(LoopStatus)(0),               // 25: forge.v1.LoopStatus
 	(TaskStatus)(0),               // 26: forge.v1.TaskStatus
 	(Step)(0),                     // 27: forge.v1.Step
@@ -3135,7 +3135,7 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	8,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
 	23, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	24, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.ClosedAccount
+	24, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.Obstacle
 	11, // 27: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
 	7,  // 28: forge.v1.ProjectSummary.schedules:type_name -> forge.v1.ScheduleSummary
 	16, // 29: forge.v1.ScheduleSummary.next_at:type_name -> google.protobuf.Timestamp

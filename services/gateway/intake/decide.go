@@ -30,6 +30,11 @@ type Decision struct {
 	Priority  int
 	// Counts are all those that the intent counts under if it is submitted, whether a limit asks for them or not.
 	Counts []Count
+	// Limited says that a limit counts the intent: that of a rule which decided, or one for each day in the file of such a rule. It is
+	// submitted only after it was counted ([Tally]).
+	Limited bool
+	// Uncounted says that it was refused since it is not known what was let in before. The same trigger is decided on again later.
+	Uncounted bool
 	// Limits are those that it was held against, each with one of the keys.
 	Limits []Bound
 	// Refused says why nothing becomes of it although a rule let it in, as a sentence for its author; empty if nothing is in the way.
@@ -68,8 +73,12 @@ type Bound struct {
 	budget float64
 }
 
-// Used says how much was let in under a key: how many intents, with which budgets together.
+// Used says how much was let in under a key: how many intents, with which budgets together. Nil says that it is not known; nothing is let in
+// then that a limit counts.
 type Used func(key string) (count int, usd float64)
+
+// uncounted is why nothing becomes of a trigger while nothing is known of those before it.
+const uncounted = "a limit counts this, and what was let in today cannot be read now; it is tried again"
 
 // Decide looks for the first of the operator's rules that matches. The rules of the repository, if there are some, make the
 // decision stricter or leave it as it is. used counts what was let in before; now is the time of the trigger.
@@ -83,6 +92,7 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 	}
 	d.Do, d.Rule, d.As, d.Project = by.Do, by.Name, by.As, forge.ProjectID(by.Project)
 	d.Type, d.Risk, d.Recipe, d.Agent, d.BudgetUSD, d.Priority = by.Type, by.Risk, by.Recipe, by.Agent, by.BudgetUSD, by.Priority
+	d.Limited = rs.limits(by)
 	d.count(by, "", t, now)
 	d.doubt(first)
 	if narrowing != nil {
@@ -91,17 +101,25 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 		d.doubt(own)
 		if own.rule != nil {
 			d.narrow(own.rule)
+			d.Limited = d.Limited || narrowing.limits(own.rule)
 			d.count(own.rule, "own ", t, now)
 		}
 	}
 	if d.Do == Ask {
 		d.Risk = forge.RiskHigh // no project lets that run unapproved
 	}
-	if d.Do != Ignore {
+	switch {
+	case d.Do == Ignore:
+	case used != nil:
 		d.Refused = d.exceeded(used)
+	case d.Limited:
+		d.Refused, d.Uncounted = uncounted, true
 	}
 	return d
 }
+
+// limits reports whether a limit counts what one of the rules lets in: its own, or one for each day of any of them.
+func (rs *Rules) limits(r *Rule) bool { return r.Limit != nil || rs.daily }
 
 // found holds the outcome of a search through rules.
 type found struct {
@@ -277,7 +295,7 @@ func (d *Decision) narrow(own *Rule) {
 // count adds the keys of a rule, and its limit. The rules of a repository, of, count apart from the operator's and from those of
 // other repositories.
 func (d *Decision) count(r *Rule, of string, t *Trigger, now time.Time) {
-	begin := now.UTC().Format(time.DateOnly) + " " + of
+	begin := dayOf(now) + of
 	repository := fmt.Sprintf("%s/%d", t.Forge, t.RepositoryID)
 	keys := map[Per]string{
 		PerAuthor:     fmt.Sprintf("%s%s %s/%d %q", begin, PerAuthor, t.Forge, d.Asker.ID, r.Name),

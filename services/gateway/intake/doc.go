@@ -4,6 +4,7 @@
 //
 //	Parse, Rules.Decide   the operator's rules in their order: the first one that matches decides
 //	ReadDelivery          a trigger as a webhook tells it, for explanations before a gateway has the rules
+//	Tally                 what was let in on a day, for limits
 //	Rules.Teams           the teams that rules name, which the forge has to be asked about
 //	ParseNarrowing        the rules of a repository, which can only make a decision stricter
 //	Commands              the commands in a comment, as goldmark reads it

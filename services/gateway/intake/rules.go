@@ -123,6 +123,8 @@ type Rules struct {
 	// file is the name of the file, for explanations.
 	file string
 	list []Rule
+	// daily says that one of them has a limit for each day, which counts what all of them let in.
+	daily bool
 	// text bounds the text that their patterns see, in bytes.
 	text int
 }
@@ -233,6 +235,7 @@ func read(name string, data []byte, bounds patternBounds, more func(*Rule, func(
 		more(r, wrong)
 	}
 	rules := &Rules{file: name, list: f.Rules, text: bounds.text}
+	rules.daily = slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.Limit != nil && r.Limit.Per == PerDay })
 	if n := len(rules.teams(func(*When) bool { return true })); n > maxTeams {
 		errs = append(errs, places.Errorf("rules", "name %d teams; at most %d are allowed", n, maxTeams))
 	}

@@ -2,9 +2,9 @@ package flow
 
 import (
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -18,7 +18,7 @@ const accountKey = "account"
 // held until the account takes calls again. A quota that the intent finds itself is left to the rules of limits,
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
-	f, k := r.Failure(), &s.Accounts
+	f, k := r.Failure(), &s.Obstacles
 	if of := waitsFor(r); of != r.Agent {
 		held := *r
 		held.Agent = of
@@ -30,8 +30,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
 	case forge.FailAuth, forge.FailOrigin:
-		// The project is told even if it knows of the refusal: from its list of waiting
-		// intents it chooses the one that asks the person.
+		// The project is told even if it knows of the refusal: from its list of waiting intents it chooses the one that asks the person.
 		s.report(r, seen)
 	case forge.FailHeld:
 		// A step that is held for a quota goes on by a timer, so the project needs no report.
@@ -39,7 +38,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 			s.report(r, seen)
 		}
 	case forge.FailQuota:
-		if account.Closes(f, s.now) {
+		if obstacle.Closes(f, s.now) {
 			s.report(r, seen)
 		}
 		return false
@@ -57,7 +56,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	} else {
 		s.History.Adjust(s.now, rule.AwaitAccount, r.Attempt.Task, r.Agent+": "+rule.FirstLine(f.Message))
 	}
-	k.Hold(account.Hold{Task: r.Attempt.Task, Step: step, Agent: r.Agent})
+	k.Hold(obstacle.Hold{Task: r.Attempt.Task, Step: step, Agent: r.Agent})
 	// The timer is durable, and goes off whether or not anybody tells the intent.
 	if f.Reason == forge.FailHeld && !known.Until.IsZero() {
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, known.Until) })
@@ -75,10 +74,10 @@ func waitsFor(r *forge.Result) string {
 
 // stopped notes where an attempt ended that counts for nothing.
 func (s access) stopped(t *task.Task, r *forge.Result) {
-	var talk *session.Session
+	var sess *session.Session
 	if t == nil {
-		talk = &s.Plan.Session
-		talk.Reported(r.Session)
+		sess = &s.Plan.Session
+		sess.Reported(r.Session)
 		return
 	}
 	s.tasks(func(x *task.Turn) {
@@ -89,39 +88,39 @@ func (s access) stopped(t *task.Task, r *forge.Result) {
 
 // report tells the project that an account refuses calls.
 func (s access) report(r *forge.Result, seen int) {
-	s.Accounts.Reports++
-	s.Accounts.Refused(r.Agent, r.Failure(), s.now)
+	s.Obstacles.Reports++
+	s.Obstacles.Refused(r.Agent, r.Failure(), s.now)
 	f := *r.Failure()
 	f.Message = rule.FirstLine(f.Message)
-	s.tell(accountKey, s.Accounts.Reports, true, forge.Event{Message: &forge.AccountRefused{
-		Run: s.Run, Number: s.Accounts.Reports, Seen: seen, Agent: r.Agent, Failure: f,
+	s.tell(accountKey, s.Obstacles.Reports, true, forge.Event{Message: &forge.ObstacleReported{
+		Run: s.Run, Number: s.Obstacles.Reports, Seen: seen, Agent: r.Agent, Failure: f,
 	}})
 }
 
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
 func (s access) parked(r *forge.Result) {
-	if s.Accounts.Talks && r.Agent != "" && !s.Policy.Reading && account.Closes(r.Failure(), s.now) {
-		s.Accounts.Hold(account.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
+	if s.Obstacles.Talks && r.Agent != "" && !s.Policy.Reading && obstacle.Closes(r.Failure(), s.now) {
+		s.Obstacles.Hold(obstacle.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
 	}
 }
 
 // drop forgets the step of a task that waits, or without a task of the whole intent.
 func (s access) drop(id forge.TaskID) {
-	s.Accounts.Drop(func(h account.Hold) bool { return h.Task == id })
+	s.Obstacles.Drop(func(h obstacle.Hold) bool { return h.Task == id })
 }
 
 // changed learns of accounts from the project, and makes the steps again that waited for one that takes calls by now.
-func (s access) changed(m *forge.AccountsChanged) (forge.Decision, error) {
-	if s.Phase == control.Closed || m.Number <= s.Accounts.Number {
+func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
+	if s.Phase == control.Closed || m.Number <= s.Obstacles.Number {
 		return rule.Ignore("what there is to know of accounts is known")
 	}
-	s.Accounts.Talks = true
-	look := s.Accounts.Look
-	free := s.Accounts.Learn(m, s.now)
-	if s.Accounts.Look > look && len(free) == 0 && len(s.Accounts.Looks) == 0 { // nothing of it waits any more
-		s.tellBase(&forge.AccountRefused{})
+	s.Obstacles.Talks = true
+	look := s.Obstacles.Look
+	free := s.Obstacles.Learn(m, s.now)
+	if s.Obstacles.Look > look && len(free) == 0 && len(s.Obstacles.Looks) == 0 { // nothing of it waits any more
+		s.tellBase(&forge.ObstacleReported{})
 	}
-	if s.Accounts.Heard >= s.Accounts.Reports {
+	if s.Obstacles.Heard >= s.Obstacles.Reports {
 		s.Dispatch.Outbox.Answered(accountKey)
 	}
 	// A pause or a budget may hold these once more: they are sent like any other.

@@ -1,12 +1,14 @@
 package flow
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/bound"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -16,7 +18,9 @@ import (
 // rules returns the rules for the intent, by the policy in force: that of the commit of the
 // base branch which the newest plan was made on, or which a person had read since.
 func (s consent) rules() *approval.Rules {
-	r := &approval.Rules{Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters, Authors: s.Tasks.Authors()}
+	r := &approval.Rules{
+		Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters, Authors: s.Tasks.Authors(s.Intent.Requesters),
+	}
 	// Who may approve is the same as of a plan, so that a requester who is barred pays for no request of their own.
 	if s.first() {
 		r.Count = 1 // it lets nothing through: as many as the policy says approve the plan
@@ -24,8 +28,7 @@ func (s consent) rules() *approval.Rules {
 	return r
 }
 
-// asked returns the kind and the hash of what has to be approved, and its changes: none for a text
-// or a plan.
+// asked returns the kind and the hash of what has to be approved, and its changes: none for a text or a plan.
 func (s consent) asked() (what, hash string, changes []*task.Task) {
 	if s.first() {
 		return approval.OfText, s.Plan.Gate.Text(&s.Intent), nil
@@ -124,7 +127,11 @@ func (s person) requestChanges(m *forge.RequestChanges, by string) (forge.Decisi
 	if planned && s.Plan.Asked.Spent() || slices.ContainsFunc(changes, task.Spends) {
 		return rule.Refuse("changes were asked for as often as they may be in a run; approve what there is, or reject it")
 	}
-	s.Plan.Asked.Last, s.Intent.Requesters = of, approval.Join(s.Intent.Requesters, by)
+	if decision, err := s.bound().Check(by, "ask for changes", changes...); err != nil {
+		return decision, err
+	}
+	s.Plan.Asked.Last = of
+	s.join(approval.Words{By: by}, nil)
 	s.Plan.Gate.Collected = approval.Collection{}
 	for _, t := range changes {
 		s.tasks(func(x *task.Turn) { task.Wished{Task: t}.Take(x, &of) })
@@ -229,11 +236,25 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 			s.Plan.Gate.Collected.Add(given[0])
 		}
 	}
-	plan.Answer(&s.Intent, a)
 	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
 	if words != "" {
-		s.Intent.Requesters = approval.Join(s.Intent.Requesters, by)
+		if decision, err := s.bound().Check(by, fmt.Sprintf("give the words, or answer just %q", task.AnswerReject), t); err != nil {
+			return decision, err
+		}
+		s.join(approval.Words{By: by}, nil)
 	}
+	plan.Answer(&s.Intent, a)
 	s.tasks(func(x *task.Turn) { task.Pair{Task: t}.Decided(x, a.Answer, granted) })
 	return forge.Applied, nil
+}
+
+// bound returns the approvals in force, which bind those who gave them.
+func (s person) bound() bound.Approvals {
+	return bound.Approvals{Gate: &s.Plan.Gate, Tasks: &s.Tasks, By: s.DecidedBy}
+}
+
+// join has the people whose words these are among the requesters.
+func (s person) join(from approval.Words, named []forge.Identity) {
+	s.Intent.Requesters = from.Join(s.Intent.Requesters, named)
+	s.bound().Lapse(s.Intent.Requesters)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -14,64 +14,64 @@ import (
 // awaitsBase reports whether a task that is about to have its change verified waits for a red base branch instead. The task that
 // looks does not, nor do the iterations of a goal, which may be to mend it.
 func (s access) awaitsBase(t *task.Task, step forge.Step) bool {
-	c := s.Accounts.Find(forge.GitBase, s.now)
-	if c == nil || step != forge.StepRebase || !(task.Fault{Task: t}).MayAwait(s.strategy()) || slices.Contains(s.Accounts.Looks, t.ID) {
+	c := s.Obstacles.Find(forge.GitBase, s.now)
+	if c == nil || step != forge.StepRebase || !(task.Fault{Task: t}).MayAwait(s.strategy()) || slices.Contains(s.Obstacles.Looks, t.ID) {
 		return false
 	}
 	if t.Reds == 0 {
-		s.adjust(rule.RedBase, t.ID, "%s", account.Words(c))
+		s.adjust(rule.RedBase, t.ID, "%s", obstacle.Words(c))
 	}
-	task.Fault{Task: t}.Await(account.Words(c))
-	s.holdForBase(t.ID, &forge.AccountRefused{Failure: forge.Failure{Reason: forge.FailHeld}})
+	task.Fault{Task: t}.Await(obstacle.Words(c))
+	s.holdForBase(t.ID, &forge.ObstacleReported{Failure: forge.Failure{Reason: forge.FailHeld}})
 	return true
 }
 
 // baseRed has a task wait whose change was found to fail as the base branch does.
 func (s access) baseRed(e task.Wait) {
-	f := forge.Failure{Reason: forge.FailBase, Message: account.RedWords(e.Base, e.Command)}
-	s.Accounts.Refused(forge.GitBase, &f, s.now)
+	f := forge.Failure{Reason: forge.FailBase, Message: obstacle.RedWords(e.Base, e.Command)}
+	s.Obstacles.Refused(forge.GitBase, &f, s.now)
 	s.looked(e.Task)
-	s.holdForBase(e.Task, &forge.AccountRefused{Failure: f, Base: e.Base})
+	s.holdForBase(e.Task, &forge.ObstacleReported{Failure: f, Base: e.Base})
 }
 
 // holdForBase holds the verification of a task, and tells the project so.
-func (s access) holdForBase(id forge.TaskID, m *forge.AccountRefused) {
-	s.Accounts.Hold(account.Hold{Task: id, Step: forge.StepRebase, Agent: forge.GitBase})
+func (s access) holdForBase(id forge.TaskID, m *forge.ObstacleReported) {
+	s.Obstacles.Hold(obstacle.Hold{Task: id, Step: forge.StepRebase, Agent: forge.GitBase})
 	s.tellBase(m)
 }
 
 // tellBase tells the project of the base branch.
-func (s access) tellBase(m *forge.AccountRefused) {
-	s.Accounts.Reports++
-	m.Run, m.Number, m.Seen, m.Agent = s.Run, s.Accounts.Reports, s.Accounts.Number, forge.GitBase
+func (s access) tellBase(m *forge.ObstacleReported) {
+	s.Obstacles.Reports++
+	m.Run, m.Number, m.Seen, m.Agent = s.Run, s.Obstacles.Reports, s.Obstacles.Number, forge.GitBase
 	s.tell(accountKey, m.Number, true, forge.Event{Message: m})
 }
 
 // lookNow has a task look at once, because a person says so.
 func (s access) lookNow(id forge.TaskID) {
 	s.drop(id)
-	if !slices.Contains(s.Accounts.Looks, id) {
-		s.Accounts.Looks = append(slices.Clip(s.Accounts.Looks), id)
+	if !slices.Contains(s.Obstacles.Looks, id) {
+		s.Obstacles.Looks = append(slices.Clip(s.Obstacles.Looks), id)
 	}
 }
 
 // looked ends the look of a task.
 func (s access) looked(id forge.TaskID) {
-	s.Accounts.Looks = slices.DeleteFunc(slices.Clone(s.Accounts.Looks), func(l forge.TaskID) bool { return l == id })
+	s.Obstacles.Looks = slices.DeleteFunc(slices.Clone(s.Obstacles.Looks), func(l forge.TaskID) bool { return l == id })
 }
 
 // verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	s.looked(t.ID)
-	if t.Stage == task.Red || s.DecidedBy.Has(rules.AskedChecks) && verdict.Asked(rb.Verify) || s.Accounts.Find(forge.GitBase, s.now) == nil {
+	if t.Stage == task.Red || s.DecidedBy.Has(rules.AskedChecks) && verdict.Asked(rb.Verify) || s.Obstacles.Find(forge.GitBase, s.now) == nil {
 		return
 	}
-	m := &forge.AccountRefused{}
+	m := &forge.ObstacleReported{}
 	if len(rb.Conflicts) == 0 && !rb.Unverified {
 		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
 	}
 	s.tellBase(m)
-	if i := slices.IndexFunc(s.Accounts.Held, func(h account.Hold) bool { return h.Agent == forge.GitBase }); i >= 0 { // another task waits still
-		s.tellBase(&forge.AccountRefused{Failure: forge.Failure{Reason: forge.FailHeld}})
+	if i := slices.IndexFunc(s.Obstacles.Held, func(h obstacle.Hold) bool { return h.Agent == forge.GitBase }); i >= 0 { // another task waits still
+		s.tellBase(&forge.ObstacleReported{Failure: forge.Failure{Reason: forge.FailHeld}})
 	}
 }

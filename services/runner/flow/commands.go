@@ -51,7 +51,7 @@ func (s *Intent) carryOut(e task.Effect) {
 		c.Replica = e.Replica
 		s.send(&c)
 	case task.Wait:
-		if s.Accounts.Talks {
+		if s.Obstacles.Talks {
 			access{s}.baseRed(e)
 			return
 		}
@@ -92,8 +92,7 @@ func (s *Intent) names() session.Names {
 	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
 }
 
-// commands has the machine of the commands take a step, and makes attempts without
-// budget wait for a person.
+// commands has the machine of the commands take a step, and makes attempts without budget wait for a person.
 func (s *Intent) commands(step func(*dispatch.Turn)) {
 	x := s.turn()
 	step(&x)
@@ -106,12 +105,11 @@ func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
 		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: s.ownBudget(),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
-		Pause: &s.Pause, Accounts: &s.Accounts, Effects: &s.eff,
+		Pause: &s.Pause, Obstacles: &s.Obstacles, Effects: &s.eff,
 	}
 }
 
-// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask
-// for less than the project allows each, not for more.
+// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask for less than the project allows each, not for more.
 func (s *Intent) ownBudget() float64 {
 	if most := s.Policy.Budget.IntentUSD; s.Foreign && most > 0 && s.Intent.BudgetUSD > most {
 		return 0
@@ -151,7 +149,7 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		if t.Stage == task.Checking {
 			in.Asked = t.Inquiry.Wanted
 		} else { // while the base branch is known to be red, each change that is verified shows whether it still is
-			fault, red := task.Fault{Task: t}, s.Accounts.Find(forge.GitBase, s.now) != nil
+			fault, red := task.Fault{Task: t}, s.Obstacles.Find(forge.GitBase, s.now) != nil
 			in.Adopted = task.Taking{Task: t}.Of()
 			in.Tried, in.VerifyInMerge, in.Settle = fault.Known(), !red && fault.MayLeave(&s.Policy.Policy, strategy), s.DecidedBy.Has(rules.SettledCheck)
 		}
@@ -256,20 +254,19 @@ func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on
-// there, and reports whether it did.
+// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on there, and reports whether it did.
 func (s *Intent) stoppedAt(r *forge.Result) bool {
 	c := s.Dispatch.HeldStep(r.Attempt.Task, r.Attempt.Step)
 	if c == nil {
 		return false
 	}
-	talk := &s.Plan.Session
+	sess := &s.Plan.Session
 	t := s.Tasks.Find(r.Attempt.Task)
 	if t != nil {
-		talk = s.strategy().Session(t, c.Attempt.Step)
+		sess = s.strategy().Session(t, c.Attempt.Step)
 	}
-	talk.Reported(r.Session)
-	talk.Assign(c)
+	sess.Reported(r.Session)
+	sess.Assign(c)
 	if t != nil && task.Makes(c.Attempt.Step) {
 		c.Replica, t.Replica = r.Replica, r.Replica
 	}

@@ -26,7 +26,7 @@
 //
 //	scheduler   admission, dependencies, parents and children, pauses of the whole project
 //	mergequeue  the order of merges, and file locks
-//	account     accounts of agents that refuse calls, an origin that is away, a red base branch
+//	obstacle    what stops all intents of a project: accounts of agents that refuse calls, an origin that is away, a red base branch
 //	budget      how much one call may cost, and the ledger that intents share
 //	knowledge   the lessons of finished runs
 //	reflection  when to reflect, and which proposals to submit

@@ -10,12 +10,11 @@ import (
 // maxPastFiles bounds the files that the lesson of a run names.
 const maxPastFiles = 30
 
-// close writes the run's history and tells the project, which forgets everything that
-// the intent held there. A person may still retry what failed.
+// close writes the run's history and tells the project, which forgets everything that the intent held there. A person may still retry what failed.
 func (s course) close(reflect bool) {
 	s.Phase = control.Closed
 	s.Dispatch.DropHeld()
-	s.Accounts.Held, s.Accounts.Asks = nil, false
+	s.Obstacles.Held, s.Obstacles.Asks = nil, false
 	h := s.History.End(s.now, s.ended())
 	s.eff.Ended = true
 	end := s.end()
@@ -33,8 +32,7 @@ func (s course) close(reflect bool) {
 	s.tellEnd(end)
 }
 
-// correct tells the project and the history that a run that is over ended otherwise,
-// if it did.
+// correct tells the project and the history that a run that is over ended otherwise, if it did.
 func (s course) correct(status forge.Status, reason string) {
 	if status == s.Intent.Status {
 		return
@@ -64,8 +62,7 @@ func (s course) end() *forge.RunEnded {
 	}
 }
 
-// tellEnd sends it in place of every other message: after its end, a run asks for
-// nothing.
+// tellEnd sends it in place of every other message: after its end, a run asks for nothing.
 func (s course) tellEnd(end *forge.RunEnded) {
 	s.Dispatch.Outbox.Messages = nil
 	s.tell(endKey, end.Number, false, forge.Event{Message: end})

@@ -6,12 +6,12 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/history"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
@@ -81,12 +81,11 @@ type intentState struct {
 	Pause pause.State
 	// Dispatch holds commands, timers and messages to other machines.
 	Dispatch dispatch.State
-	// Accounts are those that refuse calls, and the steps that wait for them.
-	Accounts account.Known
+	// Obstacles are those that are known, and the steps that wait for their end.
+	Obstacles obstacle.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
-	// Decided has the ids of what people asked: a redelivery must not be taken for
-	// another wish.
+	// Decided has the ids of what people asked: a redelivery must not be taken for another wish.
 	Decided map[string]bool
 }
 
@@ -105,7 +104,7 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	last := s.Stamp
 	s.DecidedBy = by
 	decision, err := s.decide(&ev)
-	if decision == forge.Applied && personal(&ev) {
+	if decision == forge.Applied && control.Personal(&ev) {
 		s.Decided[ev.ID] = true
 	}
 	if s.UpdatedAt = ev.At; decision != forge.Applied {
@@ -116,12 +115,10 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	return eff, rule.Ruling(s.key, &ev, decision, err)
 }
 
-// Pending returns every effect that has to be in force, in the order in which
-// they were asked for.
+// Pending returns every effect that has to be in force, in the order in which they were asked for.
 func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 
-// decide applies an event, or says why not. It must not change the state before
-// it is certain to return Applied.
+// decide applies an event, or says why not. It must not change the state before it is certain to return Applied.
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if m, ok := ev.Message.(*forge.Submit); ok {
 		return person{s}.submit(m, ev.At)
@@ -129,7 +126,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if s.Phase == control.None {
 		return rule.Refuse("there is no intent %q; see `pfl-forge status`", s.key.Intent)
 	}
-	if personal(ev) {
+	if control.Personal(ev) {
 		if s.Decided[ev.ID] {
 			return rule.Ignore("this was asked and decided already")
 		}
@@ -145,8 +142,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	}
 }
 
-// result takes a worker's report. A report on an attempt that is not open any more
-// changes nothing but the account.
+// result takes a worker's report. A report on an attempt that is not open any more changes nothing but the account.
 func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Outbox.Wants(r.Attempt) {
 		return s.late(r)
@@ -215,16 +211,16 @@ func (s *Intent) invalid(a forge.Attempt, err error) {
 // failed takes an attempt that did not do its job.
 func (s *Intent) failed(r *forge.Result) {
 	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
-	counter, talk := &s.Plan.Attempts, &s.Plan.Session
+	counter, sess := &s.Plan.Attempts, &s.Plan.Session
 	if t != nil {
-		counter, talk = s.strategy().Counter(t, step), s.strategy().Session(t, step)
+		counter, sess = s.strategy().Counter(t, step), s.strategy().Session(t, step)
 		s.tasks(func(x *task.Turn) {
 			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
 		})
 	} else {
-		talk.Reported(r.Session)
+		sess.Reported(r.Session)
 		if rule.Failures[r.Failure().Reason].Then == rule.NewSession {
-			talk.Start(s.names(), "", step)
+			sess.Start(s.names(), "", step)
 		}
 	}
 	if r.Policy != nil && !s.Policy.Reading {
@@ -255,7 +251,7 @@ func (s *Intent) failed(r *forge.Result) {
 		if t == nil {
 			step = s.Plan.Step
 		}
-		talk.Start(s.names(), r.Attempt.Task, step)
+		sess.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
 		access{s}.parked(r)

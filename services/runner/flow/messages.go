@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
@@ -13,17 +14,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
-
-// personal reports whether an event is a wish about a project, or about an intent that exists.
-func personal(ev *forge.Event) bool {
-	switch ev.Message.(type) {
-	case *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume,
-		*forge.Reflect, *forge.Teach, *forge.SetSchedules, *forge.PauseSchedule:
-		return true
-	default:
-		return false
-	}
-}
 
 // asked routes the request of a person.
 func (s person) asked(ev *forge.Event) (forge.Decision, error) {
@@ -39,7 +29,7 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	case *forge.Answer:
 		return s.answer(m, ev.Actor, ev.ID)
 	case *forge.Retry:
-		return s.retry(m, s.words(ev))
+		return s.retry(m, approval.WordsOf(ev, s.Intent.Parent))
 	case *forge.Pause:
 		return s.pause(m)
 	case *forge.Resume:
@@ -73,23 +63,21 @@ func (s answers) told(ev *forge.Event) (forge.Decision, error) {
 		return s.reflected(m)
 	case *forge.OverlapChanged:
 		return s.overlapped(m)
-	case *forge.AccountsChanged:
+	case *forge.ObstaclesChanged:
 		return access(s).changed(m)
 	default:
 		return rule.Refuse("the event has no message that an intent takes")
 	}
 }
 
-// The keys of messages to the project. A newer message takes the place of one with
-// the same key.
+// The keys of messages to the project. A newer message takes the place of one with the same key.
 const (
 	admitKey   = "admit"
 	plannedKey = "planned"
 	endKey     = "end"
 )
 
-// taskKey and childKey return keys of the outbox: one request of a task, or
-// report about a child, at a time.
+// taskKey and childKey return keys of the outbox: one request of a task, or report about a child, at a time.
 func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
 
 func childKey(id forge.IntentID) string { return "child/" + string(id) }
@@ -166,8 +154,7 @@ func (s *Intent) tellOverlap(e task.TellOverlap) {
 	}})
 }
 
-// tellChild sends an event to a child, until the project tells of the run that it
-// leads to.
+// tellChild sends an event to a child, until the project tells of the run that it leads to.
 func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 	key := childKey(c.Intent.ID)
 	ev.ID = fmt.Sprintf("%s/%s/%d", s.key.Intent, key, s.Run)
@@ -176,8 +163,7 @@ func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Reply: true, Event: ev})
 }
 
-// raiseChildren tells the project of a budget that was raised, and has the children that wait
-// for it go on.
+// raiseChildren tells the project of a budget that was raised, and has the children that wait for it go on.
 func (s *Intent) raiseChildren() {
 	s.commands(s.Dispatch.Commit)
 	for _, c := range s.Plan.Children {
@@ -203,8 +189,7 @@ func (s answers) locked(r *forge.FilesLocked) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// merged takes the project's answer to a task's request to merge. That a merge was
-// made counts also when the task has given it up.
+// merged takes the project's answer to a task's request to merge. That a merge was made counts also when the task has given it up.
 func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	t := s.Tasks.Find(m.Task)
 	switch {

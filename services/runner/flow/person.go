@@ -6,17 +6,15 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/adoption"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent. One that is known by its origin is ignored: a publisher
-// may repeat itself. Another one of the same id is refused.
+// submit takes a new intent. One that is known by its origin is ignored: a publisher may repeat itself. Another one of the same id is refused.
 func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
@@ -83,6 +81,7 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 		in.Requesters = approval.Join(in.Requesters, by)
 	}
 	s.Intent, s.Plan.Gate.Declared = in, declared
+	s.bound().Lapse(in.Requesters)
 	s.Intent.Risk = forge.MaxRisk(declared, s.Plan.Gate.Judged)
 	if body {
 		// The plan is of another text than the one that is to be done.
@@ -90,8 +89,7 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	if s.Plan.Gate.Hash != "" {
-		// An approval of the plan is one of the title and the risk as well: it must name what
-		// there is now.
+		// An approval of the plan is one of the title and the risk as well: it must name what there is now.
 		s.Plan.Gate.Name(plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children))
 	}
 	switch {
@@ -113,8 +111,7 @@ func (s person) drop(wish *forge.Wish) {
 	s.Plan.Drop(wish)
 }
 
-// answer takes a person's answer to a question. With the last one the step that asked
-// goes on, in the same session.
+// answer takes a person's answer to a question. With the last one the step that asked goes on, in the same session.
 func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
@@ -139,8 +136,11 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 	if t != nil && t.Stage == task.Disputed {
 		return s.arbitrate(t, a, by, event)
 	}
+	if decision, err := s.bound().Check(by, "answer", t); err != nil {
+		return decision, err
+	}
 	plan.Answer(in, a)
-	in.Requesters = approval.Join(in.Requesters, by)
+	s.join(approval.Words{By: by}, nil)
 	if t != nil {
 		s.tasks(func(x *task.Turn) { task.Said{Task: t}.AnsweredBy(x, x.Strategy.Step(task.Implementing)) })
 		return forge.Applied, nil
@@ -152,8 +152,7 @@ func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error
 	return forge.Applied, nil
 }
 
-// stop ends the intent because a person says so. What was merged stays. A run that
-// is over already then ended otherwise.
+// stop ends the intent because a person says so. What was merged stays. A run that is over already then ended otherwise.
 func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
@@ -187,110 +186,7 @@ func (s person) cancelTask(c *forge.Cancel) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// words returns whose the words of an event are. A person may have the name of the parent: what a machine sent names a record of its journal.
-func (s person) words(ev *forge.Event) approval.Words {
-	return approval.Words{By: ev.Actor, Parent: s.Intent.Parent != "" && ev.Anchor != "" && ev.Actor == string(s.Intent.Parent)}
-}
-
-// retry runs failed tasks again, or continues those that wait for a person, whom a change
-// of the policy may have answered. Its budget and instructions count also while the
-// policy is being read.
-func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, error) {
-	if decision, err := s.raisable(r, from.Parent); err != nil {
-		return decision, err
-	}
-	place := s.place()
-	switch {
-	case r.Adopt != "":
-		return s.adopt(r, from)
-	case s.Phase == control.Children && r.BudgetUSD > 0:
-		s.heed(r, from)
-		s.raiseChildren()
-		return forge.Applied, nil
-	case from.Parent && r.BudgetUSD > 0 && !s.overBudgetNow() && place.Place() != control.Failed:
-		s.heed(r, from)
-		return forge.Applied, nil // it knows of the budget, and goes on as it does
-	case place.Place() == control.Failed:
-		s.heed(r, from)
-		s.Pause.Person = false
-		course(s).anotherRun(r.Instructions)
-		return forge.Applied, nil
-	case s.Pause.Whole():
-		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
-	case s.Policy.Reading && !s.Policy.Unread && r.Instructions == "" && r.BudgetUSD == 0:
-		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
-	case s.Policy.Reading && !s.Policy.Unread:
-	default:
-		if decision, err := place.Check(control.Retry, ""); err != nil {
-			return decision, err
-		}
-	}
-	s.continueWaiting(r, from, place.Guarded)
-	return forge.Applied, nil
-}
-
-// adopt has a commit of another one become the change of a task, and nothing else go on.
-func (s person) adopt(r *forge.Retry, from approval.Words) (forge.Decision, error) {
-	w := adoption.Wish{Intent: s.key.Intent, Commit: r.Adopt, By: from.By, Paused: s.Pause.Whole(), Bound: s.Plan.Gate.Approved.Voids(from.By)}
-	t, decision, err := adoption.Offered(&s.Tasks, &w)
-	if err != nil {
-		return decision, err
-	}
-	s.heed(r, from)
-	s.Intent.Requesters = from.Join(s.Intent.Requesters, nil)
-	s.tasks(func(x *task.Turn) { task.Taking{Task: t}.Adopt(x, from.By) })
-	return forge.Applied, nil
-}
-
-// continueWaiting lets go on what waits for a person. What waits for a budget, for approval, for
-// protected paths or for who decides between reviewers may be allowed by another policy meanwhile,
-// so that is read again.
-func (s person) continueWaiting(r *forge.Retry, from approval.Words, guarded bool) {
-	stale := s.overBudgetNow() || s.Phase == control.Approval || guarded || s.Tasks.Has(task.Disputed)
-	s.heed(r, from)
-	for _, t := range append(s.Tasks.At(task.Waiting), s.Tasks.At(task.Held)...) {
-		s.tasks(t.FilesMoved)
-	}
-	for _, t := range s.Tasks.At(task.Red) {
-		s.commands(func(x *dispatch.Turn) { s.Dispatch.WithdrawTask(x, t.ID) }) // its timer
-		access(s).lookNow(t.ID)
-		s.tasks(func(x *task.Turn) { task.Fault{Task: t}.LookAgain(x, r.Instructions != "") })
-	}
-	if stale && !s.Policy.Reading {
-		course(s).readPolicy()
-	}
-}
-
-// raisable refuses a retry whose budget is none, or is not the intent's own to raise.
-func (s person) raisable(r *forge.Retry, byParent bool) (forge.Decision, error) {
-	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
-		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
-	}
-	if r.BudgetUSD > 0 && s.Intent.Parent != "" && !byParent {
-		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>",
-			s.Intent.Parent, s.Intent.Parent)
-	}
-	return forge.Applied, nil
-}
-
-// overBudgetNow reports whether anything waits for a budget to be raised.
-func (s *Intent) overBudgetNow() bool {
-	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
-}
-
-// heed takes over budget and instructions of a retry.
-func (s person) heed(r *forge.Retry, from approval.Words) {
-	if r.BudgetUSD > 0 {
-		s.Intent.BudgetUSD, s.Foreign = r.BudgetUSD, false
-	}
-	if r.Instructions != "" {
-		s.Instructions = r.Instructions
-		s.Intent.Requesters = from.Join(s.Intent.Requesters, r.Requesters)
-	}
-}
-
-// pause holds commands back: of a task, of the intent, or, with a number, of the
-// project.
+// pause holds commands back: of a task, of the intent, or, with a number, of the project.
 func (s person) pause(p *forge.Pause) (forge.Decision, error) {
 	if p.Number > 0 && s.Pause.Known(p.Number) {
 		return rule.Ignore("pause %d of the project is known", p.Number)
@@ -313,26 +209,14 @@ func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	if decision, err := s.place().Check(control.Pause, string(p.Task)); err != nil {
 		return decision, err
 	}
-	if p.Task == "" {
-		if s.Pause.Person {
-			return rule.Ignore("the intent is paused already")
-		}
-		return forge.Applied, nil
+	of := pause.Task{ID: p.Task}
+	if t := s.Tasks.Find(p.Task); t != nil {
+		of.Status, of.Ended = t.Status, t.Ended()
 	}
-	t := s.Tasks.Find(p.Task)
-	switch {
-	case t == nil:
-		return rule.Refuse("the intent has no task %q", p.Task)
-	case t.Ended():
-		return rule.Refuse("task %s is %s already", t.ID, t.Status)
-	case s.Pause.Tasks[p.Task]:
-		return rule.Ignore("the task is paused already")
-	}
-	return forge.Applied, nil
+	return s.Pause.Begin(of)
 }
 
-// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from
-// the point where it stops.
+// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from the point where it stops.
 func (s person) holdBack() {
 	x := s.turn()
 	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)
@@ -373,19 +257,8 @@ func (s person) mayResume(r *forge.Resume) (forge.Decision, error) {
 	if r.Task != "" {
 		verb = control.ResumeTask
 	}
-	decision, err := s.place().Check(verb, string(r.Task))
-	switch {
-	case err != nil:
+	if decision, err := s.place().Check(verb, string(r.Task)); err != nil {
 		return decision, err
-	case r.Task != "" && !s.Pause.Tasks[r.Task]:
-		return rule.Refuse("task %q is not paused", r.Task)
-	case r.Task != "":
-	case !s.Pause.Person && s.Pause.ByProject():
-		return rule.Refuse("the whole project is paused; resume it: pfl-forge resume --all")
-	case !s.Pause.Person && len(s.Pause.Tasks) == 0 && len(s.Accounts.Held) > 0:
-		return rule.Refuse("the intent is not paused, it waits for an account, as others may; when that takes calls again: pfl-forge resume --all")
-	case !s.Pause.Person && len(s.Pause.Tasks) == 0:
-		return rule.Refuse("the intent is not paused")
 	}
-	return forge.Applied, nil
+	return s.Pause.End(r.Task, len(s.Obstacles.Held) > 0)
 }

@@ -7,10 +7,11 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/reflection"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -32,13 +33,13 @@ import (
 //	WithdrawRequests  queue       the same
 //	ReserveBudget     ledger      the same
 //	CommitBudget      ledger
-//	AccountRefused    accounts    if the scheduler says that the run is active
-//	Result            accounts    of a probe; queue
+//	ObstacleReported  obstacles   if the scheduler says that the run is active
+//	Result            obstacles   of a probe; queue
 //	Result            queue       of a merge, or of what became of a pull request
 //	Result            reflection  of a reflection (asks scheduler); ledger when it has ended
-//	TimerFired        accounts    of a look at a red base branch; schedules; queue
+//	TimerFired        obstacles   of a look at a red base branch; schedules; queue
 //	Pause             scheduler
-//	Resume            accounts    scheduler, queue
+//	Resume            obstacles   scheduler, queue
 //	Cancel            scheduler
 //	Reflect           reflection
 //	Teach             knowledge
@@ -60,8 +61,7 @@ type Project struct {
 	eff forge.Effects
 }
 
-// projectState is everything that a project remembers from one event to the next.
-// It can be written as JSON and read back; see Snapshot.
+// projectState is everything that a project remembers from one event to the next. It can be written as JSON and read back; see Snapshot.
 type projectState struct {
 	// Stamp says when the newest event was applied, and by which rules.
 	rule.Stamp
@@ -72,16 +72,15 @@ type projectState struct {
 	Queue mergequeue.State
 	// Ledger accounts for the budgets that intents share.
 	Ledger budget.Ledger
-	// Accounts are those that refuse calls.
-	Accounts account.State
+	// Obstacles are those that are known.
+	Obstacles obstacle.State
 	// Knowledge keeps the lessons of finished runs.
 	Knowledge knowledge.State
 	// Reflection keeps observations and proposals.
 	Reflection reflection.State
 	// Schedules submit intents at their times.
 	Schedules schedule.State
-	// Decided has the ids of the events that people sent, so that a redelivery is not
-	// taken for another wish.
+	// Decided has the ids of the events that people sent, so that a redelivery is not taken for another wish.
 	Decided map[string]bool
 }
 
@@ -96,10 +95,10 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	p.now = ev.At
 	last := p.state.Stamp
 	p.state.DecidedBy = by
-	timer, due := p.state.Accounts.LookTimer(p.key), p.state.Schedules.Timer(p.key)
+	timer, due := p.state.Obstacles.LookTimer(p.key), p.state.Schedules.Timer(p.key)
 	decision, err := p.decide(&ev)
 	if decision == forge.Applied {
-		if personal(&ev) {
+		if control.Personal(&ev) {
 			if p.state.Decided == nil {
 				p.state.Decided = map[string]bool{}
 			}
@@ -109,7 +108,7 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 		p.look(timer)
 		p.await(p.state.Schedules.Timer(p.key), due)
 		p.couple()
-		p.state.Accounts.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
+		p.state.Obstacles.Pushes(&p.out, p.state.Queue.Closed(), p.state.Queue.First(), p.state.Scheduler.Active)
 		p.reflectIfDue()
 	}
 	if p.state.UpdatedAt = ev.At; decision != forge.Applied {
@@ -121,12 +120,11 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	return eff, rule.Ruling(p.key, &ev, decision, err)
 }
 
-// decide hands an event to the step for its message. Unless it returns Applied, the
-// state is as it was.
+// decide hands an event to the step for its message. Unless it returns Applied, the state is as it was.
 func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	if p.state.Decided[ev.ID] {
 		p.state.Scheduler.Repeat(&p.out)
-		p.state.Accounts.Repeat(&p.out, p.state.Scheduler.Active)
+		p.state.Obstacles.Repeat(&p.out, p.state.Scheduler.Active)
 		return rule.Ignore("this was asked and decided already")
 	}
 	from := forge.IntentID(ev.Actor) // a message from an intent carries its id
@@ -145,8 +143,8 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.withdraw(from, m)
 	case *forge.ReserveBudget:
 		return p.reserveBudget(from, m)
-	case *forge.AccountRefused:
-		return p.accountRefused(from, m)
+	case *forge.ObstacleReported:
+		return p.met(from, m)
 	case *forge.CommitBudget:
 		return p.state.Ledger.Commit(&p.out, from, m, p.now)
 	case *forge.Result:
@@ -167,7 +165,7 @@ func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 		return p.state.Schedules.Decide(p.state.DecidedBy, ev, p.calendar())
 	case *forge.Submit, *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry,
 		*forge.OverlapChanged, *forge.RunAdmitted, *forge.DependencyEnded, *forge.FilesLocked, *forge.MergeEnded, *forge.BudgetReserved,
-		*forge.ChildChanged, *forge.RunReflected, *forge.AccountsChanged:
+		*forge.ChildChanged, *forge.RunReflected, *forge.ObstaclesChanged:
 		// Those are for intents.
 	}
 	return rule.Refuse("the event has no message that a project takes")
@@ -196,7 +194,7 @@ func (p *Project) Pending() forge.Effects {
 		e.Commands = append(e.Commands, p.commands().Merge(m))
 	}
 	e.Timers = p.state.Queue.Timers(p.key)
-	if t := p.state.Accounts.LookTimer(p.key); t != nil {
+	if t := p.state.Obstacles.LookTimer(p.key); t != nil {
 		e.Timers = append(e.Timers, *t)
 	}
 	if t := p.state.Schedules.Timer(p.key); t != nil {
@@ -211,14 +209,14 @@ func (p *Project) Pending() forge.Effects {
 	if r := p.state.Reflection.Current; r != nil {
 		e.Commands = append(e.Commands, r.Command(p.key.Project))
 	}
-	if c := p.state.Accounts.Away.Command(p.key); c != nil {
+	if c := p.state.Obstacles.Away.Command(p.key); c != nil {
 		e.Commands = append(e.Commands, *c)
 	}
 	var out outbox.Messages
 	p.state.Queue.Repeat(&out)
 	p.state.Ledger.Repeat(&out)
 	p.state.Scheduler.Repeat(&out)
-	p.state.Accounts.Repeat(&out, p.state.Scheduler.Active)
+	p.state.Obstacles.Repeat(&out, p.state.Scheduler.Active)
 	p.state.Reflection.Repeat(&out)
 	p.state.Schedules.Repeat(&out)
 	e.Outbox = out.Events(p.key.Project)
@@ -230,8 +228,8 @@ func (p *Project) Summary() forge.Summary {
 	paused := p.state.Scheduler.Paused
 	s := forge.Summary{
 		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.pulls().IsIdle() && p.state.Accounts.Away.For == "" &&
-				p.state.Reflection.IsIdle(paused || p.state.Accounts.Blocks()),
+			Idle: p.pulls().IsIdle() && p.state.Obstacles.Away.For == "" &&
+				p.state.Reflection.IsIdle(paused || p.state.Obstacles.Blocks()),
 		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
 	}
 	if paused {
@@ -241,7 +239,7 @@ func (p *Project) Summary() forge.Summary {
 		s.Activity = "reflecting on " + string(r.Runs[0].Intent)
 		s.Open = append(s.Open, r.Attempt())
 	}
-	if c := p.state.Accounts.Away.Command(p.key); c != nil {
+	if c := p.state.Obstacles.Away.Command(p.key); c != nil {
 		s.Open = append(s.Open, c.Attempt)
 	}
 	if m := p.state.Queue.Current; m != nil {
@@ -263,12 +261,11 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 	return &forge.ProjectSummary{
 		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
-		Closed: p.state.Accounts.Closed, Queue: queue.Places(), Schedules: p.state.Schedules.Summaries(),
+		Closed: p.state.Obstacles.Closed, Queue: queue.Places(), Schedules: p.state.Schedules.Summaries(),
 	}
 }
 
-// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents
-// are told them.
+// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents are told them.
 func (p *Project) Knows(about string) []forge.Knowledge {
 	if about == "" {
 		return slices.Clone(p.state.Knowledge.Known)

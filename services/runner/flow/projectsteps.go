@@ -12,8 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
 )
 
-// The steps of a project hand an event to its parts, in the order of the table at
-// Project. They keep nothing themselves.
+// The steps of a project hand an event to its parts, in the order of the table at Project. They keep nothing themselves.
 
 // admitRun admits a run of an intent, or answers once more.
 func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
@@ -29,11 +28,10 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 	return d, err
 }
 
-// brief fills in the facts that an intent is told when it is admitted and that the
-// scheduler does not know.
+// brief fills in the facts that an intent is told when it is admitted and that the scheduler does not know.
 func (p *Project) brief(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Told, true
-	a.Accounts = p.state.Accounts.Brief("")
+	a.Obstacles = p.state.Obstacles.Brief("")
 	about := in.Title + "\n" + in.About
 	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
 	if in.Goal {
@@ -68,7 +66,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	p.state.Knowledge.Learn(m)
 	p.state.Reflection.Ended(id, m)
 	p.state.Scheduler.TellFamily(&p.out, id, p.brief)
-	p.state.Accounts.Ended(&p.out, id, p.state.Scheduler.Active)
+	p.state.Obstacles.Ended(&p.out, id, p.state.Scheduler.Active)
 	p.state.Queue.Forget(id, m.Status == forge.StatusDone)
 	p.state.Reflection.Submit(&p.out, p.state.Queue.Repairs.Ended(id, p.key.Project, p.now))
 	p.state.Ledger.Close(&p.out, id, m.SpentUSD, m.Unbilled, p.now)
@@ -122,18 +120,18 @@ func notActive(id forge.IntentID, run int) (forge.Decision, error) {
 	return rule.Ignore("run %d of %q is not active", run, id)
 }
 
-// accountRefused keeps that an account refused a call of an active run.
-func (p *Project) accountRefused(id forge.IntentID, m *forge.AccountRefused) (forge.Decision, error) {
+// met keeps which obstacle an active run met.
+func (p *Project) met(id forge.IntentID, m *forge.ObstacleReported) (forge.Decision, error) {
 	if !p.state.Scheduler.IsActive(id, m.Run) {
 		return notActive(id, m.Run)
 	}
-	return p.state.Accounts.Refused(&p.out, id, m, p.state.Scheduler.Active, p.now)
+	return p.state.Obstacles.Refused(&p.out, id, m, p.state.Scheduler.Active, p.now)
 }
 
 // resumeAll ends the pause of the project, opens the accounts that refuse calls, and starts the next merge.
 func (p *Project) resumeAll() (forge.Decision, error) {
 	// A person who resumes everything means both: what they paused, and what stopped by itself.
-	opened := p.state.Accounts.Resume(&p.out, p.state.Scheduler.Active, p.now)
+	opened := p.state.Obstacles.Resume(&p.out, p.state.Scheduler.Active, p.now)
 	d, err := p.state.Scheduler.ResumeAll(&p.out)
 	if opened {
 		p.state.Queue.Reopen()
@@ -148,12 +146,12 @@ func (p *Project) resumeAll() (forge.Decision, error) {
 func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
 	// It is not an attempt that failed: it neither counts against the tries of the merge, nor gives its place to another.
 	if f := r.Failure(); f != nil && f.Reason == forge.FailOrigin && p.state.Queue.Stop(r) {
-		p.state.Accounts.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
+		p.state.Obstacles.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
 		return forge.Applied, nil
 	}
 	retryAt, d, err := p.state.Queue.Result(&p.out, p.state.DecidedBy, r, p.now)
 	if in := forge.As[*forge.MergeResult](r.Output); d == forge.Applied && in != nil && in.Outcome == forge.MergeDone {
-		p.state.Accounts.Merged(&p.out, p.state.Scheduler.Active)
+		p.state.Obstacles.Merged(&p.out, p.state.Scheduler.Active)
 		p.state.Queue.Red = ""
 		p.state.Reflection.Submit(&p.out, p.state.Queue.Repairs.Merged(p.state.DecidedBy, r, p.state.Scheduler.IsPart, p.now))
 	}
@@ -191,8 +189,8 @@ func (p *Project) probe() {
 	if m := p.state.Queue.Current; m != nil && m.Stopped {
 		after = m.Intent
 	}
-	if p.state.Accounts.Away.Begin(&p.out, &p.state.Accounts, after, p.state.Scheduler.Active) {
-		p.eff.Commands = append(p.eff.Commands, *p.state.Accounts.Away.Command(p.key))
+	if p.state.Obstacles.Away.Begin(&p.out, &p.state.Obstacles, after, p.state.Scheduler.Active) {
+		p.eff.Commands = append(p.eff.Commands, *p.state.Obstacles.Away.Command(p.key))
 	}
 	p.goOn()
 }
@@ -200,13 +198,13 @@ func (p *Project) probe() {
 // look has an intent look whether a red base branch passes, if it is time, and has the merges wait that cannot pass. It is called after
 // each decision, as probe is, with the timer that was set before that.
 func (p *Project) look(set *forge.Timer) {
-	p.await(p.state.Accounts.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now), set)
-	p.state.Queue.Red = p.state.Accounts.RedBase()
+	p.await(p.state.Obstacles.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now), set)
+	p.state.Queue.Red = p.state.Obstacles.RedBase()
 }
 
 // goOn issues the merge again that stopped because the origin did not answer, if it does by now.
 func (p *Project) goOn() {
-	if p.state.Accounts.OriginAway() {
+	if p.state.Obstacles.OriginAway() {
 		return
 	}
 	if m := p.state.Queue.GoOn(); m != nil {
@@ -216,7 +214,7 @@ func (p *Project) goOn() {
 
 // probed takes a worker's report on whether the origin answers.
 func (p *Project) probed(r *forge.Result) (forge.Decision, error) {
-	return p.state.Accounts.Probed(&p.out, r, p.state.Scheduler.Active, p.now)
+	return p.state.Obstacles.Probed(&p.out, r, p.state.Scheduler.Active, p.now)
 }
 
 // await sets a timer unless it was set before the decision.
@@ -234,7 +232,7 @@ func (p *Project) calendar() *schedule.Project {
 
 // retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
-	if p.state.Accounts.NextLook(p.state.DecidedBy, fired) {
+	if p.state.Obstacles.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
 	}
 	if schedule.IsTimer(fired) {
@@ -260,7 +258,7 @@ func (p *Project) startNextMerge() {
 	for _, q := range open {
 		p.eff.Commands = append(p.eff.Commands, p.commands().Open(q))
 	}
-	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Accounts.OriginAway()); m != nil {
+	if m := p.state.Queue.StartNext(&p.out, p.state.Scheduler.Paused || p.state.Obstacles.OriginAway()); m != nil {
 		p.eff.Commands = append(p.eff.Commands, p.commands().Merge(m))
 	}
 }
@@ -269,7 +267,7 @@ func (p *Project) startNextMerge() {
 // any more. A change whose trial was waited for is merged then: it may have been taken out of the train, and nothing
 // else would begin its merge.
 func (p *Project) couple() {
-	stuck := p.state.Accounts.OriginAway() || p.state.Queue.Refused.Stands()
+	stuck := p.state.Obstacles.OriginAway() || p.state.Queue.Refused.Stands()
 	issue, cancel := p.state.Queue.Couple(p.state.DecidedBy, p.state.Scheduler.Paused || stuck)
 	p.eff.Cancels = append(p.eff.Cancels, cancel...)
 	p.startNextMerge()
@@ -293,7 +291,7 @@ func (p *Project) reflected(r *forge.Result) (forge.Decision, error) {
 
 // reflectIfDue starts a reflection if one is due and there is budget for it.
 func (p *Project) reflectIfDue() {
-	for p.state.Reflection.IsDue(p.state.Scheduler.Paused || p.state.Accounts.Blocks()) {
+	for p.state.Reflection.IsDue(p.state.Scheduler.Paused || p.state.Obstacles.Blocks()) {
 		usd, refusal, own, wait := p.state.Ledger.ReserveReflection(p.state.Reflection.Payer(), p.now)
 		switch {
 		case wait:

@@ -17,8 +17,7 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 	s.History.Adjust(s.now, name, id, fmt.Sprintf(format, args...))
 }
 
-// admitted starts the run: with the first step of its flow, or, when a retry
-// follows a plan that stands, with that plan.
+// admitted starts the run: with the first step of its flow, or, when a retry follows a plan that stands, with that plan.
 func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	if s.Phase != control.Admission || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
@@ -29,10 +28,10 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 		s.Goal.Known, s.Plan.Context.Knowledge = a.Knowledge, nil
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
-	if a.Accounts != nil {
-		s.Accounts.Talks = true
-		if a.Accounts.Number > s.Accounts.Number {
-			s.Accounts.Learn(a.Accounts, s.now)
+	if a.Obstacles != nil {
+		s.Obstacles.Talks = true
+		if a.Obstacles.Number > s.Obstacles.Number {
+			s.Obstacles.Learn(a.Obstacles, s.now)
 		}
 	}
 	if !s.Policy.Known {
@@ -52,8 +51,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 // isPlanned reports whether there is anything to carry out.
 func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
 
-// answered takes the answer of a step of the whole intent. While the policy is read
-// again, its analysis carries nothing but that.
+// answered takes the answer of a step of the whole intent. While the policy is read again, its analysis carries nothing but that.
 func (s course) answered(r *forge.Result) {
 	if a, ok := r.Output.(*forge.Analysis); ok && s.Policy.Reading {
 		s.policyRead(a.Policy)
@@ -83,8 +81,7 @@ func (s course) answered(r *forge.Result) {
 	s.follow(r.Attempt, &o)
 }
 
-// adopt takes the project's policy as a worker has read it. It is in force from the
-// next decision of this step on.
+// adopt takes the project's policy as a worker has read it. It is in force from the next decision of this step on.
 func (s course) adopt(p *forge.Policy) {
 	if p == nil {
 		return
@@ -96,8 +93,7 @@ func (s course) adopt(p *forge.Policy) {
 	}
 }
 
-// follow continues after the answer of a step of the whole intent: it asks a person, goes
-// on with another step, ends the run, or plans.
+// follow continues after the answer of a step of the whole intent: it asks a person, goes on with another step, ends the run, or plans.
 func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	if o.Err != nil {
 		s.invalid(a, o.Err)
@@ -130,8 +126,7 @@ func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	}
 }
 
-// planned takes a plan in place of the one before. Its hash is made when the risk is
-// known, because an approval is of both.
+// planned takes a plan in place of the one before. Its hash is made when the risk is known, because an approval is of both.
 func (s course) planned(p *plan.Plan, reason string) {
 	s.Tasks.Replace(s.DecidedBy, p.Tasks)
 	s.Plan.Children, s.Plan.Base = p.Children, p.Base
@@ -186,8 +181,7 @@ func (s course) policyRead(p *forge.Policy) {
 	}
 }
 
-// gate holds an intent that a person has to approve, and lets the others go on. It is
-// asked again after an edit, a change of the policy and a retry.
+// gate holds an intent that a person has to approve, and lets the others go on. It is asked again after an edit, a change of the policy and a retry.
 func (s course) gate() {
 	why := ""
 	if s.isPlanned() {
@@ -253,8 +247,7 @@ func (s *Intent) goalTask() *task.Task {
 // maxPlannedFiles bounds the files of an intent that other intents hear of.
 const maxPlannedFiles = 100
 
-// await waits for the intents that this one depends on, if any, and tells the
-// project the plan.
+// await waits for the intents that this one depends on, if any, and tells the project the plan.
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
@@ -312,8 +305,7 @@ func (s course) anotherRun(instructions string) {
 	s.askAdmission()
 }
 
-// work starts the tasks, or children, that can start. When none is left to start or
-// to wait for, the run is over.
+// work starts the tasks, or children, that can start. When none is left to start or to wait for, the run is over.
 func (s course) work() {
 	if len(s.Plan.Children) > 0 {
 		s.split()
@@ -344,8 +336,7 @@ func (s course) work() {
 // tasksStatus sums up the tasks.
 func (s course) tasksStatus() forge.Status { return plan.StatusOf(s.Tasks.Done(), len(s.Tasks.Tasks)) }
 
-// next goes on after a task has ended. When that comes after the run did, the run
-// ended otherwise.
+// next goes on after a task has ended. When that comes after the run did, the run ended otherwise.
 func (s course) next() {
 	switch {
 	case s.Phase == control.Working:
@@ -355,74 +346,10 @@ func (s course) next() {
 	}
 }
 
-// split submits the children that have not begun, and retries those that failed. A
-// child that a person rejected or cancelled stays as it is.
-func (s course) split() {
-	children := s.Plan.Children
-	s.Phase = control.Children
-	s.Intent.Status = forge.StatusExecuting
-	s.adjust(rule.Split, "", "%s", plan.JoinIDs(children.IDs(), ", "))
-	for _, c := range children {
-		switch {
-		case c.Run == 0:
-			in := c.Intent
-			in.CreatedAt = s.now
-			in.BudgetUSD = s.ownBudget() // so that it knows of a budget; the project keeps it for all of them
-			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
-		case c.Status.Failed():
-			c.Status = ""
-			s.tellChild(c, forge.Event{Message: s.childRetry()})
-		}
-	}
-	s.sumUp()
-}
-
-// childRetry returns the retry of a child. With the words of people it gets their authors, who may not approve what comes of them.
-func (s course) childRetry() *forge.Retry {
-	r := &forge.Retry{Instructions: s.Instructions, BudgetUSD: s.ownBudget()}
-	if r.Instructions != "" {
-		r.Requesters = s.Intent.Requesters
-	}
-	return r
-}
-
-// childChanged takes the news that a child began or ended.
-func (s answers) childChanged(c *forge.ChildChanged) (forge.Decision, error) {
-	children := s.Plan.Children
-	child, err := children.Changed(s.key.Intent, c)
-	if err != nil {
-		return forge.Ignored, err
-	}
-	s.Dispatch.Outbox.Answered(childKey(child.Intent.ID))
-	if child.Status != "" {
-		s.Dispatch.Outbox.Answered(raiseKey(child.Intent.ID))
-	}
-	switch {
-	case s.Phase == control.Children:
-		course(s).sumUp()
-	case s.Phase == control.Closed && s.Intent.Status.Failed() && child.Status != "":
-		course(s).correct(course(s).childrenStatus(), children.Reason())
-	}
-	return forge.Applied, nil
-}
-
-// childrenStatus sums up the children.
-func (s course) childrenStatus() forge.Status {
-	return plan.StatusOf(s.Plan.Children.Done(), len(s.Plan.Children))
-}
-
-// sumUp ends the run when all children have ended.
-func (s course) sumUp() {
-	if s.Plan.Children.Ended() {
-		s.Reason = s.Plan.Children.Reason()
-		s.finish(s.childrenStatus())
-	}
-}
-
 // withdrawAll tells workers that none of their results is needed any more.
 func (s course) withdrawAll() {
 	s.commands(s.Dispatch.WithdrawAll)
-	s.Accounts.Held = nil
+	s.Obstacles.Held = nil
 	s.Policy.Reading = false
 }
 

@@ -321,7 +321,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
 		m.ReadPolicy, m.AskFirst = m.ReadPolicy && s.untold, m.AskFirst && s.asks
 		if !s.gates {
-			m.Accounts = nil
+			m.Obstacles = nil
 		}
 	}
 	var eff forge.Effects

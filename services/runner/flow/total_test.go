@@ -93,7 +93,7 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 		return forge.Event{Message: &forge.TimerFired{Key: word}}
 	case 7:
 		return forge.Event{Message: &forge.RunAdmitted{
-			Run: n, AskFirst: rng.IntN(2) == 0, Accounts: &forge.AccountsChanged{Closed: anyClosed(rng)},
+			Run: n, AskFirst: rng.IntN(2) == 0, Obstacles: &forge.ObstaclesChanged{Closed: anyClosed(rng)},
 			Knowledge: []forge.Knowledge{{ID: "b/k1", Content: word}}[:rng.IntN(2)],
 		}}
 	case 8:
@@ -133,9 +133,9 @@ func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
 	}
 	switch rng.IntN(19) {
 	case 17:
-		return forge.Event{Message: &forge.AccountsChanged{Number: rng.IntN(30), Heard: n, Asks: n > 1, Closed: anyClosed(rng)}}
+		return forge.Event{Message: &forge.ObstaclesChanged{Number: rng.IntN(30), Heard: n, Asks: n > 1, Closed: anyClosed(rng)}}
 	case 18:
-		return forge.Event{Message: &forge.AccountRefused{
+		return forge.Event{Message: &forge.ObstacleReported{
 			Run: n, Number: rng.IntN(6), Seen: rng.IntN(6), Agent: "x", Failure: forge.Failure{Reason: forge.FailAuth, Message: word},
 		}}
 	case 16:
@@ -198,12 +198,12 @@ func anyOne(rng *rand.Rand, task forge.TaskID) forge.TaskID {
 	return task
 }
 
-func anyClosed(rng *rand.Rand) []forge.ClosedAccount {
-	c := forge.ClosedAccount{Agent: "x", Reason: forge.FailAuth}
+func anyClosed(rng *rand.Rand) []forge.Obstacle {
+	c := forge.Obstacle{Agent: "x", Reason: forge.FailAuth}
 	if rng.IntN(2) == 0 {
 		c.Reason, c.Until = forge.FailQuota, time.Unix(60, 0).UTC()
 	}
-	return []forge.ClosedAccount{c}[:rng.IntN(2)]
+	return []forge.Obstacle{c}[:rng.IntN(2)]
 }
 
 func anyTask(rng *rand.Rand, task forge.TaskID) forge.TaskID {

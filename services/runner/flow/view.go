@@ -8,10 +8,10 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -71,7 +71,7 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if account.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Accounts.Talks {
+	if obstacle.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Obstacles.Talks {
 		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
@@ -111,10 +111,10 @@ func (s view) waiting() (forge.Waiting, string) {
 	// After what waits for this intent alone: a person who settles that comes back to the account.
 	case s.Phase != control.Closed && s.asksForAccount():
 		why, _ := s.outside()
-		return account.Asking(why, s.DecidedBy.Has(rules.PausedLook) && s.Tasks.BaseHeld(s.Pause.Holds))
+		return obstacle.Asking(why, s.DecidedBy.Has(rules.PausedLook) && s.Tasks.BaseHeld(s.Pause.Holds))
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
-	case len(s.Tasks.OfBase()) > 0 && !s.Accounts.Talks: // one that is paused does not look
+	case len(s.Tasks.OfBase()) > 0 && !s.Obstacles.Talks: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()
@@ -123,14 +123,14 @@ func (s view) waiting() (forge.Waiting, string) {
 // outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
 // of that. A change in the merge queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
-	why, person = s.Accounts.Why(s.UpdatedAt)
+	why, person = s.Obstacles.Why(s.UpdatedAt)
 	// An intent that looks waits all the same, for those who are told.
 	if why != "" || !s.Tasks.Has(task.Merging) && len(s.Tasks.OfBase()) == 0 {
 		return why, person
 	}
 	for _, of := range []string{forge.GitOrigin, forge.GitPush, forge.GitBase} {
-		if c := s.Accounts.Find(of, s.UpdatedAt); c != nil {
-			return account.Words(c), true
+		if c := s.Obstacles.Find(of, s.UpdatedAt); c != nil {
+			return obstacle.Words(c), true
 		}
 	}
 	return "", false
@@ -139,7 +139,7 @@ func (s view) outside() (why string, person bool) {
 // asksForAccount reports whether this intent asks the person about an account.
 func (s view) asksForAccount() bool {
 	_, person := s.outside()
-	return s.Accounts.Asks && person
+	return s.Obstacles.Asks && person
 }
 
 // looks reports whether a timer only looks now and then whether a person has mended the base branch.

@@ -462,9 +462,9 @@ func describeNote(n forge.Event) string {
 		what = fmt.Sprintf("spent $%.2f, open %v", m.SpentUSD, m.Open)
 	case *forge.BudgetReserved:
 		what = fmt.Sprintf("$%.2f for %s %s", m.USD, m.Attempt, m.Reason)
-	case *forge.AccountRefused:
+	case *forge.ObstacleReported:
 		what = fmt.Sprintf("the account of %s: %s, seen %d", m.Agent, m.Failure.Reason, m.Seen)
-	case *forge.AccountsChanged:
+	case *forge.ObstaclesChanged:
 		what = describeAccounts(m)
 	case *forge.Answer, *forge.Approve, *forge.RequestChanges, *forge.Edit, *forge.Reflect, *forge.Reject, *forge.Result, *forge.Teach,
 		*forge.SetSchedules, *forge.PauseSchedule, *forge.TimerFired:

@@ -74,8 +74,8 @@ func TestTell(t *testing.T) {
 	held := line
 	held.Held = true
 	closed := func(reason forge.FailureReason, until time.Time) *forge.Summary {
-		c := forge.ClosedAccount{Agent: "x", Reason: reason, Message: "words", Since: noon, Until: until}
-		return &forge.Summary{Project: &forge.ProjectSummary{Closed: []forge.ClosedAccount{c}}}
+		c := forge.Obstacle{Agent: "x", Reason: reason, Message: "words", Since: noon, Until: until}
+		return &forge.Summary{Project: &forge.ProjectSummary{Closed: []forge.Obstacle{c}}}
 	}
 	for name, q := range map[string]document.Queue{
 		"held":   r.Tell(&sum, held, noon),

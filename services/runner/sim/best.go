@@ -8,20 +8,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// bestOf chooses the policy about two changes of a task, by the number of a world: in most there is none. It takes
-// nothing from the world's chances, so that the other worlds are as they would be without it.
-func bestOf(seed uint64) forge.BestOfTwo {
-	switch seed % 10 {
-	case 3:
-		return forge.BestOfTwo{When: []string{"complex"}, By: forge.Stronger{Model: "opus"}}
-	case 6:
-		return forge.BestOfTwo{When: []string{"rejected"}}
-	case 9:
-		return forge.BestOfTwo{When: []string{"rejected", "complex"}, By: forge.Stronger{Effort: "max"}}
-	}
-	return forge.BestOfTwo{}
-}
-
 // complexity returns how complex a task is, of which there may be several in an intent.
 func (w worker) complexity(n int) forge.Complexity {
 	if len(w.money.best.When) > 0 && n%2 == 0 {

@@ -14,8 +14,7 @@ type consent struct {
 	requesters map[string]bool
 	// plans and changes are the people who approved, by the hash of that.
 	plans, changes map[string]map[string]bool
-	// doubtful says that the policy decides whether a person lets the intent be analyzed, and cleared
-	// has the texts with which one did.
+	// doubtful says that the policy decides whether a person lets the intent be analyzed, and cleared has the texts with which one did.
 	doubtful bool
 	cleared  map[string]bool
 	// asks says that approvals are of the text, because there is no plan yet.
@@ -115,8 +114,7 @@ func (c *consent) checkAnalysis(rec *forge.Record, policy *money) error {
 	return nil
 }
 
-// checkMerges returns an error if a change of protected paths is to be merged with the approvals of
-// fewer people than it takes.
+// checkMerges returns an error if a change of protected paths is to be merged with the approvals of fewer people than it takes.
 func (c *consent) checkMerges(rec *forge.Record, policy *money) error {
 	for i := range rec.Effects.Outbox {
 		m := forge.As[*forge.QueueMerge](rec.Effects.Outbox[i].Message)

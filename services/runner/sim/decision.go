@@ -44,7 +44,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		return err
 	}
 	two := w.money.best.When != nil
-	if err := errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep)); err != nil {
+	err = errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep))
+	if err := errors.Join(err, w.outside.Said(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -71,8 +72,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	return nil
 }
 
-// knowledge is read from an intent's journal without the rules of flow, so that it
-// can contradict them.
+// knowledge is read from an intent's journal without the rules of flow, so that it can contradict them.
 type knowledge struct {
 	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
 	risky        bool                    // the plan needs an approval because of its risk

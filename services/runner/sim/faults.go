@@ -25,7 +25,7 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone
 	if verdict.Unsteady(tried) {
-		report.Trials, passed = facts.Again(w.rng, tree, dishonest)
+		report.Trials, passed = facts.Again(w.rng, tree, dishonest, tried)
 		return report, passed
 	}
 	failed := verdict.FailedTwice(tried, tree)

@@ -20,9 +20,10 @@ func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
 	}
 	head.by = c.Attempt
 	w.repo.heads[head.id] = head
-	branch, ok := w.outside.Push(c.Attempt.Task, head.id, head.parent, head.patch)
+	branch, ok := w.outside.Push(c.Attempt.Task, head.id, head.parent, head.patch, c.Merge().Over)
 	if !ok {
-		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeEdited, Branch: branch, BaseBranch: "main"}}
+		at := &forge.PullRequest{Branch: branch, Base: "main", Head: w.outside.Head(branch)}
+		return &forge.Result{Output: &forge.MergeResult{Outcome: forge.MergeEdited, Branch: branch, BaseBranch: "main", Pull: at}}
 	}
 	return &forge.Result{Output: &forge.MergeResult{
 		Outcome: forge.MergeProposed, Commit: head.id, Parent: head.parent, Tree: "tree-" + head.id, PatchID: head.patch, Branch: branch, BaseBranch: "main",
@@ -67,8 +68,46 @@ func (w atForge) forgeActs() {
 		return
 	}
 	w.now = w.now.Add(time.Millisecond)
-	w.outside.Act(w.repo.tip(), w.now, w.landed, w.repo.id)
+	w.outside.Act(w.repo.tip(), w.now, w.landed, w.amend)
+	w.outside.Meddle(w.amend)
 	w.hears()
+	w.adopts()
+}
+
+// amend makes a commit of a person on top of a head, which changes the same files in another way.
+func (w atForge) amend(head string) string {
+	n := w.repo.heads[head]
+	n.id = w.repo.id()
+	n.patch = "patch-" + n.id
+	w.repo.heads[n.id] = n
+	return n.id
+}
+
+// adopts sends the words of people who have a commit become a change, and returns false if there are none.
+func (w atForge) adopts() bool {
+	said := w.outside.Says()
+	for _, ev := range said {
+		w.send(ev)
+	}
+	return len(said) > 0
+}
+
+// taken puts a commit that a person pushed to the branch of its task on the tip, as a commit of ours.
+func (w atForge) taken(c *forge.Command, a *forge.Adoption) *forge.Rebase {
+	if at := w.outside.Head(a.Branch); at != a.Commit {
+		return &forge.Rebase{Base: w.repo.tip(), Refusal: "it is elsewhere", Found: at}
+	}
+	if w.chance(10) {
+		return &forge.Rebase{Base: w.repo.tip(), Refusal: "it changes nothing"}
+	}
+	n := w.repo.heads[a.Commit]
+	n.id = w.repo.id()
+	w.repo.heads[n.id] = n
+	rb := worker(w).rebase(n, c)
+	if !w.chance(15) { // an older implementer says no author
+		rb.Author = "eve <eve@example.com>"
+	}
+	return rb
 }
 
 // hears puts the next look that arrives on the stream, and returns false if none does.
@@ -94,29 +133,18 @@ func (w atForge) forgeCalms() bool {
 		return true
 	}
 	w.now = w.now.Add(time.Millisecond)
-	return w.hears() || w.outside.Calm(w.repo.tip(), w.now, w.landed)
+	return w.hears() || w.adopts() || w.outside.Calm(w.repo.tip(), w.now, w.landed)
 }
 
 // checkPulls returns an error if a pull request ended otherwise than its task, or the checks of the forge ran too often.
 func (w checker) checkPulls() error {
-	done, retries := map[forge.TaskID]bool{}, 0
-	for _, key := range w.keys {
-		for _, rec := range w.journal[key] {
-			for _, ev := range rec.Events {
-				switch m := ev.Message.(type) {
-				case *forge.Retry, *forge.Resume, *forge.Cancel, *forge.Reject, *forge.LockFiles:
-					retries++
-				case *forge.Result:
-					if out := forge.As[*forge.MergeResult](m.Output); out != nil && out.Outcome == forge.MergeDone {
-						done[m.Attempt.Task] = true
-					}
-					if m.Failure() != nil {
-						retries++ // a step that failed is begun again
-					}
-				default:
+	return w.outside.End(len(w.repo.main), func(yield func(*forge.Record) bool) {
+		for _, key := range w.keys {
+			for i := range w.journal[key] {
+				if !yield(&w.journal[key][i]) {
+					return
 				}
 			}
 		}
-	}
-	return w.outside.End(len(w.repo.main), retries, func(t forge.TaskID) bool { return done[t] })
+	})
 }

@@ -35,8 +35,8 @@ type repo struct {
 	files []string
 	// heads are the commits that tasks made, by id.
 	heads map[string]commit
-	// made counts the ids.
-	made int
+	// made counts the ids, which have so many digits at least.
+	made, digits int
 }
 
 // init makes a base branch with one commit.
@@ -54,7 +54,7 @@ func (r *repo) tip() string { return r.main[len(r.main)-1].id }
 // id returns a new commit id.
 func (r *repo) id() string {
 	r.made++
-	return fmt.Sprintf("c%d", r.made)
+	return fmt.Sprintf("c%0*d", r.digits, r.made)
 }
 
 // pick returns one or two files to change.

@@ -56,9 +56,9 @@ func (w *world) populate() {
 	w.people.outsiders = w.rng.IntN(3) == 0
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
-	w.money.best, w.money.protected, w.money.whole = bestOf(w.seed), w.wishes.Protects(w.money.protected), whole.New(w.seed)
+	w.money.best, w.money.protected, w.money.whole = facts.BestOf(w.seed), w.wishes.Protects(w.money.protected), whole.New(w.seed)
 	if w.outside = outside.New(w.seed); w.outside != nil {
-		w.money.pull = w.outside.Policy
+		w.money.pull, w.repo.digits = w.outside.Policy, w.outside.Digits()
 	}
 	w.crowd()
 }

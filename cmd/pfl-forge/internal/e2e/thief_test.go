@@ -321,7 +321,7 @@ func (th *thief) destroys() {
 	workers := []string{"analyzer", "implementer", "reviewer", "reflector"}
 	for _, stream := range []string{
 		"FORGE_INTENTS", "FORGE_JOURNAL", "FORGE_PROJECTS", "FORGE_COMMANDS", "FORGE_WAKES", "FORGE_LEASES", "FORGE_DEAD", "FORGE_EVENTS",
-		"FORGE_REFUSALS", "FORGE_HOOKS", "FORGE_TRANSCRIPTS", "OBJ_FORGE", "OBJ_FORGE_TRANSCRIPTS", "OBJ_FORGE_SNAPSHOTS",
+		"FORGE_REFUSALS", "FORGE_HOOKS", "FORGE_INTAKE", "FORGE_TRANSCRIPTS", "OBJ_FORGE", "OBJ_FORGE_TRANSCRIPTS", "OBJ_FORGE_SNAPSHOTS",
 	} {
 		for _, call := range []string{"STREAM.DELETE.", "STREAM.PURGE.", "STREAM.MSG.DELETE.", "STREAM.UPDATE.", "STREAM.CREATE.", "STREAM.RESTORE."} {
 			restores := th.account == "backup" && (call == "STREAM.RESTORE." || call == "STREAM.MSG.DELETE." && stream == "FORGE_PROJECTS")
@@ -366,6 +366,7 @@ func (th *thief) reads() {
 		"$JS.API.STREAM.MSG.GET.FORGE_COMMANDS":                all,
 		"$JS.API.STREAM.MSG.GET.FORGE_EVENTS":                  {"gateway"},
 		"$JS.API.STREAM.MSG.GET.FORGE_HOOKS":                   {"gateway"},
+		"$JS.API.STREAM.MSG.GET.FORGE_INTAKE":                  {"gateway"},
 		"$JS.API.STREAM.MSG.GET.FORGE_INTENTS":                 nil,
 		"$JS.API.STREAM.MSG.GET.FORGE_DEAD":                    nil,
 		"$JS.API.STREAM.SNAPSHOT.FORGE_JOURNAL":                {"backup"},

@@ -21,7 +21,7 @@ func (r *Repository) checkOwn(ctx context.Context) error {
 	}
 	for _, path := range tracked {
 		if !strings.Contains(path, "/") {
-			return fmt.Errorf("git tracks %s itself, so that it is whoever's this repository is from: git rm --cached %s, and commit that", path, path)
+			return fmt.Errorf("git tracks %s, so it may be of whoever wrote this repository, and is not used: git rm --cached %s, and commit that", path, path)
 		}
 		for _, folder := range ownFolders {
 			if within(path, layout.Dir+"/"+folder) {
@@ -59,7 +59,7 @@ func (r *Repository) ofPerson(ctx context.Context, inputs []forgedir.Input) (goo
 			continue
 		}
 		bad = append(bad, forgedir.Problem{
-			Path: in.Path, Reason: "git tracks this file, so that it is no request of yours, and not taken in",
+			Path: in.Path, Reason: "git tracks this file: it came with the repository, and is not taken for a request of yours",
 			Hint: "if it is yours: git rm --cached " + in.Path,
 		})
 	}

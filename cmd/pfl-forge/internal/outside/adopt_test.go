@@ -63,7 +63,7 @@ func TestAdoptAtAForge(t *testing.T) {
 		t.Errorf("the file is %q", got)
 	}
 	w.check(adopted.Head.SHA, "success")
-	w.review(&adopted, "APPROVED", "Good.")
+	w.reviewBy("root1", &adopted, "APPROVED", "Good.") // ada's would be that of who made it
 	again()
 	w.pull("is merged", func(p *pull) bool { return p.Merged })
 	wait.Until(t, "the intent is done", func() bool { return w.intent().Status == forge.StatusDone })

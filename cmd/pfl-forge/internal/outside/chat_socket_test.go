@@ -173,7 +173,7 @@ func TestChatByWebhook(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := func() func() {
-		c, err := webhook.New(file, redact.New(), time.Now)
+		c, err := webhook.New(webhook.Config{URLFile: file, Secrets: redact.New(), Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,28 +60,29 @@ func TestConsoleOffersNoApprovalToARequester(t *testing.T) {
 	maps.Copy(list, entries)
 	w.writeTokens(list)
 	wait.Until(t, "zoe is known", func() bool { return w.knows("zoe") })
+	// Bob approved the plan, so his words are refused while that counts.
 	bob, zoe := w.signIn("bob"), w.signIn("zoe")
 	const approves = `name="verdict" value="approve"`
-	p := bob.get(consolePath(path))
+	p := zoe.get(consolePath(path))
 	p.wants(t, "before", http.StatusOK, approves)
 	head := w.request("ada", http.MethodGet, path, "").body["candidates"].([]any)[0].(map[string]any)["head"].(string)
 	action, answer := p.form(t, path, "answer")
 	answer["verdict"], answer["answer"] = []string{"changes"}, []string{"Keep the name."}
-	bob.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
+	zoe.do(http.MethodPost, action, answer).wants(t, "ask for changes", http.StatusSeeOther)
 	wait.Until(t, "they disagree about another change", func() bool {
 		shown := w.request("ada", http.MethodGet, path, "")
 		list, _ := shown.body["candidates"].([]any)
 		return len(list) == 1 && list[0].(map[string]any)["head"] != head && shown.body["waiting"] == "clarification"
 	})
-	p = bob.get(consolePath(path))
+	p = zoe.get(consolePath(path))
 	p.wants(t, "a dispute", http.StatusOK, why, "Reject this change")
 	if strings.Contains(p.text, approves) {
 		t.Errorf("it can be approved:\n%s", p.text)
 	}
 	action, answer = p.form(t, path, "answer")
 	answer["verdict"] = []string{"approve"}
-	bob.do(http.MethodPost, action, answer).wants(t, "the rules", http.StatusConflict, "may not approve what they asked for")
-	zoe.get(consolePath(path)).wants(t, "another person", http.StatusOK, approves)
+	zoe.do(http.MethodPost, action, answer).wants(t, "the rules", http.StatusConflict, "may not approve what they asked for")
+	bob.get(consolePath(path)).wants(t, "another person", http.StatusOK, approves)
 
 	w = withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {

@@ -228,7 +228,7 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 	watcher := look.New(look.Config{
 		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
 		Projects: rules.Projects(), Hooks: []string{"work"},
-		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes,
+		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes, Intakes: b.Intakes,
 		Secrets: redact.New(), Log: slog.New(slog.NewTextHandler(&w.log, nil)), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})
 	ended := make(chan error, 1)

@@ -214,11 +214,17 @@ func (w *pullWorld) check(head, state string) {
 // review has ada review the pull request.
 func (w *pullWorld) review(p *pull, event, body string) {
 	w.t.Helper()
+	w.reviewBy("ada", p, event, body)
+}
+
+// reviewBy is review by another user.
+func (w *pullWorld) reviewBy(user string, p *pull, event, body string) {
+	w.t.Helper()
 	in := object{"event": event, "body": body}
 	if event == "REQUEST_CHANGES" {
 		in["comments"] = []object{{"path": "note.txt", "body": "Why?", "new_position": 1}}
 	}
-	w.as("ada", http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), in, nil)
+	w.as(user, http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), in, nil)
 }
 
 // answers returns what we say to the remarks of people on a pull request: in their threads, or below it.

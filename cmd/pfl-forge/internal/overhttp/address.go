@@ -18,7 +18,7 @@ func parseAddress(server string) (*url.URL, error) {
 	u, err := url.Parse(server)
 	switch {
 	case err != nil || u.Hostname() == "":
-		return nil, errors.New("--server: it is no address such as https://forge.example.com")
+		return nil, errors.New("--server: not an address; want one such as https://forge.example.com")
 	case u.User != nil:
 		return nil, errors.New("--server: leave out the user and the password; the token is in PFL_FORGE_TOKEN, or in the file of --token-file")
 	case u.RawQuery != "" || u.Fragment != "":

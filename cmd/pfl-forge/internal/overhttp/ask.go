@@ -20,7 +20,7 @@ import (
 )
 
 // ErrProject says that what is about the whole project cannot be asked for by HTTP.
-var ErrProject = errors.New("what is about the whole project is not asked for by HTTP: name the intents, or use an account of NATS (--server tls://...)")
+var ErrProject = errors.New("the whole project cannot be asked by HTTP: name the intents, or use an account of NATS (--server tls://...)")
 
 // Ask asks for an intent, or for what a person wants of one, and returns the ruling. Its Decision is empty if no runner
 // has decided yet. The error of a request of which it is not known whether it was done says how to ask again.
@@ -104,7 +104,7 @@ func (c *Client) asking(ev forge.Event) (r *request, err error) {
 	}
 	verb := messages.Verb(ev.Message)
 	if _, known := wishes[verb]; !known {
-		return nil, fmt.Errorf("%q is not asked for by HTTP: use an account of NATS (--server tls://...)", verb)
+		return nil, fmt.Errorf("%q does not work by HTTP: use an account of NATS (--server tls://...)", verb)
 	}
 	r = &request{method: http.MethodPost, address: c.path("intents", string(ev.To.Intent), verb), key: nuid.Next()}
 	if m := forge.As[*forge.Answer](ev.Message); m != nil { // the first question has the number 0, which is not left out

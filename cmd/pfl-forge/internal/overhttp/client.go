@@ -112,7 +112,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	if !isThisMachine(conn.RemoteAddr()) {
 		_ = conn.Close() // nothing was sent
-		return nil, fmt.Errorf("%s is another machine, to which no token is sent without TLS", c.base.Hostname())
+		return nil, fmt.Errorf("%s is another machine, and a token is sent there with TLS only: give https://", c.base.Hostname())
 	}
 	return conn, nil
 }

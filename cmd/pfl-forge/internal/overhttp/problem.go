@@ -18,7 +18,7 @@ import (
 var ErrNoIntent = errors.New("there is no such intent")
 
 // ErrLarge says that an intent is not told as a whole.
-var ErrLarge = errors.New("is too large to be told by HTTP as a whole; the gateway's console tells it by page, at /console/ of its address")
+var ErrLarge = errors.New("is too large for one answer by HTTP; the gateway's console shows it page by page, at /console/ of its address")
 
 // Refusal is the gateway's answer to a request that was not done.
 type Refusal struct {

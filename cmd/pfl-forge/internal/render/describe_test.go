@@ -55,6 +55,14 @@ func TestLines(t *testing.T) {
 			result(forge.Result{Output: &forge.Implementation{}}),
 			Line{Who: "fix-001", Text: "implement: no commit (1.5s)"},
 		},
+		"held for an account": {
+			result(forge.Result{Agent: "codex", Output: &forge.Failure{Reason: forge.FailHeld}}),
+			Line{Who: "fix-001", Text: "implement waits: the account of codex refuses calls"},
+		},
+		"held for the origin": {
+			result(forge.Result{Output: &forge.Failure{Reason: forge.FailHeld}}),
+			Line{Who: "fix-001", Text: "implement waits: the git origin does not answer"},
+		},
 		"failed": {
 			result(forge.Result{Output: &forge.Failure{Reason: forge.FailTimeout, Message: "took too long"}}),
 			Line{Who: "fix-001", Text: "implement failed (timeout): took too long", Tone: Bad},

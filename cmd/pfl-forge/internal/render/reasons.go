@@ -147,9 +147,9 @@ var reasons = []Reason{
 		"see why the pod ended (kubectl get events), give pods more room if they need it, then retry",
 	},
 	{
-		forge.FailHeld, "no agent was called: its account is known to refuse calls",
-		"waits with all that need the account, until its quota is reset or a person resumes it; uses no retry",
-		"mend the key, the login or the quota, then pfl-forge resume --all",
+		forge.FailHeld, "nothing was done: the agent's account is known to refuse calls, or the git origin not to answer",
+		"waits with all that need the same, until the quota is reset, a person resumes it, or the origin answers; uses no retry",
+		"mend the key, the login or the quota, then pfl-forge resume --all; for the origin, nothing",
 	},
 	{
 		forge.FailOrigin, "the git origin does not answer, refuses the credentials, or keeps nothing that is pushed below refs/forge",

@@ -61,6 +61,10 @@ type entry struct {
 	AppTokenFile string `yaml:"app_token_file"`
 	// URLFile is the path of the file with the address of a webhook.
 	URLFile string `yaml:"url_file"`
+	// SecretFile is the path of the file with the key that signs what a webhook gets; empty for none.
+	SecretFile string `yaml:"secret_file"`
+	// Private lets the address of a webhook be in a private network.
+	Private bool `yaml:"private"`
 	// Hooks are the names of the hooks through which Slack tells what people do, in place of Socket Mode.
 	Hooks []string `yaml:"hooks"`
 	// Link begins the addresses of the console, such as https://forge.example.com.
@@ -192,7 +196,7 @@ func (f *file) chat(e *entry, wrong fails) []Loop {
 	}
 	// No message has one of our own tokens in it. One that is replaced later is known by its shape alone.
 	secrets := redact.New(redact.Environ(environ.All())...)
-	for _, p := range []string{e.TokenFile, e.AppTokenFile, e.URLFile} {
+	for _, p := range []string{e.TokenFile, e.AppTokenFile, e.URLFile, e.SecretFile} {
 		if text, err := os.ReadFile(f.path(p)); p != "" && err == nil {
 			secrets.Know(strings.TrimSpace(string(text)))
 		}
@@ -262,8 +266,10 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 
 // slack checks the settings of a workspace of Slack, and returns its watcher, and its connection where Socket Mode is used.
 func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
-	if e.URLFile != "" {
-		wrong("url_file", "is for a webhook")
+	for field, given := range map[string]bool{"url_file": e.URLFile != "", "secret_file": e.SecretFile != "", "private": e.Private} {
+		if given {
+			wrong(field, "is for a webhook")
+		}
 	}
 	for i, name := range e.Hooks {
 		if !slices.ContainsFunc(f.Hooks, func(h hooks.Hook) bool { return h.Name == name && h.Kind == hooks.Slack }) {
@@ -343,7 +349,11 @@ func (f *file) webhook(e *entry, cfg *chat.Config, secrets *redact.Redactor, wro
 			wrong(fmt.Sprintf("channels[%d]", i), "has channel or submit, which a webhook has not")
 		}
 	}
-	client, err := webhook.New(f.path(e.URLFile), secrets, time.Now)
+	secret := ""
+	if e.SecretFile != "" {
+		secret = f.path(e.SecretFile)
+	}
+	client, err := webhook.New(webhook.Config{URLFile: f.path(e.URLFile), SecretFile: secret, Private: e.Private, Secrets: secrets, Now: time.Now})
 	if err != nil {
 		field, why, _ := strings.Cut(err.Error(), ": ")
 		wrong(field, "%s", why)

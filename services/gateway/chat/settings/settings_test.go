@@ -98,6 +98,8 @@ func TestChatSettings(t *testing.T) {
 		{"sweep_every: 1m", "sweep_every: 1s", "chats[0].sweep_every: is 1s; at least 10s"},
 		{"sweep_every: 1m", "sweep: 1m", "sweep"},
 		{"url_file: webhook", "url_file: plain", "chats[1].url_file: the address in it has to begin with https"},
+		{"url_file: webhook", "url_file: webhook\n    secret_file: plain", "chats[1].secret_file: the key has to be whsec_"},
+		{"team: T0123ABCD", "team: T0123ABCD\n    private: true", "chats[0].private: is for a webhook"},
 		{"url_file: webhook", "url_file: webhook\n    team: T1", "chats[1].team: is for Slack"},
 		{"channels: [{projects: [shop]}]", "channels: [{projects: [shop], submit: shop}]", "chats[1].channels[0]: has channel or submit"},
 		{"channels: [{projects: [shop]}]", "channels: []", "chats[1].channels: has 0 channels"},

@@ -121,8 +121,10 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 		return "", err
 	}
 	t.Event, t.Commander, t.Command = intake.Comment, author, intake.Run
-	d := w.decide(s, &t)
+	d, err := w.decide(ctx, s, &t, s.mark.Count+1)
 	switch {
+	case err != nil && (cmd.Verb != intake.Explain || !d.Uncounted):
+		return "", err
 	case cmd.Verb == intake.Explain && s.mark != (mark{}):
 		s.mark.Note = s.explain(&d)
 		return "", nil
@@ -146,7 +148,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 	// The count is of this look: two looks at once would submit the same event.
 	before := s.mark.Intent
 	s.mark.Own = s.unheard
-	if err := w.submit(ctx, s, &d, s.mark.Count+1, cmd.Text); err != nil {
+	if err := w.submit(ctx, s, &t, &d, s.mark.Count+1, cmd.Text); err != nil {
 		return "", err
 	}
 	if s.mark.Intent == before {

@@ -9,7 +9,8 @@
 // # What is remembered
 //
 // All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
-// comment was read last. There is no database beside the forge and the journal. The mark counts only in a comment of our own account;
+// comment was read last. There is no database beside the forge and the journal, but a stream in which each intent has an entry that a limit
+// counts. The mark counts only in a comment of our own account;
 // everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
 // has a sum) is left alone, and a new one is made from the intents that the runner has.
 //
@@ -42,12 +43,13 @@
 //	the forge is away        the same, for half a minute each time
 //	an answer is lost        the next look finds that it was done
 //	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
+//	limits cannot be read    what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
 //	a person has no right    the permission is asked for when the command is carried out, not when it was written
 //
 // # What it does not do yet
 //
 // Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. Limits are counted by the process. A text that was edited between the
+// there twice. Limits hold for all of them together: what a limit counts is noted in a stream before it is submitted. A text that was edited between the
 // label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
 package look

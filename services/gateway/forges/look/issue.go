@@ -94,15 +94,15 @@ func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	d := w.decide(s, &t)
-	if d.Do == intake.Ignore {
-		return nil
+	d, err := w.decide(ctx, s, &t, 1)
+	if err != nil || d.Do == intake.Ignore {
+		return err
 	}
 	s.mark.Note, s.mark.Own = d.Refused, s.unheard
 	if d.Refused != "" {
 		return nil
 	}
-	return w.submit(ctx, s, &d, 1, "")
+	return w.submit(ctx, s, &t, &d, 1, "")
 }
 
 // facts asks for the rules of the repository, and for the permission and the teams of everybody whom a rule may ask for.
@@ -152,12 +152,8 @@ func (w *Watcher) account(ctx context.Context, s *seen, a intake.Account) (intak
 	return got, nil
 }
 
-// usedUp returns how many intents were let in under a limit since this process began, and with which budgets. It is the view of this
-// process: another one, or the next, begins anew.
-func (w *Watcher) usedUp(key string) (int, float64) { return w.used[key].count, w.used[key].usd }
-
-// submit submits the n-th intent of the issue. A refusal is noted in the mark, for our comment; an error is tried again.
-func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int, recipe string) error {
+// submit counts the n-th intent of the issue for limits, and submits it. A refusal is noted in the mark, for our comment; an error is tried again.
+func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *intake.Decision, n int, recipe string) error {
 	// The id of the intent follows from the event: submitted again by whomever, it is known.
 	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
 	if err != nil {
@@ -174,6 +170,14 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 	id, err := w.intentID(&s.Issue, n)
 	if err != nil {
 		return err
+	}
+	// Whoever is killed behind this has counted one too many at most: the next look finds that it is counted.
+	if err := w.count(ctx, s, t, n, d); err != nil {
+		return err
+	}
+	if d.Refused != "" {
+		s.mark.Note = d.Refused
+		return nil
 	}
 	in := forge.Intent{
 		ID: id, Project: d.Project,
@@ -197,12 +201,6 @@ func (w *Watcher) submit(ctx context.Context, s *seen, d *intake.Decision, n int
 	}
 	if done.Result == "accepted" {
 		return errUndecided
-	}
-	if done.Result == "new" {
-		for _, c := range d.Counts {
-			u := w.used[c.Key]
-			w.used[c.Key] = usage{u.count + 1, u.usd + c.USD}
-		}
 	}
 	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""
 	return nil

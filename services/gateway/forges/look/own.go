@@ -3,7 +3,6 @@ package look
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
@@ -32,11 +31,6 @@ func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
 	}
 	w.unheard[s.Repository.ID] = s.unheard
 	return nil
-}
-
-// decide asks the rules about a trigger: the operator's, and those of the repository, which can only make them stricter.
-func (w *Watcher) decide(s *seen, t *intake.Trigger) intake.Decision {
-	return w.cfg.Rules.Decide(t, s.own, w.usedUp, time.Now())
 }
 
 // explain returns the decision as lines for a person, with why the repository's rules do not count if they do not.

@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
+	"github.com/pfl-forge/pfl-forge/bus/intakes"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
@@ -38,10 +39,11 @@ type Config struct {
 	Rules *intake.Rules
 	// People has the name of the person for each account of the forge, by its number.
 	People map[int64]string
-	// Submissions, Deliveries and Changes are doors of the bus.
+	// Submissions, Deliveries, Changes and Intakes are doors of the bus.
 	Submissions *requests.Submissions
 	Deliveries  *deliveries.Stream
 	Changes     *changes.Stream
+	Intakes     *intakes.Stream
 	// Secrets are taken out of texts for the forge.
 	Secrets *redact.Redactor
 	// Log is told of all that a person may have to mend.
@@ -74,8 +76,8 @@ type Watcher struct {
 	nextSweep time.Time
 	// read is the last delivery that was read.
 	read uint64
-	// used counts the intents of limits, by their key.
-	used map[string]usage
+	// counter counts the intents of limits.
+	counter counter
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
 	unheard map[int64]string
 	// teams has the last answers about who is in which team.
@@ -88,12 +90,6 @@ type Watcher struct {
 // hint is an issue of a repository, which is known by its number.
 type hint struct {
 	repository, number int64
-}
-
-// usage counts the intents that were let in under a limit, and their budgets.
-type usage struct {
-	count int
-	usd   float64
 }
 
 const (
@@ -112,8 +108,9 @@ func New(cfg Config) *Watcher {
 		}
 	}
 	return &Watcher{
-		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{}, used: map[string]usage{},
-		swept: map[string]time.Time{}, unheard: map[int64]string{},
+		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
+		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now},
+		swept:   map[string]time.Time{}, unheard: map[int64]string{},
 		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
 	}
 }

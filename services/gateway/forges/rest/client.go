@@ -50,6 +50,10 @@ type Config struct {
 	MaxAnswer int
 	// Hide has no error name the path that was asked: whoever knows it needs no token.
 	Hide bool
+	// Guard says where no connection is made to; nil: to any address, as to a forge of the operator's.
+	Guard *Guard
+	// Sign returns headers for a request with a body; nil for none.
+	Sign func(body []byte) (http.Header, error)
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -72,9 +76,13 @@ const (
 // New returns a Client.
 func New(cfg Config) *Client {
 	cfg.MaxAnswer, cfg.Called = cmp.Or(cfg.MaxAnswer, maxAnswer), cmp.Or(cfg.Called, "the forge")
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true}
+	if cfg.Guard != nil {
+		transport.DialContext = cfg.Guard.dial(cfg.Base)
+	}
 	return &Client{cfg: cfg, http: &http.Client{
 		Timeout:       patience,
-		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -221,6 +229,16 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	}
 	r.Header.Set("Accept", "application/json")
 	maps.Copy(r.Header, c.cfg.Header)
+	if c.cfg.Guard.refuses(c.cfg.Base) {
+		return nil, fmt.Errorf("%s is not asked: %w", c.cfg.Called, ErrInside)
+	}
+	if c.cfg.Sign != nil {
+		signed, err := c.cfg.Sign(body)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(r.Header, signed)
+	}
 	if auth != "" {
 		r.Header.Set("Authorization", auth)
 	}
@@ -235,6 +253,9 @@ func (c *Client) send(ctx context.Context, method, address, auth string, body []
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if errors.Is(err, ErrInside) {
+			return nil, fmt.Errorf("%s is not asked: %w", c.cfg.Called, ErrInside)
 		}
 		// The error may hold the url, and is the same to whoever waits: the forge is away.
 		return nil, c.parked(away, c.cfg.Called+" does not answer")

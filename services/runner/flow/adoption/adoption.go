@@ -3,7 +3,6 @@ package adoption
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
@@ -16,27 +15,15 @@ type Wish struct {
 	Intent forge.IntentID
 	// Commit is the one that they name, by pull.LeastCommit of its digits at least.
 	Commit string
-	// By is the person.
-	By string
 	// Paused says that nothing of the intent goes on.
 	Paused bool
-	// Bound says that the person approved the plan, and that the approval is void if they ask for what is done.
-	Bound bool
 }
 
-// Offered returns the task whose branch was seen last at the commit. The error says why there is none, or why this person may not
-// adopt it, with the decision that goes with it. Whoever adopts says what is done, as those do who ask for changes: a merge by an
-// approval of theirs could not be proven.
+// Offered returns the task whose branch was seen last at the commit. The error says why there is none, with the decision that goes with it.
 func Offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
 	t, decision, err := offered(s, w)
-	switch {
-	case err != nil:
-		return nil, decision, err
-	case w.Paused:
+	if err == nil && w.Paused {
 		decision, err = rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", w.Intent)
-	case w.Bound, reliesOn(s, w.By, t):
-		const why = "%q approved the plan, or another change of the intent; another person has to adopt the commit (policy.approvals.not_requester)"
-		decision, err = rule.Refuse(why, w.By)
 	}
 	return t, decision, err
 }
@@ -58,10 +45,4 @@ func offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
 		seen = append(seen, fmt.Sprintf("%s, the branch of %s, was seen at commit %s", t.Offer.Branch, t.ID, pull.Short(t.Offer.Commit)))
 	}
 	return nil, forge.Refused, pull.NotOffered(w.Intent, w.Commit, seen)
-}
-
-// reliesOn reports whether a person approved a change under way, other than that of one task, whose approval would be void if they asked
-// for what is done. That of the task's own change is over once a commit is adopted.
-func reliesOn(s *task.Set, by string, but *task.Task) bool {
-	return slices.ContainsFunc(s.Tasks, func(t *task.Task) bool { return t != but && !t.Ended() && t.Cleared.By.Voids(by) })
 }

@@ -67,6 +67,11 @@ func (g *Granted) Voids(by string) bool {
 	return g != nil && g.Rules.NotRequester && slices.ContainsFunc(g.Approvals, func(a Approval) bool { return Same(a.By, by) })
 }
 
+// VoidsAny is Voids for several people: a list of requesters.
+func (g *Granted) VoidsAny(list []forge.Identity) bool {
+	return slices.ContainsFunc(list, func(p forge.Identity) bool { return g.Voids(p.Name) })
+}
+
 // Names returns who gave approvals, in the order in which they did. A person is among them
 // once, by the spelling that came first; approvals without a name are left out.
 func Names(lists ...[]Approval) (names []string) {

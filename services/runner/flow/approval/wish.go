@@ -101,6 +101,11 @@ type Words struct {
 	Parent bool
 }
 
+// WordsOf returns whose the words of an event are. A person may have the name of the parent: what a machine sent names a record of its journal.
+func WordsOf(ev *forge.Event, parent forge.IntentID) Words {
+	return Words{By: ev.Actor, Parent: parent != "" && ev.Anchor != "" && ev.Actor == string(parent)}
+}
+
 // Join returns a list of people with those whose words these are: where a parent passes them on, those whom it names.
 func (w Words) Join(list, named []forge.Identity) []forge.Identity {
 	if !w.Parent {

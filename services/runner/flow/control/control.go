@@ -200,3 +200,14 @@ func (s *Intent) Check(v Verb, task string) (forge.Decision, error) {
 	words := strings.NewReplacer("{status}", string(s.Status), "{phase}", string(s.Phase), "{task}", strconv.Quote(task)).Replace(r.Words)
 	return r.Decision, errors.New(words)
 }
+
+// Personal reports whether an event is a wish about a project, or about an intent that exists.
+func Personal(ev *forge.Event) bool {
+	switch ev.Message.(type) {
+	case *forge.Edit, *forge.Approve, *forge.RequestChanges, *forge.Reject, *forge.Answer, *forge.Retry, *forge.Cancel, *forge.Pause, *forge.Resume,
+		*forge.Reflect, *forge.Teach, *forge.SetSchedules, *forge.PauseSchedule:
+		return true
+	default:
+		return false
+	}
+}

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow/account"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
 )
@@ -69,8 +69,8 @@ type Turn struct {
 	ClaimTimeout time.Duration
 	// Pause says what is held.
 	Pause *pause.State
-	// Accounts says which accounts refuse calls.
-	Accounts *account.Known
+	// Obstacles are those that the intent knows of.
+	Obstacles *obstacle.Known
 	// Effects collects commands, timers, messages and cancellations.
 	Effects *forge.Effects
 
@@ -106,7 +106,7 @@ func (s *State) Issue(x *Turn, c *forge.Command) {
 	if c.Replica != "" {
 		s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: ClaimKey(c.Attempt), At: x.Now.Add(x.ClaimTimeout)})
 	}
-	x.Accounts.Brief(c, x.Now)
+	x.Obstacles.Brief(c, x.Now)
 	s.Outbox.Issue(x.Effects, c)
 }
 

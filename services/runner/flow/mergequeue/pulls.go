@@ -125,7 +125,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	if p == nil || p.Branch != in.Branch || p.Base != in.BaseBranch {
 		p = &Pull{Ours: pull.Ours{Branch: in.Branch, Base: in.BaseBranch}}
 		if t.Pull != nil {
-			p.Opens, p.Looks = t.Pull.Opens, t.Pull.Looks
+			p.Opens, p.Looks, p.Replaced = t.Pull.Opens, t.Pull.Looks, t.Pull.Replaced
 		}
 		t.Pull = p
 	}
@@ -133,6 +133,9 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	if a := p.replaces(m.Change); a != nil {
 		p.Replace(a)
 		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed
+	}
+	if p.Barred = nil; adopted(m.Change) != nil {
+		p.Barred = adopted(m.Change).Barred
 	}
 	p.Push(pull.Head{Commit: in.Commit, Patch: in.PatchID, Parent: in.Parent, Tree: in.Tree})
 	p.Change, p.Claims, p.Moved = m.Change, m.Claim, false
@@ -152,7 +155,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 // over returns the commit of another one that the head branch may be at when the change of a request is pushed: the one that
 // it began with, unless it has taken its place already. That is so once for each adoption. A person who puts the branch back
 // to that commit after the push has changed the branch of another one, as by any other push, and is not overwritten: the queue
-// knows by then that the commit was replaced, and names it no more.
+// knows by then that the commit was replaced, and names it no more before a person has adopted it again.
 func (s Pulls) over(q *Request) string {
 	if a := s.of(q).replaces(q.Change); a != nil {
 		return a.Commit
@@ -160,17 +163,12 @@ func (s Pulls) over(q *Request) string {
 	return ""
 }
 
-// replaces returns the commit of another one that a change takes the place of when it is pushed; nil if there is none. It is
-// asked for the change that was pushed last as well, since that knows it for longer than the heads that are kept.
+// replaces returns the adoption whose commit a change takes the place of when it is pushed; nil if there is none.
 func (p *Pull) replaces(q *forge.QueueMerge) *forge.Adoption {
-	a := adopted(q)
-	if a == nil || p == nil {
+	if a := adopted(q); p == nil || p.Replaces(a) {
 		return a
 	}
-	if before := adopted(p.Change); p.Knows(a.Commit) || before != nil && before.Commit == a.Commit {
-		return nil
-	}
-	return a
+	return nil
 }
 
 // adopted returns the commit of another one that a change began with; nil if there is none.

@@ -141,12 +141,12 @@ func (s *State) Reopen() {
 }
 
 // Closed returns the refusal as a project keeps what is closed; nil if pushes are accepted as far as one knows.
-func (s *State) Closed() *forge.ClosedAccount {
+func (s *State) Closed() *forge.Obstacle {
 	f := s.Refused
 	if !f.Stands() {
 		return nil
 	}
-	return &forge.ClosedAccount{Agent: forge.GitPush, Reason: forge.FailPush, Message: f.Words, Since: f.Since}
+	return &forge.Obstacle{Agent: forge.GitPush, Reason: forge.FailPush, Message: f.Words, Since: f.Since}
 }
 
 // Timers returns those that are set: of a merge that is tried again, and of the next round of pushes.

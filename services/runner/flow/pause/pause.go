@@ -11,6 +11,7 @@ import (
 	"maps"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // State says what is paused. The zero value pauses nothing.
@@ -47,6 +48,46 @@ func (s *State) Holds(id forge.TaskID) bool { return s.Whole() || s.Tasks[id] }
 
 // Known reports whether a pause of the project, or a later one, was applied.
 func (s *State) Known(number int) bool { return number <= max(s.Project, s.Over) }
+
+// Task is the one that a person wants to pause.
+type Task struct {
+	ID forge.TaskID // empty for the whole intent
+	// Status is empty if there is no such task.
+	Status forge.TaskStatus
+	Ended  bool
+}
+
+// Begin checks a person's pause.
+func (s *State) Begin(of Task) (forge.Decision, error) {
+	switch {
+	case of.ID == "" && s.Person:
+		return rule.Ignore("the intent is paused already")
+	case of.ID == "":
+	case of.Status == "":
+		return rule.Refuse("the intent has no task %q", of.ID)
+	case of.Ended:
+		return rule.Refuse("task %s is %s already", of.ID, of.Status)
+	case s.Tasks[of.ID]:
+		return rule.Ignore("the task is paused already")
+	}
+	return forge.Applied, nil
+}
+
+// End checks a person's end of a pause: of a task, or without one of the intent, of which steps may be held by an obstacle instead.
+func (s *State) End(id forge.TaskID, held bool) (forge.Decision, error) {
+	switch {
+	case id != "" && !s.Tasks[id]:
+		return rule.Refuse("task %q is not paused", id)
+	case id != "":
+	case !s.Person && s.ByProject():
+		return rule.Refuse("the whole project is paused; resume it: pfl-forge resume --all")
+	case !s.Person && len(s.Tasks) == 0 && held:
+		return rule.Refuse("the intent is not paused, it waits for an account, as others may; when that takes calls again: pfl-forge resume --all")
+	case !s.Person && len(s.Tasks) == 0:
+		return rule.Refuse("the intent is not paused")
+	}
+	return forge.Applied, nil
+}
 
 // Pause applies a pause that is allowed.
 func (s *State) Pause(p *forge.Pause) {

@@ -46,6 +46,38 @@ func People(a *forge.Adoption) (names []string) {
 	return names
 }
 
+// Barred returns the people whose approval at the forge is not one of another person, where the policy bars requesters: who
+// adopted a commit, and those whom it names as its author; and those of the adoption before, whose commit it is on top of. That one may be nil.
+func Barred(bars bool, by []string, a, before *forge.Adoption) (names []string) {
+	if !bars {
+		return nil
+	}
+	names = slices.Concat(by, People(a))
+	if before != nil {
+		for _, name := range before.Barred {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Authors returns People of an adoption, and those of the ones before it that it bars, without some requesters.
+func Authors(a *forge.Adoption, but []forge.Identity) []string {
+	if a == nil {
+		return nil
+	}
+	names := People(a)
+	for _, name := range a.Barred {
+		is := func(n string) bool { return strings.EqualFold(n, name) }
+		if !slices.ContainsFunc(names, is) && !slices.ContainsFunc(but, func(p forge.Identity) bool { return is(p.Name) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // NotOffered returns why a commit that a person names cannot become the change of a task of an intent: seen says which
 // branches were seen where.
 func NotOffered(intent forge.IntentID, given string, seen []string) error {

@@ -119,6 +119,10 @@ type Ours struct {
 	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
+	// Barred are the people whose approval of Head is that of one who made it: see forge.Adoption.
+	Barred []string
+	// Replaced is the number of the newest adoption whose commit was replaced by what became of it; 0 if none was.
+	Replaced int
 }
 
 // The causes for which a merge queue takes a pull request out; another one is for
@@ -147,16 +151,20 @@ func (o *Ours) Push(h Head) {
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
 }
 
+// Replaces reports whether a push may take the place of the commit of an adoption: once for each. It is asked by the number and
+// not by the commit, which a person may put back after it was replaced, and adopt again.
+func (o *Ours) Replaces(a *forge.Adoption) bool { return a != nil && a.Number > o.Replaced }
+
 // Replace notes that what is pushed next takes the place of a commit of another one, which the change began with. A look
 // that still shows that commit says nothing new, and whoever merges it merges what was verified nowhere.
 func (o *Ours) Replace(a *forge.Adoption) {
-	if a != nil && !o.Knows(a.Commit) {
+	if o.Replaced = a.Number; !o.knows(a.Commit) {
 		o.Former = keep(append(slices.Clip(o.Former), Head{Commit: a.Commit}), maxKept)
 	}
 }
 
-// Knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
-func (o *Ours) Knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
+// knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
+func (o *Ours) knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
 
 // present returns the commit that was pushed last.
 func (o *Ours) present() Head { return Head{o.Head, o.Patch, o.Parent, o.Tree} }
@@ -250,7 +258,7 @@ func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 // blocked returns why a pull request may not be merged although its checks
 // passed; empty if it may.
 func (o *Ours) blocked(seen *forge.PullRequest) string {
-	another := false
+	another, own, others := false, "", false
 	for i := range seen.Reviews {
 		switch r := &seen.Reviews[i]; {
 		case !r.May || r.Person == "":
@@ -258,10 +266,17 @@ func (o *Ours) blocked(seen *forge.PullRequest) string {
 			return r.Person + " asked for changes, and has not said yet whether these are they"
 		case r.Verdict == forge.PullApproved && (o.Patch == "" || o.patchOf(r.Commit) != o.Patch):
 			another = true
+		case r.Verdict == forge.PullApproved && slices.ContainsFunc(o.Barred, func(name string) bool { return strings.EqualFold(name, r.Person) }):
+			own = r.Person
+		case r.Verdict == forge.PullApproved:
+			others = true
 		}
 	}
-	if seen.Blocked == "" && another {
+	switch {
+	case seen.Blocked == "" && another:
 		return "what was approved is another change"
+	case seen.Blocked == "" && own != "" && !others: // the forge takes pfl-forge for who pushed it
+		return own + " adopted its commit, or made it: another person has to approve (policy.approvals.not_requester)"
 	}
 	return seen.Blocked
 }

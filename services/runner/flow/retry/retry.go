@@ -237,3 +237,14 @@ func atLimit(c *Counter, limits *Limits, f *Failed) Decision {
 		Rule: rule.Park, Detail: fmt.Sprintf("%s until %s", f.Failure().Reason, until.UTC().Format(time.RFC3339)),
 	}
 }
+
+// Raisable refuses a person's retry whose budget is none, or is not the intent's own to raise.
+func Raisable(in *forge.Intent, r *forge.Retry, byParent bool) (forge.Decision, error) {
+	if r.BudgetUSD < 0 || r.BudgetUSD != r.BudgetUSD {
+		return forge.Refused, &forge.FieldError{Field: "budget_usd", Reason: "must be a positive amount"}
+	}
+	if r.BudgetUSD > 0 && in.Parent != "" && !byParent {
+		return rule.Refuse("the intent has the budget of %q, which it is a part of; raise that: pfl-forge retry %s --budget <usd>", in.Parent, in.Parent)
+	}
+	return forge.Applied, nil
+}

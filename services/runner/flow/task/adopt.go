@@ -48,8 +48,9 @@ func (t Taking) advice(x *Turn) string {
 
 // Adopt has the commit that the branch was seen at become the change, because a person says so.
 func (t Taking) Adopt(x *Turn, by string) {
-	t.Taken, t.Offer, t.Failure = t.Offer, nil, ""
 	t.Requests++ // what is told of the request before comes late
+	t.Taken, t.Failure = &forge.Adoption{Commit: t.Offer.Commit, Branch: t.Offer.Branch, Number: t.Requests, Barred: []string{by}}, ""
+	t.Offer = nil
 	x.emit(TakeBack{Task: t.Task})
 	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(pull.Short(t.Taken.Commit)+" by "+by, " by ")})
 }
@@ -72,7 +73,9 @@ func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 		why = "the implementer is of a version that cannot do that"
 	}
 	if t.Taken = nil; why == "" {
-		t.Adopted = &forge.Adoption{Commit: a.Commit, Branch: a.Branch, Author: rb.Author}
+		before := t.Adopted // what is pushed on top of it has that commit as well
+		t.Adopted = &forge.Adoption{Commit: a.Commit, Branch: a.Branch, Author: rb.Author, Number: a.Number}
+		t.Adopted.Barred = pull.Barred(x.Policy.Approvals.NotRequester, a.Barred, t.Adopted, before)
 		t.Candidate, t.Second, t.Cleared, t.Wish, t.Word = nil, nil, Clearance{}, nil, Word{}
 		t.Disputes, t.Tried, t.TriedPatch, t.Write, t.Feedback = 0, nil, "", nil, ""
 		t.Replica = ""
@@ -98,11 +101,12 @@ func (t Taking) Of() *forge.Adoption {
 	return t.Adopted
 }
 
-// Authors returns the names of those who made the commits that changes under way began with, as these say.
-func (s *Set) Authors() (names []string) {
+// Authors returns the names of those who made the commits that changes under way began with, as these say, without some requesters, who may
+// have adopted them.
+func (s *Set) Authors(but []forge.Identity) (names []string) {
 	for _, t := range s.Tasks {
 		if !t.Ended() {
-			names = append(names, pull.People(t.Adopted)...)
+			names = append(names, pull.Authors(t.Adopted, but)...)
 		}
 	}
 	return names

@@ -19,8 +19,7 @@ const (
 	whenRejected = "rejected"
 )
 
-// Round is the making of two changes for one task, one after the other, of which one goes on. A run has at
-// most one: it is part of Spent.
+// Round is the making of two changes for one task, one after the other, of which one goes on. A run has at most one: it is part of Spent.
 type Round struct {
 	// Begun says that there is one, or was.
 	Begun bool
@@ -118,12 +117,10 @@ func Choose(first, second *Trial) (two bool, why string) {
 	return false, "nothing tells them apart, so the first"
 }
 
-// Best has two changes made for a task, and one of them go on. The methods stand on a type of their own,
-// which has no state.
+// Best has two changes made for a task, and one of them go on. The methods stand on a type of their own, which has no state.
 type Best struct{ *Task }
 
-// begin begins the round of a task before its change is made. Where no agent makes it there is none: a
-// script makes the same change again.
+// begin begins the round of a task before its change is made. Where no agent makes it there is none: a script makes the same change again.
 func (t Best) begin(x *Turn, when string) {
 	_, ordinary := x.Strategy.(Change)
 	if !ordinary || t.Round.Begun || t.Write != nil || x.Intent.Recipe != "" || !slices.Contains(x.Policy.BestOfTwo.When, when) {
@@ -135,8 +132,7 @@ func (t Best) begin(x *Turn, when string) {
 	}
 }
 
-// takes ends one of the two in place of the row for an event, and reports whether it did. Other events
-// follow the table as ever.
+// takes ends one of the two in place of the row for an event, and reports whether it did. Other events follow the table as ever.
 func (t Best) takes(x *Turn, in *Input) bool {
 	if !t.Round.Begun || t.Round.Over {
 		return false
@@ -206,8 +202,7 @@ func (t Best) trial(x *Turn, reached Reached) Trial {
 	return trial
 }
 
-// second sets the first of the two aside, and has the second made: from the tip, by an agent that knows nothing
-// of the first.
+// second sets the first of the two aside, and has the second made: from the tip, by an agent that knows nothing of the first.
 func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Round.First = &Aside{
 		Trial: t.trial(x, reached), At: t.Stage, In: *in, Base: t.Base, Head: t.Head, Change: t.Candidate, Talk: t.Session,
@@ -258,8 +253,7 @@ func (t Best) choose(x *Turn, reached Reached, in *Input) {
 	t.step(x, *in)
 }
 
-// back takes the first of the two from aside. Its reviews become the newest ones, since those are the
-// ones that a verdict is made of.
+// back takes the first of the two from aside. Its reviews become the newest ones, since those are the ones that a verdict is made of.
 func (t Best) back() {
 	f := t.Round.First
 	f.Talk.Number = max(f.Talk.Number, t.Session.Number) // no two sessions have one name
@@ -291,8 +285,7 @@ func (t Best) reset() {
 	}
 }
 
-// Heard returns the reviews that whoever works on the change of this moment, or reviews it, is told: none of
-// the other one.
+// Heard returns the reviews that whoever works on the change of this moment, or reviews it, is told: none of the other one.
 func (t Best) Heard() []forge.Review {
 	lost := t.Round.Lost
 	if lost == [2]int{} {
@@ -301,8 +294,7 @@ func (t Best) Heard() []forge.Review {
 	return slices.DeleteFunc(slices.Clone(t.Reviews), func(rv forge.Review) bool { return rv.Attempt >= lost[0] && rv.Attempt <= lost[1] })
 }
 
-// named returns a change as people find it: by the attempt that it was made in, whose transcript is kept, and by its
-// commit, which is kept as well.
+// named returns a change as people find it: by the attempt that it was made in, whose transcript is kept, and by its commit, which is kept as well.
 func named(attempt int, head string) string {
 	return strings.TrimSuffix(fmt.Sprintf("implement %d, %.10s", attempt, head), ", ")
 }

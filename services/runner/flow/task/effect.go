@@ -65,8 +65,7 @@ type Escalate struct{}
 // StopWork withdraws the task's commands.
 type StopWork struct{ Task *Task }
 
-// TellOverlap tells the intent of another task that the two do not merge, or,
-// without files, that they do again.
+// TellOverlap tells the intent of another task that the two do not merge, or, without files, that they do again.
 type TellOverlap struct {
 	To     forge.TaskID
 	Number int // counts the messages of the task, from 1
@@ -76,8 +75,7 @@ type TellOverlap struct {
 // Release gives the task's checkout back.
 type Release struct{ Task forge.TaskID }
 
-// FreeDependents lets the tasks go on that were given up because of a task that is done after
-// all.
+// FreeDependents lets the tasks go on that were given up because of a task that is done after all.
 type FreeDependents struct{ Task *Task }
 
 // Next starts the tasks that can start now, or ends the run.

@@ -22,8 +22,7 @@ const (
 	maxTried = 24
 )
 
-// Fault decides what follows from a change that did not pass, by whose fault that is. The methods
-// stand on a type of their own, which has no state.
+// Fault decides what follows from a change that did not pass, by whose fault that is. The methods stand on a type of their own, which has no state.
 type Fault struct{ *Task }
 
 // Broken reports whether a change did not pass, and no check is to blame for that.
@@ -52,8 +51,7 @@ func (t Fault) remember(rb *forge.Rebase) (_ *forge.Rebase, again bool) {
 	return &out, again
 }
 
-// note keeps the trials of a change, for the worker that verifies it next and for the decision
-// on what that one reports.
+// note keeps the trials of a change, for the worker that verifies it next and for the decision on what that one reports.
 func (t Fault) note(c *forge.Rebase) {
 	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
 		return // what is known of the change counts more than what is known of the base
@@ -124,8 +122,7 @@ func (t Fault) red(x *Turn, rb *forge.Rebase) {
 	t.step(x, Input{On: BaseRed, Why: why})
 }
 
-// wait begins the stage in which a task waits for the base branch. The rules do not hear of its moves, so
-// the task looks.
+// wait begins the stage in which a task waits for the base branch. The rules do not hear of its moves, so the task looks.
 func (t Fault) wait(x *Turn, why string) {
 	pause := min(firstLook<<min(t.Reds, 10), longestLook)
 	t.Reds++

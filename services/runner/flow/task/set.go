@@ -101,6 +101,21 @@ func (s *Set) Begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Attempts > 0 })
 }
 
+// ReliesOn reports whether the approval of a person lets a change under way be merged, and would count no more if they asked for what is
+// done. Those of some tasks are left out: what is made again needs another one.
+func (s *Set) ReliesOn(by string, but ...*Task) bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return !slices.Contains(but, t) && !t.Ended() && t.Cleared.By.Voids(by) })
+}
+
+// Lapse forgets the approvals of changes by people who are among the requesters now. What was merged stays as it is.
+func (s *Set) Lapse(requesters []forge.Identity) {
+	for _, t := range s.Tasks {
+		if t.Status != forge.TaskDone && t.Cleared.By.VoidsAny(requesters) {
+			t.Cleared = Clearance{}
+		}
+	}
+}
+
 // Done counts the tasks that are done.
 func (s *Set) Done() int {
 	n := 0

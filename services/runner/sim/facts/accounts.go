@@ -12,15 +12,15 @@ import (
 // Accounts is read from an intent's journal: which accounts it was told to refuse calls.
 type Accounts struct {
 	number int
-	closed []forge.ClosedAccount
+	closed []forge.Obstacle
 	base   base
 }
 
 // Learn records the newest list that the project told.
 func (a *Accounts) Learn(ev *forge.Event) {
-	told := forge.As[*forge.AccountsChanged](ev.Message)
+	told := forge.As[*forge.ObstaclesChanged](ev.Message)
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
-		told = m.Accounts
+		told = m.Obstacles
 	}
 	if told != nil && told.Number > a.number {
 		a.number, a.closed = told.Number, told.Closed
@@ -37,7 +37,7 @@ func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forg
 	if len(rec.Events) > 1 {
 		return nil
 	}
-	red := slices.ContainsFunc(a.closed, func(c forge.ClosedAccount) bool { return c.Agent == forge.GitBase })
+	red := slices.ContainsFunc(a.closed, func(c forge.Obstacle) bool { return c.Agent == forge.GitBase })
 	if err := a.base.check(rec, red); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func (l *Looks) Check(key forge.Key, rec *forge.Record) error {
 	}
 	for i := range rec.Events {
 		switch m := rec.Events[i].Message.(type) {
-		case *forge.AccountRefused:
+		case *forge.ObstacleReported:
 			if m.Agent == forge.GitBase && (m.Failure.Reason != forge.FailHeld || l.by != forge.IntentID(rec.Events[i].Actor)) {
 				// What another one finds may open the project, and then close it again.
 				l.by = ""
@@ -31,7 +31,7 @@ func (l *Looks) Check(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	for i := range rec.Effects.Outbox {
-		m := forge.As[*forge.AccountsChanged](rec.Effects.Outbox[i].Message)
+		m := forge.As[*forge.ObstaclesChanged](rec.Effects.Outbox[i].Message)
 		if m == nil || m.Look == 0 {
 			continue
 		}
@@ -60,7 +60,7 @@ func (b *base) check(rec *forge.Record, red bool) error {
 	}
 	asked := false
 	switch m := rec.Events[0].Message.(type) {
-	case *forge.AccountsChanged:
+	case *forge.ObstaclesChanged:
 		asked = m.Look > 0
 	case *forge.Retry: // a person says so; a change that is to mend the base branch is made anew first
 		b.retried = true

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
 )
@@ -20,7 +21,7 @@ func Describe(ev forge.Event) string {
 	case *forge.Edit:
 		return "edit"
 	case *forge.Retry:
-		return "retry"
+		return strings.TrimSpace("retry " + m.Adopt)
 	case *forge.Cancel:
 		return "cancel"
 	case *forge.Reject:

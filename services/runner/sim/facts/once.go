@@ -33,7 +33,7 @@ func (o *Once) Check(rec *forge.Record, two bool) error {
 	o.learn(&rec.Events[0])
 	if r := forge.As[*forge.Result](rec.Events[0].Message); r != nil && cmp.Or(forge.As[*forge.Rebase](r.Output), &forge.Rebase{}).Unverified {
 		for i := range rec.Effects.Outbox {
-			if m := forge.As[*forge.AccountRefused](rec.Effects.Outbox[i].Message); m != nil && m.Passed != "" {
+			if m := forge.As[*forge.ObstacleReported](rec.Effects.Outbox[i].Message); m != nil && m.Passed != "" {
 				return fmt.Errorf("%s is said to have passed, and nobody has verified it", r.Attempt)
 			}
 		}

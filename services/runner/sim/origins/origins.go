@@ -18,7 +18,7 @@ func Check(key forge.Key, rec *forge.Record) error {
 	asked, probes := map[forge.IntentID]bool{}, 0
 	refused, newest := false, 0
 	for i := range rec.Effects.Outbox {
-		m := forge.As[*forge.AccountsChanged](rec.Effects.Outbox[i].Message)
+		m := forge.As[*forge.ObstaclesChanged](rec.Effects.Outbox[i].Message)
 		if m == nil {
 			continue
 		}
@@ -26,7 +26,7 @@ func Check(key forge.Key, rec *forge.Record) error {
 			newest, refused = m.Number, false
 			clear(asked)
 		}
-		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.ClosedAccount) bool {
+		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.Obstacle) bool {
 			return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
 		})
 		if m.Asks && m.Number == newest {

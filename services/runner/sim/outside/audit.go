@@ -2,6 +2,7 @@ package outside
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
@@ -31,6 +32,13 @@ type Audit struct {
 	outAt map[string]string
 	// threads are the remarks of each task that wait for their answer.
 	threads map[forge.TaskID]*threads
+	// adoptions are those of each task, and named has the commits that people named
+	// to an intent and that were not adopted yet. Words counts what was said of them,
+	// Replaced those whose commit was replaced, and Again those of a commit that had
+	// been replaced before.
+	named                  map[forge.IntentID][]string
+	adoptions              map[forge.TaskID]*adoptions
+	Words, Replaced, Again int
 }
 
 // requests are those of a task to merge, or for a file lock.
@@ -114,6 +122,9 @@ func (f *Forge) Check(rec *forge.Record) error {
 			if why := a.moved(c); why != "" {
 				return fmt.Errorf("%s puts a change on another tip although %s", c.Attempt, why)
 			}
+			if err := a.overwrites(c); err != nil {
+				return err
+			}
 		default:
 		}
 	}
@@ -130,6 +141,7 @@ func (a *Audit) saw(rec *forge.Record) {
 		}
 		if m := forge.As[*forge.MergeResult](r.Output); m != nil && m.Outcome == forge.MergeProposed {
 			a.patches[m.Commit] = m.PatchID
+			a.took(r.Attempt)
 		}
 		if p := forge.As[*forge.PullRequest](r.Output); p != nil {
 			if last := a.seen[r.Attempt.Task]; last == nil || !p.Seen.Before(last.Seen) {
@@ -254,15 +266,16 @@ func (a *Audit) unready(c *forge.Command) string {
 }
 
 // End returns an error if, at the end, a pull request is merged and its task is
-// not, or more runs of the checks of the forge were caused than follow from the
-// moves of the base branch: each puts one other change on the new tip, unless
-// something stops that.
-func (f *Forge) End(moves, retries int, done func(forge.TaskID) bool) error {
+// not by all records, or more runs of the checks of the forge were caused than
+// follow from the moves of the base branch: each puts one other change on the new
+// tip, unless something stops that.
+func (f *Forge) End(moves int, records iter.Seq[*forge.Record]) error {
 	if f == nil {
 		return nil
 	}
+	done, retries := ended(records)
 	for _, p := range f.pulls {
-		if p.State == forge.PullMerged && !done(p.attempt.Task) {
+		if p.State == forge.PullMerged && !done[p.attempt.Task] {
 			return fmt.Errorf("pull request %d of %s is merged, and nothing says so", p.Number, p.attempt.Task)
 		}
 	}
@@ -270,4 +283,27 @@ func (f *Forge) End(moves, retries int, done func(forge.TaskID) bool) error {
 		return fmt.Errorf("the checks of the forge ran %d times more than for each change once; want at most %d", f.restacks, most)
 	}
 	return nil
+}
+
+// ended returns the tasks whose change is merged, and how often something was begun
+// again, because a person said so or a step failed.
+func ended(records iter.Seq[*forge.Record]) (done map[forge.TaskID]bool, retries int) {
+	done = map[forge.TaskID]bool{}
+	for rec := range records {
+		for _, ev := range rec.Events {
+			switch m := ev.Message.(type) {
+			case *forge.Retry, *forge.Resume, *forge.Cancel, *forge.Reject, *forge.LockFiles:
+				retries++
+			case *forge.Result:
+				if out := forge.As[*forge.MergeResult](m.Output); out != nil && out.Outcome == forge.MergeDone {
+					done[m.Attempt.Task] = true
+				}
+				if m.Failure() != nil {
+					retries++
+				}
+			default:
+			}
+		}
+	}
+	return done, retries
 }

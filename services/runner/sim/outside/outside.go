@@ -42,6 +42,8 @@ type Forge struct {
 	pulls    []*pull
 	// told are looks on their way.
 	told []*forge.Result
+	// adopters are the people who want their commits merged; nil where none does.
+	adopters *adopters
 }
 
 // branch is a head branch.
@@ -71,6 +73,7 @@ func New(seed uint64) *Forge {
 		return nil
 	}
 	f := &Forge{rng: rand.New(rand.NewPCG(seed, 14)), denials: rand.New(rand.NewPCG(seed, 15)), branches: map[string]*branch{}}
+	f.adopters, f.adoptions, f.named = newAdopters(seed), map[forge.TaskID]*adoptions{}, map[forge.IntentID][]string{}
 	f.Policy = &forge.PullPolicy{Method: "fast-forward", By: "forge", Branch: "forge/{task}"}
 	if f.rng.IntN(3) == 0 {
 		f.Policy.By = "people"
@@ -85,22 +88,24 @@ func New(seed uint64) *Forge {
 	return f
 }
 
-// Push takes that an implementer pushes a candidate to the branch of its task.
-// It returns false, and does nothing, if another one has pushed there.
-func (f *Forge) Push(task forge.TaskID, head, parent, patch string) (name string, ok bool) {
+// Push takes that an implementer pushes a candidate to the branch of its task. It
+// returns false, and does nothing, if another one has pushed there anything but the
+// commit whose place may be taken.
+func (f *Forge) Push(task forge.TaskID, head, parent, patch, over string) (name string, ok bool) {
 	name = "forge/" + string(task)
 	b := f.branches[name]
 	if b == nil {
 		b = &branch{}
 		f.branches[name] = b
 	}
-	if b.head != "" && b.head != b.ours && b.head != head {
+	if b.head != "" && b.head != b.ours && b.head != head && b.head != over {
 		return name, false
 	}
 	if b.head != head {
 		f.pushed(b.patch == patch)
 	}
 	*b = branch{head: head, parent: parent, patch: patch, ours: head}
+	f.adopters.at(name, head)
 	return name, true
 }
 

@@ -14,6 +14,9 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	if p.State == forge.PullMerged {
 		return false
 	}
+	if f.Adopts() && b.head != b.ours && f.tell(p, tip, now) || f.stubborn(p) {
+		return true
+	}
 	if b.head != b.ours {
 		b.head = b.ours // whoever pushed takes it back
 		return true
@@ -25,17 +28,8 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 		return f.reopens // otherwise a person retries the intent, which has to wait for that
 	}
 	s := f.look(p, tip, now)
-	for i, c := range p.Checks {
-		if c.State != forge.PullCheckPassed {
-			p.Checks[i].State = forge.PullCheckPassed
-			return true
-		}
-	}
-	for i, r := range p.Reviews { // of whatever commit: they look at what is there now
-		if r.May && r.Commit != s.Head {
-			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, s.Head, nil
-			return true
-		}
+	if p.passes(s.Head) {
+		return true
 	}
 	if f.approvals && !approved(p) {
 		p.review("grace", true, forge.PullApproved, "")
@@ -46,6 +40,23 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	}
 	if f.Policy.By == "people" && !s.Behind && s.Blocked == "" && !asked(s) {
 		return p.merge(merge, "ada")
+	}
+	return false
+}
+
+// passes has one more check pass, or then one more reviewer approve the commit that is there now. It returns false if all have.
+func (p *pull) passes(head string) bool {
+	for i, c := range p.Checks {
+		if c.State != forge.PullCheckPassed {
+			p.Checks[i].State = forge.PullCheckPassed
+			return true
+		}
+	}
+	for i, r := range p.Reviews {
+		if r.May && r.Commit != head {
+			p.Reviews[i].Verdict, p.Reviews[i].Commit, p.Reviews[i].Remarks = forge.PullApproved, head, nil
+			return true
+		}
 	}
 	return false
 }
@@ -94,9 +105,9 @@ func (p *pull) remark(who string, thread int64, text string) {
 }
 
 // Act lets anything happen at the forge, now and then. merge puts what a person
-// merges on the base branch, whatever that is; commit returns the name of a new
-// commit of another one.
-func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, commit func() string) {
+// merges on the base branch, whatever that is; amend makes a commit of another one
+// on top of one.
+func (f *Forge) Act(tip string, now time.Time, merge, amend func(head string) string) {
 	open := f.open()
 	if f.rng.IntN(2) > 0 {
 		return
@@ -120,7 +131,8 @@ func (f *Forge) Act(tip string, now time.Time, merge func(head string) string, c
 	case n == 19 && p.State == forge.PullClosed:
 		p.State, p.By = forge.PullOpen, ""
 	case n == 20 && p.State == forge.PullOpen: // a person pushes to our branch
-		b.head = commit()
+		b.head = amend(b.head)
+		f.adopters.at(p.Branch, b.head)
 		f.Stopped++
 	case n == 21:
 		b.head = b.ours // and takes it back

@@ -19,6 +19,9 @@ import (
 // would go to cannot do them here, as far as that can be known: a recipe never can, and the
 // others need their program. What names the intent ("an audit"), and cannot what a recipe is
 // no good for ("cannot audit").
+//
+// It warns and never refuses: the agent may be there by the time that the step runs, and the configuration of the base
+// branch may be another one. Each agent is looked at once, however many steps have it. Warnings go to standard error.
 func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, what, cannot string, steps ...forge.Step) {
 	if t.Repo == nil || t.Remote {
 		return // it is done elsewhere
@@ -44,6 +47,7 @@ func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Inte
 }
 
 // warnAgent warns when an agent's program does not work here, unless another agent stands in.
+// Only this one is looked for, because looking runs its program, and a person waits meanwhile.
 func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name, what string) {
 	if len(cfg.Fallback) > 0 {
 		return // another one stands in
@@ -60,6 +64,9 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name,
 }
 
 // checkAgents looks for the programs of all agents that the configuration names.
+//
+// A program that is missing or does not start is a warning and no failure: recipes need none. The programs are asked
+// for their version in a folder that is made for it and removed, within a minute for all.
 func checkAgents(ctx context.Context, cfg *config.Project, root string) []finding {
 	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
 	if err != nil {
@@ -85,6 +92,7 @@ func checkAgents(ctx context.Context, cfg *config.Project, root string) []findin
 
 // checkEffort says which agents cannot be told how much to think, although the configuration does. It is
 // a warning only where the project has changed the levels: the others save money, and nothing else.
+// It reads the configuration alone, and runs nothing.
 func checkEffort(cfg *config.Project) []finding {
 	var found []finding
 	for _, name := range cfg.UsedAgents() {
@@ -92,7 +100,7 @@ func checkEffort(cfg *config.Project) []finding {
 		if len(ignored) == 0 {
 			continue
 		}
-		f := finding{"effort", healthy, name + " cannot be told how much to think: without effect on it are " + strings.Join(ignored, ", "), ""}
+		f := finding{"effort", healthy, name + " cannot be told how much to think, so these settings have no effect on it: " + strings.Join(ignored, ", "), ""}
 		if cfg.Calls.Effort != config.Default().Calls.Effort {
 			f.Health, f.Hint = warning, "choose its model in agents."+name+".models instead, or another agent in roles"
 		}

@@ -18,6 +18,8 @@ import (
 )
 
 // checkStore compares the store of a repository with what its files show of it.
+// A store that has less than .forge shows is broken, since no run decides anything on it (ADR-0079). Of a whole one
+// there is no finding.
 func checkStore(ctx context.Context, t *target.Target) []finding {
 	lost, err := t.Repo.FindLost(ctx, t.Bus)
 	if err != nil {
@@ -31,6 +33,9 @@ func checkStore(ctx context.Context, t *target.Target) []finding {
 
 // checkHistory reads every journal of the project, and compares them with the base branch of the repository: what both
 // say was merged has to be the same.
+//
+// Its findings about the branch are warnings: a trailer on a commit is written by whoever could push, so that it proves
+// nothing by itself (ADR-0073), and a clone may be older than the journals.
 func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 	found := checkChains(ctx, t)
 	if t.Repo == nil {
@@ -53,7 +58,7 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
 		found = append(found, finding{
-			"history", warning, fmt.Sprintf("of %s the base branch has no more what was merged: %s", id, gone[id]),
+			"history", warning, fmt.Sprintf("the base branch no longer has what was merged of %s: %s", id, gone[id]),
 			"fetch, if the branch here is an older one; otherwise somebody has rewritten it",
 		})
 	}
@@ -64,6 +69,10 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 }
 
 // checkChains checks the chains of all journals of the project, and says which versions of the rules have decided in them.
+//
+// Chains that hold are one finding, with the count; of each that breaks there is one that names the journal. The
+// versions are told because a record is folded by the rules that decided it (ADR-0086): an old version that is still in
+// use cannot be removed from the program.
 func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 	audit := chain.NewAudit(func(subject string) bool {
 		key, err := subjects.ParseJournal(subject)

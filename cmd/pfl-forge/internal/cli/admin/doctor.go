@@ -3,6 +3,18 @@
 //
 // A check of doctor is a function that returns what it found, a finding or several; examine
 // lists them in their order. To add a check, write such a function and name it there.
+//
+// doctor has three groups of checks. Those of this machine (examine.go, agents.go, sandbox.go, store.go) are left out
+// with --server. Those of the server (server.go, journals.go) run for a repository's own and for an organisation's.
+// Those of services (services.go, executors.go) ask a runner which replicas are up. deep.go has the slow ones of
+// --deep.
+//
+// A check never ends the command: an error of its own is a finding, too, so that one thing that is wrong does not hide
+// the others. Checks change nothing, but for --repair, which is in journals.go.
+//
+// Findings are printed to standard output, as lines or as a document. The exit code tells a script whether one of them
+// is broken. The tests are doctor_test.go and auditlog_test.go of the package above, and the scripts of
+// cmd/pfl-forge/testdata/script.
 package admin
 
 import (
@@ -18,6 +30,7 @@ import (
 )
 
 // health is the outcome of a check.
+// Only broken counts for the exit code.
 type health string
 
 const (
@@ -27,6 +40,9 @@ const (
 )
 
 // finding is the outcome of a check with its details, as programs read it.
+// Check names it in one word or two, and is the same whatever was found. Detail says what was found, and may hold text
+// of others, which is made safe when it is printed. Hint says what a person can do; it is empty where there is nothing
+// to do. Scripts read these, so that the names of fields and checks stay.
 type finding struct {
 	Check  string `json:"check"            yaml:"check"`
 	Health health `json:"health"           yaml:"health"`
@@ -35,6 +51,7 @@ type finding struct {
 }
 
 // DoctorCommand returns the command doctor.
+// --repair is apart from all checks, and --yes without it has no effect.
 func DoctorCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	var deep, repairs, yes bool
@@ -85,6 +102,7 @@ func doctor(ctx context.Context, a *kit.App, deep bool, format render.Format) er
 }
 
 // printFindings prints findings, each with its hint below.
+// A finding is one line, whatever its detail contains, so that lines can be counted and searched.
 func printFindings(a *kit.App, found []finding) {
 	style := a.Style(a.Out)
 	for _, f := range found {

@@ -25,6 +25,10 @@ const (
 
 // examine makes all checks, in the order in which they build on each other. It also returns
 // the replicas that work for an organisation.
+//
+// Where there is no repository the checks after that are left out, as all of them need one. A configuration that cannot
+// be read leaves out those that read it, and no others. Of an organisation this machine is not looked at: the work is
+// done elsewhere.
 func examine(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) {
 	if a.Remote() {
 		return examineServer(ctx, a, deep)
@@ -67,6 +71,7 @@ func checkGit(ctx context.Context) finding {
 }
 
 // checkMerge says what a project needs whose changes are merged by pull requests: that is not to be seen from here.
+// It is a warning and no failure: services with a gateway may well do that part.
 func checkMerge(c *config.Project) []finding {
 	if c.Merge.How != config.MergePull {
 		return nil
@@ -78,6 +83,8 @@ func checkMerge(c *config.Project) []finding {
 }
 
 // checkConfig says which configuration counts. One that cannot be read is found before.
+// The one of the base branch counts, as it does for runs: a file that was written and not committed is told of, with
+// the commands that commit it.
 func checkConfig(base *local.Base, root string) finding {
 	if _, err := os.Stat(filepath.Join(root, config.FileName)); base.Stored == nil && err == nil {
 		return finding{
@@ -98,6 +105,7 @@ func checkConfig(base *local.Base, root string) finding {
 }
 
 // ceilings says what agents may cost, and that nothing bounds it where nothing does.
+// Amounts are in US dollars; one of 0 is no bound, and is left out.
 func ceilings(b config.Budget) string {
 	var list []string
 	for _, c := range []struct {
@@ -115,6 +123,7 @@ func ceilings(b config.Budget) string {
 }
 
 // checkDisk says how much room the file system of a repository has.
+// It counts the blocks that this user may use, and not those that are reserved for root.
 func checkDisk(root string) finding {
 	var st unix.Statfs_t
 	if err := unix.Statfs(root, &st); err != nil {
@@ -132,6 +141,7 @@ func checkDisk(root string) finding {
 }
 
 // checkFiles returns the problems of the files that a person wrote for pfl-forge.
+// Each is a warning with its line, if it has one: drafts that are wrong are not taken in, and the rest goes on.
 func checkFiles(ctx context.Context, t *target.Target) []finding {
 	list, err := t.FileProblems(ctx)
 	if err != nil {

@@ -27,6 +27,10 @@ func InitCommand(a *kit.App) *cobra.Command {
 }
 
 // prepare writes the files that a repository needs, and leaves those alone that are there.
+//
+// The names of files that were made are printed to standard output, a line each, so none of them is the sign that all
+// were there. A pfl-forge.yaml that it made is noted as trusted on this machine (ADR-0045): it is this program's own
+// text, and the first run would otherwise ask about it. That this fails is only told.
 func prepare(ctx context.Context, a *kit.App) error {
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 // checkJournals checks the chains of the project's journal and of the intents that have not ended: its
 // cost depends on what is under way, not on what ever was. audit-log verify checks all.
+// A journal that cannot be read at all is a warning, one with a message in the way is broken.
 func checkJournals(ctx context.Context, t *target.Target) []finding {
 	keys, err := underWay(ctx, t)
 	if err != nil {
@@ -38,6 +39,7 @@ func checkJournals(ctx context.Context, t *target.Target) []finding {
 }
 
 // heldJournal returns the finding about a message for which nothing is decided any more.
+// The hint names --repair only where that would help: see ADR-0092 for which messages are loose.
 func heldJournal(at *journal.Trouble) finding {
 	verify := "pfl-forge audit-log verify"
 	if at.Key.Intent != "" {
@@ -53,6 +55,10 @@ func heldJournal(at *journal.Trouble) finding {
 // repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
 // asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
 // repairs notices what it did not. It needs no runner: where none could start because of what it repairs, it works.
+//
+// What people said in such a message is printed before the question, because it is lost with it: an approval has to be
+// given again. A message that was followed by another one meanwhile is an error of SetAside, and nothing is changed by
+// it.
 func repair(ctx context.Context, a *kit.App, yes bool) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

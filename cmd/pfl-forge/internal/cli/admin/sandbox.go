@@ -17,6 +17,8 @@ import (
 
 // isolation checks the parts that keep agents and commands away from the machine, each part by
 // itself.
+// A variable of the environment that cannot be read is broken, since a run refuses to start with it; the checks that do
+// not need it are made nevertheless.
 func isolation(ctx context.Context, a *kit.App, root string, cfg *config.Project) []finding {
 	word, bounds, err := run.Demand(a)
 	if err != nil {
@@ -28,6 +30,9 @@ func isolation(ctx context.Context, a *kit.App, root string, cfg *config.Project
 
 // checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
 // way.
+//
+// Where the project requires a sandbox it is tried whatever the word of this machine's user is. Networks are tried by
+// themselves, because a kernel may allow user namespaces and refuse those of networks.
 func checkSandbox(ctx context.Context, word demand.Demand, policy *config.Policy) []finding {
 	required := word == demand.Require || policy.Sandbox == config.SandboxRequire
 	if word == demand.Unconfined && !required {
@@ -72,6 +77,8 @@ func checkProcesses() finding {
 }
 
 // checkBounds says how much of this machine a command may take: what it writes is in the state of the repository at root.
+// A bound that was asked for and cannot be kept is broken, because no command runs then. One that was not asked for is
+// a warning at most.
 func checkBounds(root string, word demand.Demand, bounds demand.Bounds) []finding {
 	memory := finding{"memory", warning, "what a command takes is not limited; when it is short, commands are ended first, the largest before others", ""}
 	switch most := process.MemoryLimit(bounds); {
@@ -96,6 +103,8 @@ var providers = map[string]gateway.Provider{
 }
 
 // checkKey says where the key for the model is, and never what it is.
+// Keys are read from the environment, as a run does, and only their names and accounts are printed. Only the project's
+// own agent is looked at, not those of roles. That a key is missing is a warning.
 func checkKey(a *kit.App, cfg *config.Project) finding {
 	accounts, err := gateway.Accounts(func(name string) (string, error) { return a.Getenv(name), nil })
 	if err != nil {

@@ -17,6 +17,10 @@ import (
 
 // examineServer checks the server that the command line names, or else the repository's
 // own and the files of which it has the intents. It also returns the replicas that work for an organisation.
+//
+// An organisation without any runner yet is broken, although its server answers. A repository in which nothing was
+// submitted has no server, which is healthy. One that answers no ping is broken, and its other checks are made all the
+// same.
 func examineServer(ctx context.Context, a *kit.App, deep bool) ([]finding, []replica) {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
@@ -64,6 +68,8 @@ const (
 )
 
 // checkCertificate warns of a server's certificate that ends soon: from then on every connection is refused, of services and of people.
+// c is nil on a connection without TLS, and then there is no finding, as for a certificate that is good for long
+// enough: 30 days, or a sixth of its life if that is shorter.
 func checkCertificate(c *x509.Certificate, now time.Time) []finding {
 	if c == nil || c.NotAfter.Sub(now) > min(soon, c.NotAfter.Sub(c.NotBefore)/lastPart) {
 		return nil
@@ -75,6 +81,7 @@ func checkCertificate(c *x509.Certificate, now time.Time) []finding {
 }
 
 // checkAccounts names the accounts of agents that refuse calls, so that none is made.
+// The rules note such an account as a fact of the project (ADR-0068), which is read here; no account is tried.
 func checkAccounts(ctx context.Context, t *target.Target) (found []finding) {
 	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
 	if err != nil {
@@ -88,6 +95,8 @@ func checkAccounts(ctx context.Context, t *target.Target) (found []finding) {
 }
 
 // checkDead names the messages that no replica could handle, the last ones one by one.
+// They are a warning: what they asked for did not happen, and all else goes on. Those that are shown are the newest,
+// the oldest of them first.
 func checkDead(ctx context.Context, t *target.Target) []finding {
 	dead, err := t.Dead(ctx)
 	if err != nil {
@@ -109,6 +118,7 @@ func checkDead(ctx context.Context, t *target.Target) []finding {
 }
 
 // ping returns the error of a server that does not answer, and nil if it does.
+// A run of this repository is asked through its session, an organisation's server by a ping.
 func ping(ctx context.Context, t *target.Target) error {
 	if t.Session != nil {
 		return t.Session.Healthy(ctx)

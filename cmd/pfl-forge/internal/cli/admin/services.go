@@ -26,6 +26,7 @@ const (
 )
 
 // replica is one running copy of a service, as programs read it.
+// It is the word of the replica about itself, as a runner has asked for it (ADR-0033), but for Projects.
 type replica struct {
 	Service  string            `json:"service"          yaml:"service"`
 	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
@@ -41,6 +42,7 @@ type replica struct {
 }
 
 // entry is a finding as programs read it.
+// The replicas are in the same document as the findings, so that a program needs one call.
 type entry struct {
 	finding  `yaml:",inline"`
 	Replicas []replica `json:"replicas,omitempty" yaml:"replicas,omitempty"` // of the check services
@@ -72,6 +74,10 @@ var workers = []struct {
 
 // checkServices says which services of an organisation run, and what is missing for the
 // project.
+//
+// A runner is asked, which asks all services that run (ADR-0033). A
+// project without a replica that serves it is broken even if the service runs. What the runner does not know of, such
+// as a service on another server, cannot be found here.
 func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica) {
 	answer, err := t.Bus.Submissions.Services(ctx, t.Project, t.Actor, false)
 	switch {
@@ -155,6 +161,7 @@ func checkGateway(t *target.Target, services []requests.Service) finding {
 }
 
 // replicasOf returns the replicas of an answer, a row each.
+// The order is that of the answer, in which the replicas of a service follow one another; checkTwice relies on that.
 func replicasOf(answer *requests.Services) []replica {
 	var rows []replica
 	for i := range answer.Services {
@@ -175,6 +182,8 @@ func replicasOf(answer *requests.Services) []replica {
 
 // checkLacks names the replicas that do not have the project, although others of their service
 // and group do.
+// Work goes to any replica of the group, so that one which lacks the project fails now and then, and nothing else would
+// show why.
 func checkLacks(t *target.Target, answer *requests.Services) []finding {
 	var found []finding
 	for i := range answer.Services {
@@ -193,6 +202,7 @@ func checkLacks(t *target.Target, answer *requests.Services) []finding {
 }
 
 // checkTwice names the replicas whose id two processes have.
+// Only neighbours are compared: the replicas of a service and group are sorted by their ids.
 func checkTwice(replicas []replica) []finding {
 	var found []finding
 	for i := 1; i < len(replicas); i++ {
@@ -208,6 +218,7 @@ func checkTwice(replicas []replica) []finding {
 }
 
 // checkVersions names the versions that run beside each other.
+// Different versions work together, so it is a warning, and gone when an update is through.
 func checkVersions(replicas []replica) []finding {
 	count := map[string]int{}
 	for i := range replicas {
@@ -225,6 +236,7 @@ func checkVersions(replicas []replica) []finding {
 }
 
 // printReplicas prints a table of replicas, if there are any.
+// It goes to standard output, below the findings. Times are those of this machine's zone.
 func printReplicas(a *kit.App, replicas []replica) error {
 	if len(replicas) == 0 {
 		return nil

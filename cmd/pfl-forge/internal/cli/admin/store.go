@@ -15,6 +15,10 @@ import (
 
 // checkWritable checks that a run can write the repository's .forge folder. That a part of
 // it is missing is no problem, because a run makes it.
+//
+// It asks the kernel, and writes nothing to find out. Folders are checked two levels deep, and all files of logs and
+// nats, as a run appends to those; of all other files only the folders are looked at. The first
+// one that is refused is named, the others are counted.
 func checkWritable(root string) finding {
 	dir := filepath.Join(root, layout.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -51,6 +55,7 @@ func checkWritable(root string) finding {
 }
 
 // checkFolder notes a folder, and the folders in it, that cannot be written.
+// note is called once for each, with its path and why.
 func checkFolder(dir string, note func(path, why string)) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -72,6 +77,7 @@ func checkFolder(dir string, note func(path, why string)) {
 }
 
 // checkTree notes the files below a folder that cannot be written. That it is missing is all right.
+// Files may vanish while it looks, because a run may go on.
 func checkTree(dir string, note func(path, why string)) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		note(dir, "is not a folder")

@@ -46,6 +46,7 @@ CloudEvent in a line of JSON, in the order of the decisions, with the sequence a
 The exit code is 1 if the journals are not whole, as audit-log verify finds; the events are printed all the same.`
 
 // Command returns the command audit-log with those below it.
+// Neither of them asks a runner: an auditor need not trust the one who wrote the journals (ADR-0047).
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit-log",
@@ -66,6 +67,7 @@ type scope struct {
 }
 
 // newScope returns the scope that an argument and the flag --all name.
+// An error is a mistake in the command line.
 func newScope(args []string, all bool) (scope, error) {
 	s := scope{all: all}
 	if len(args) == 0 {
@@ -82,6 +84,8 @@ func newScope(args []string, all bool) (scope, error) {
 }
 
 // key returns the scope as the journals know it.
+// The empty key stands for every project. Of an intent the journal of its project is read as well, because its records
+// name that one's.
 func (s scope) key(t *target.Target) forge.Key {
 	if s.all {
 		return forge.Key{}
@@ -90,6 +94,7 @@ func (s scope) key(t *target.Target) forge.Key {
 }
 
 // verifyFlags are the flags of audit-log verify.
+// since, checkpoint and keys are names of files; each is empty where that is not asked for.
 type verifyFlags struct {
 	all               bool
 	since, checkpoint string
@@ -98,6 +103,7 @@ type verifyFlags struct {
 }
 
 // signatures returns an examination of signatures by the keys to trust; nil without them.
+// The file is read before the journals are, so that a wrong path is told at once.
 func (f *verifyFlags) signatures() (*signatures, error) {
 	if f.keys == "" {
 		return nil, nil //nolint:nilnil // signatures are not examined
@@ -110,6 +116,7 @@ func (f *verifyFlags) signatures() (*signatures, error) {
 }
 
 // verifyCommand returns the command audit-log verify.
+// A checkpoint is of all journals in the scope, so one of a single intent is refused.
 func verifyCommand(a *kit.App) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
@@ -142,12 +149,14 @@ func verifyCommand(a *kit.App) *cobra.Command {
 }
 
 // exportFlags are the flags of audit-log export.
+// The times are as they were typed: since is included, until is not, and an empty one is no bound.
 type exportFlags struct {
 	all          bool
 	since, until string
 }
 
 // exportCommand returns the command audit-log export.
+// It has no -o: the form is CloudEvents, a line each.
 func exportCommand(a *kit.App) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{

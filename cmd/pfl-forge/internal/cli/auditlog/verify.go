@@ -39,6 +39,9 @@ type finding struct {
 }
 
 // verify checks the journals of a scope, and prints what is wrong with them.
+//
+// The files of flags are read first. A checkpoint is written only if everything is whole, as the next verification
+// trusts it. The report is printed in any case; the exit code is kit.ExitError if it is not whole.
 func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 	var before *chain.Checkpoint
 	if f.since != "" {
@@ -92,6 +95,7 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 }
 
 // read returns an Audit that has read the journals of a scope, and has their signatures examined, unless sigs is nil.
+// Each message is read once for both. It needs the right to read, and no more.
 func read(ctx context.Context, t *target.Target, scope forge.Key, sigs *signatures) (*chain.Audit, error) {
 	chains := audit.Chains(scope)
 	if t.Bus == nil { // nothing was ever submitted, or all of it is gone
@@ -108,12 +112,14 @@ func read(ctx context.Context, t *target.Target, scope forge.Key, sigs *signatur
 }
 
 // has reports whether an Audit has read a machine's journal.
+// It is false for an intent whose journal is gone, which a finding may name as missing.
 func has(audit *chain.Audit, key forge.Key) bool {
 	subject, err := subjects.Journal(key)
 	return err == nil && slices.ContainsFunc(audit.Heads(), func(r chain.Ref) bool { return r.Subject == subject })
 }
 
 // reportOf returns the findings of an Audit, and those about signatures if they were examined, as programs read them.
+// Foreign messages, and events without a signature or in another form, are findings that break nothing.
 func reportOf(audit *chain.Audit, sigs *signatures) report {
 	rep := report{Whole: true, Findings: []finding{}}
 	rep.Journals, rep.Records = audit.Count()
@@ -129,6 +135,7 @@ func reportOf(audit *chain.Audit, sigs *signatures) report {
 }
 
 // printReport prints a report for a person: what is wrong, and how much was read.
+// The last line has the outcome, so that it is seen under however many findings.
 func printReport(a *kit.App, rep *report) error {
 	style := a.Style(a.Out)
 	for i := range rep.Findings {

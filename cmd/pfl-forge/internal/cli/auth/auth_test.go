@@ -154,6 +154,22 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	}
 }
 
+// TestSecretsOfBackups: the account of backups has a Secret as pods read it, made at the beginning or added to what there is.
+func TestSecretsOfBackups(t *testing.T) {
+	for name, list := range map[string][]secretObject{
+		"at the beginning": objects(t, run(t, "", "--kubernetes", "--backups")),
+		"later":            objects(t, run(t, kubectl(t, objects(t, run(t, "", "--kubernetes"))), "--kubernetes", "--backups", "--from", "-")),
+	} {
+		if entry(t, list, "forge-nats-backup", "nkey") == "" || entry(t, list, "forge-nats-backup", "ca.crt") == "" {
+			t.Errorf("%s: no key, or no authority", name)
+		}
+		users, err := access.ParseConf(entry(t, list, "forge-nats-server", "auth.conf"))
+		if i := access.Find(users, "backup"); err != nil || i < 0 || users[i].Role != access.Backup {
+			t.Errorf("%s: %v, the server knows %v", name, err, users)
+		}
+	}
+}
+
 // TestRenewalKeepsTheOthers checks that renewing an account changes its own Secret
 // and the server's permissions, and nothing else; that adding one lets services
 // answer it; and that the certificate is renewed by the authority that was kept.

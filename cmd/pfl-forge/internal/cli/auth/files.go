@@ -10,6 +10,7 @@ import (
 )
 
 // folder keeps an installation's secrets as plain files.
+// A folder that is made is for its owner alone, mode 0700, and so is each file, mode 0600.
 type folder struct{ path string }
 
 // seedFile ends the name of a file with an account's seed.
@@ -34,6 +35,7 @@ const tlsConf = `tls {
 `
 
 // read implements store. Seeds are not read: those that stay need not be known.
+// A folder that is missing has none. Which accounts exist follows from auth.conf.
 func (f *folder) read() (secrets, error) {
 	found := secrets{}
 	for name, secret := range serverFiles() {
@@ -56,6 +58,7 @@ func (f *folder) read() (secrets, error) {
 }
 
 // serverFiles returns the files that belong to no account, each with its secret.
+// Every other file that this program writes there is the seed of an account, or nats.conf.
 func serverFiles() map[string]string {
 	return map[string]string{
 		entryConf: serverSecret, entryCert: serverSecret, entryKey: serverSecret, entryCA: serverSecret, entryCAKey: authoritySecret,
@@ -64,6 +67,10 @@ func serverFiles() map[string]string {
 }
 
 // write implements store, file after file in the order of inOrder.
+//
+// A file that has the same content already is left alone, and not named in the result. After an error the result has
+// those that are written. Certificates in the secrets of accounts are not written: in a folder the one ca.crt is for
+// all.
 func (f *folder) write(changed, whole secrets) ([]string, error) {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
@@ -93,6 +100,7 @@ func (f *folder) write(changed, whole secrets) ([]string, error) {
 }
 
 // example writes nats.conf unless it is there.
+// A person changes it afterwards, so --force does not write over it either.
 func (f *folder) example(whole secrets) ([]string, error) {
 	dir, err := filepath.Abs(f.path)
 	if err != nil {
@@ -115,6 +123,8 @@ func (f *folder) example(whole secrets) ([]string, error) {
 }
 
 // replace puts a file in place as a whole, for its owner alone.
+// A reader sees the former content or the new one. The content is on the disk before the name is: keys that are lost
+// cannot be made again.
 func replace(path string, content []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
 	if err != nil {

@@ -31,6 +31,9 @@ const (
 )
 
 // cluster keeps an installation's secrets as Secrets of Kubernetes.
+//
+// It never talks to a cluster: Secrets are read from and written to text, and kubectl moves them, with the rights of
+// the person who calls it.
 type cluster struct {
 	namespace string
 	folder    string // to write to; empty for out
@@ -40,6 +43,7 @@ type cluster struct {
 }
 
 // secretObject is a Secret.
+// It has the fields that we write. Those that a cluster adds are dropped when a list of kubectl is read.
 type secretObject struct {
 	APIVersion string            `json:"apiVersion" yaml:"apiVersion"` //nolint:tagliatelle // as Kubernetes has it
 	Kind       string            `json:"kind"       yaml:"kind"`
@@ -56,6 +60,7 @@ type secretMetadata struct {
 }
 
 // read implements store.
+// Without --from and --out there are none, so that a new installation is made.
 func (c *cluster) read() (secrets, error) {
 	switch {
 	case c.from == "-":
@@ -74,6 +79,8 @@ func (c *cluster) read() (secrets, error) {
 }
 
 // parseList reads Secrets as kubectl get -o json prints them.
+// A list without the Secret of the server is an error: it is probably of another namespace, and taking it for a new
+// installation would replace all keys.
 func (c *cluster) parseList(r io.Reader) (secrets, error) {
 	text, err := io.ReadAll(io.LimitReader(r, secretBytes))
 	if err != nil {
@@ -99,6 +106,7 @@ func (c *cluster) parseList(r io.Reader) (secrets, error) {
 }
 
 // readFolder reads Secrets that were written to the folder.
+// Files of other names are left alone. Those of ours must be exact: an unknown field is an error.
 func (c *cluster) readFolder() (secrets, error) {
 	names, err := filepath.Glob(filepath.Join(c.folder, "forge-*.yaml"))
 	if err != nil {
@@ -125,6 +133,7 @@ func (c *cluster) readFolder() (secrets, error) {
 }
 
 // take adds a Secret to those that exist. Others than ours are left out.
+// A Secret of another namespace is left out, too: one list may have several installations.
 func (c *cluster) take(found secrets, s *secretObject) error {
 	name, ours := strings.CutPrefix(s.Metadata.Name, secretPrefix)
 	if s.Metadata.Name == consoleObject {
@@ -146,6 +155,7 @@ func (c *cluster) take(found secrets, s *secretObject) error {
 }
 
 // objectOf returns the name of a Secret.
+// The console's has another prefix, because it is of the gateway and no part of NATS.
 func objectOf(name string) string {
 	if name == consoleSecret {
 		return consoleObject
@@ -154,6 +164,9 @@ func objectOf(name string) string {
 }
 
 // write implements store.
+// Without a folder they go to out as one stream of YAML documents, which kubectl applies in their order. The result has
+// the names of Secrets, or the paths of files. All entries of a Secret are written, also those that have not changed,
+// because kubectl replaces it as a whole.
 func (c *cluster) write(changed, _ secrets) ([]string, error) {
 	var written []string
 	for i, name := range inOrder(maps.Keys(changed), signersSecret, serverSecret) {

@@ -53,6 +53,7 @@ const (
 const consoleBytes = 32
 
 // store reads and writes secrets.
+// There are two, folder and cluster. Both know their secrets by the names of this file.
 type store interface {
 	// read returns the secrets that exist, which may be none.
 	read() (secrets, error)
@@ -73,6 +74,10 @@ type plan struct {
 }
 
 // newPlan decides what is made new: everything where nothing exists.
+//
+// It writes nothing. Accounts are read from auth.conf, which is the only list of them; one that a person edited so that
+// it has other users is refused, since they would be lost. auth.conf is always among the changed ones, as it follows
+// from the accounts and from the permissions of this version: renewing one key brings all permissions up to date.
 func newPlan(o *options, before secrets) (*plan, error) {
 	p := &plan{changed: secrets{}, whole: maps.Clone(before), renewed: map[string]bool{}}
 	if p.whole == nil {
@@ -127,6 +132,7 @@ func wanted(o *options, exists bool, added int, before secrets) error {
 }
 
 // single returns the accounts that flags ask for by role, as far as there are none yet.
+// They are sorted by name, so that two calls with the same flags write the same.
 func (p *plan) single(o *options) []access.Account {
 	var list []access.Account
 	for role, wanted := range map[access.Role]bool{access.Auth: o.logins, access.Backup: o.backups, access.Gateway: o.gateway} {
@@ -140,6 +146,7 @@ func (p *plan) single(o *options) []access.Account {
 
 // console makes the key by which the replicas of a gateway make sessions of its console, so that a session holds at each of them and
 // after a restart. A gateway whose settings are a file of its own machine makes that key itself.
+// A renewed key ends all sessions of the console, so a call that is about something else never renews it.
 func (p *plan) console(o *options) {
 	if !o.kubernetes || access.Find(p.users, string(access.Gateway)) < 0 {
 		return
@@ -152,11 +159,13 @@ func (p *plan) console(o *options) {
 }
 
 // special reports whether a name for --role stands for something else than the key of an account.
+// There is a key of the console only on Kubernetes, and with a gateway.
 func (p *plan) special(o *options, name string) bool {
 	return name == serverSecret || name == consoleRole && o.kubernetes && access.Find(p.users, string(access.Gateway)) >= 0
 }
 
 // basis returns the accounts that every installation has.
+// These are the five services, a person and a system that submits.
 func basis() []access.Account {
 	var list []access.Account
 	for _, role := range access.Services() {
@@ -169,6 +178,8 @@ func basis() []access.Account {
 }
 
 // keys makes the keys that are new.
+// An account that exists and is added again is an error and not a renewal, which would lock out whoever has the key. A
+// new key of the account auth changes who issues the credentials of logins as well.
 func (p *plan) keys(o *options, added []access.Account) error {
 	for _, account := range added {
 		if access.Find(p.users, account.Name) >= 0 {
@@ -269,6 +280,8 @@ func inOrder(names iter.Seq[string], first, last string) []string {
 
 // certify makes the server's certificate, and the authority that signs it where none
 // is given or kept.
+// The authority's certificate goes to the accounts whose secrets are written anyhow; if it is kept, the others have it
+// already.
 func (p *plan) certify(o *options) error {
 	now := time.Now()
 	authority, err := p.authority(o, now)
@@ -291,6 +304,7 @@ func (p *plan) certify(o *options) error {
 }
 
 // authority returns the one that is given, or kept from before, or a new one.
+// A server's certificate without its authority is an error: a new authority would be unknown to all clients.
 func (p *plan) authority(o *options, now time.Time) (*certificate, error) {
 	kept := p.whole[authoritySecret]
 	switch {
@@ -311,6 +325,7 @@ func (p *plan) authority(o *options, now time.Time) (*certificate, error) {
 }
 
 // entry sets an entry of a secret, which is written then with all its entries.
+// The other entries stay. The secrets that were read are not altered.
 func (p *plan) entry(name, key string, content []byte) {
 	entries := maps.Clone(p.whole[name])
 	if entries == nil {

@@ -31,6 +31,7 @@ type signOptions struct{ account, subject, id, contentType string }
 const maxSigned = 8 << 20
 
 // signCommand returns the command auth sign.
+// It needs no connection: --nkey is read, and nothing is sent. What is printed can be pasted behind --header of nats.
 func signCommand(a *kit.App) *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
@@ -74,6 +75,8 @@ func (o *signOptions) check(a *kit.App) error {
 }
 
 // printSigned prints the header for the message on standard input.
+// The clock of this machine is in the signature, which counts for ten minutes. The message is not printed. One that is
+// too large is refused here, before a server would.
 func printSigned(a *kit.App, o *signOptions) error {
 	key, err := bus.SigningKey(a.NKey, o.account)()
 	if err != nil {

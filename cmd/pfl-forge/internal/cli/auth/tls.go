@@ -27,6 +27,7 @@ const (
 )
 
 // certificate is a certificate with its key, both in PEM.
+// parsed and private are the same two, as crypto/x509 has them.
 type certificate struct {
 	cert, key []byte
 	parsed    *x509.Certificate
@@ -34,6 +35,7 @@ type certificate struct {
 }
 
 // newAuthority makes an authority that signs nothing but servers and clients.
+// It can have no authority below it.
 func newAuthority(now time.Time) (*certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,6 +66,7 @@ func loadAuthority(certFile, keyFile string) (*certificate, error) {
 }
 
 // parseAuthority reads an authority, and refuses what cannot sign.
+// One that has ended is refused, as no client would accept its signature.
 func parseAuthority(cert, key []byte) (*certificate, error) {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
@@ -81,6 +84,8 @@ func parseAuthority(cert, key []byte) (*certificate, error) {
 
 // certify makes a certificate of a server, which in a cluster is a client of the
 // others, too.
+// names are host names, wildcards and addresses, at least one; the first one is its subject. It never outlives the
+// authority.
 func (c *certificate) certify(names []string, now time.Time) (*certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -104,6 +109,8 @@ func (c *certificate) certify(names []string, now time.Time) (*certificate, erro
 }
 
 // sign fills in what all certificates have, and signs.
+// by is the authority, or for an authority itself the template with its own key. Serial numbers are random, since there
+// is no book of those that were given.
 func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *certificate, now time.Time) (*certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -130,6 +137,8 @@ func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *certificate
 }
 
 // serverNames returns the names and addresses by which clients reach the server.
+// On Kubernetes these are the two services of deploy's NATS in every spelling that a client in the cluster may use, and
+// each pod behind them. The machine itself is always among them.
 func serverNames(o *options) []string {
 	var names []string
 	if o.kubernetes {

@@ -50,6 +50,7 @@ type recovery struct {
 }
 
 // RecoverCommand returns the command recover.
+// It is refused with --server: there the files that show what is missing are not at hand.
 func RecoverCommand(a *kit.App) *cobra.Command {
 	var (
 		format render.Format
@@ -75,6 +76,9 @@ func RecoverCommand(a *kit.App) *cobra.Command {
 }
 
 // recoverStore sets aside what shows more than the store has, and has a person decide on the rest.
+//
+// Both ways fill in the same document, so that --dry-run is read as the real call is. Nothing lost is no error. After a
+// crash it can be called again.
 func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Format) error {
 	doc := recovered{Done: !dryRun, Intents: []recovery{}}
 	var err error
@@ -107,6 +111,7 @@ func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Fo
 }
 
 // missing finds out what is lost, and changes nothing.
+// It opens a Reader, which starts nothing that decides.
 func missing(ctx context.Context, a *kit.App, doc *recovered) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -124,6 +129,10 @@ func missing(ctx context.Context, a *kit.App, doc *recovered) error {
 }
 
 // rescued goes on with what the store has.
+//
+// The drafts are written and the files moved when the target is opened, by package local. Here the base branch is
+// compared, and each intent of which the store has an older state is paused, so that no run repeats work whose outcome
+// was lost. Of an intent that the store has nothing of there is nothing to pause.
 func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 	t, found, err := target.Rescuer(ctx, a, false)
 	if err != nil {
@@ -160,6 +169,7 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 }
 
 // words says for a person what became of an intent, or with dry what is missing.
+// It names the commands that a person can choose from; the caller makes the text safe for a terminal.
 func (r *recovery) words(dry bool) string {
 	lost := fmt.Sprintf("%s: the files show record %d, the store ends at %d", r.ID, r.Shown, r.Stored)
 	if r.Stored == 0 {

@@ -37,6 +37,7 @@ type restored struct {
 }
 
 // RestoreCommand returns the command restore.
+// Only the bounds of --replicas are checked here: how many copies a cluster can keep its server says.
 func RestoreCommand(a *kit.App) *cobra.Command {
 	var (
 		format   render.Format
@@ -63,6 +64,10 @@ func RestoreCommand(a *kit.App) *cobra.Command {
 }
 
 // restore puts a backup back, and looks what git has beside it.
+//
+// The comparison with git needs a repository and a project, so with --server and without --project it is left out. The
+// exit code is kit.ExitError if a chain breaks in what was restored: everything is in place then, and a person has to
+// look.
 func restore(ctx context.Context, a *kit.App, dir string, replicas int, format render.Format) error {
 	got, err := put(ctx, a, dir, replicas)
 	if err != nil {
@@ -86,6 +91,10 @@ func restore(ctx context.Context, a *kit.App, dir string, replicas int, format r
 }
 
 // put restores a backup.
+//
+// The backup is looked at before a server is started, so that a wrong path leaves nothing behind. A repository's server
+// keeps one copy of each stream, whatever the backup came from, and must not be held by a run. Errors say what to do
+// first.
 func put(ctx context.Context, a *kit.App, dir string, replicas int) (*backup.Restored, error) {
 	o := backup.Options{Replicas: replicas, Done: func(s backup.Stream) { a.Say("%s", line(&s)) }}
 	if a.Remote() {
@@ -143,6 +152,9 @@ func printRestored(a *kit.App, doc *restored) error {
 
 // compared finds the intents of which git has more than the backup, and
 // pauses them in a repository.
+//
+// An organisation's intents are not paused from here: this account copies streams, and the runner, which would hear a
+// pause, is not up yet. They are printed for the administrator.
 func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 	if !a.Remote() {
 		// The files may show what came after the backup: they are set aside.
@@ -177,6 +189,7 @@ func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 }
 
 // pauseAhead has the intents wait for a person.
+// Those that the backup does not know at all are left out: there is no intent to pause.
 func pauseAhead(ctx context.Context, t *target.Target, list []ahead) (err error) {
 	for i := range list {
 		x := &list[i]
@@ -215,6 +228,7 @@ func all(found []local.Ahead) []ahead {
 }
 
 // words says for a person what was found.
+// It says what can be done, and when: in an organisation before the workers start.
 func (x *ahead) words() string {
 	switch {
 	case x.Unknown:

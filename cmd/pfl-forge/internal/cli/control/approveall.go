@@ -14,6 +14,8 @@ import (
 
 // approveAll approves everything that waits for approval, with exactly the plans that
 // are listed.
+// A plan that changes between the list and the yes is refused, and the others go on. Without a terminal and without
+// --yes it is a mistake in the command line, before anything is read.
 func approveAll(ctx context.Context, a *kit.App, yes bool) error {
 	c, ok := a.Terminal()
 	if ok {
@@ -55,6 +57,7 @@ func approveAll(ctx context.Context, a *kit.App, yes bool) error {
 }
 
 // approvable returns the intents that wait for approval.
+// They are sorted by id, as all summaries.
 func approvable(ctx context.Context, a *kit.App) ([]forge.Summary, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

@@ -84,6 +84,7 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 
 // shown returns the Chooser of a wish for changes: of what waits now, unless the person says of what. Of a change that its
 // reviewers disagree about there is no hash in the summary but the plan's, which the rules refuse with the commit to name.
+// The hash of now is that of the view which is read right before the wish is sent.
 func shown(said *pending.Said) Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		of := *said
@@ -135,7 +136,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			case cmd.Flags().Changed("adopt") && (f.all || len(args) != 1):
 				return kit.Usage(errors.New("--adopt goes with one id"))
 			case cmd.Flags().Changed("adopt") && !commit.MatchString(said.Adopt): // an empty one would have the change as it was go on
-				return kit.Usage(fmt.Errorf("--adopt %.80q is no commit: give 12 of its digits at least, as status says them", said.Adopt))
+				return kit.Usage(fmt.Errorf("--adopt %.80q is not a commit: give at least the first 12 digits of its id, as pfl-forge status shows it", said.Adopt))
 			case f.all && len(args) > 0:
 				return kit.Usage(errors.New("--all takes no ids"))
 			case f.all:
@@ -162,6 +163,8 @@ func RetryCommand(a *kit.App) *cobra.Command {
 
 // decide sends the same choice for each intent. One that is refused does not keep the
 // others back.
+// An approval without a hash is given the one of the plan that is there now, so that the journal says which plan it
+// was. All ids are parsed before the first is sent.
 func decide(ctx context.Context, a *kit.App, args []string, c *pending.Choice, said pending.Said) error {
 	ids, err := kit.IntentIDs(args)
 	if err != nil {

@@ -61,6 +61,7 @@ func fits(s *forge.Summary, said pending.Said) bool {
 
 // retryAll retries everything that failed or waits for a red base branch, for a reason and since a time if these are given. What
 // is not failed any more when its turn comes is left alone, so that the command can be repeated.
+// In data formats there is one document: the list with --dry-run or without any, and otherwise the rulings.
 func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said) error {
 	since, err := kit.ParseSince(f.since, time.Now())
 	if err != nil {
@@ -98,7 +99,7 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 		return nil
 	}
 	if left > 0 {
-		a.Say("at most %d are retried at once: these failed first; %d more fit, give the command again for them", maxRetries, left)
+		a.Say("at most %d are retried at once, those that failed first: give the command again for %d more", maxRetries, left)
 	}
 	if !f.yes {
 		sure, err := a.Confirm(ctx, c, "Retry "+render.Count(len(list), "intent")+"?")
@@ -120,6 +121,7 @@ func oldest(list []failed) (first []failed, left int) {
 }
 
 // retryEach retries each intent that is still failed when its turn comes.
+// Each is read again first, because a person may have waited long with the answer.
 func retryEach(ctx context.Context, a *kit.App, list []failed, format render.Format, said pending.Said) error {
 	return target.Once(ctx, a, func(t *target.Target) error {
 		b := pending.Batch{App: a, Format: format, GoesOn: true}
@@ -139,6 +141,7 @@ func retryEach(ctx context.Context, a *kit.App, list []failed, format render.For
 }
 
 // checkReason returns an error for a word that names no reason.
+// The error lists all reasons there are, sorted. An empty word is any reason.
 func checkReason(word string) error {
 	known := []string{"credentials", "dependency", "rejected", "verify_failed", "empty", "conflict", baseReason}
 	for _, r := range render.Reasons() {
@@ -162,6 +165,8 @@ func printFailures(a *kit.App, list []failed) error {
 }
 
 // failures returns the intents that fit, for a reason, empty for any, since a time.
+// They are sorted by id, and the list is never nil. Only those that may fit are read whole. reason is in the form of
+// normal.
 func failures(ctx context.Context, a *kit.App, reason string, since time.Time, said pending.Said) ([]failed, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -191,6 +196,7 @@ func failures(ctx context.Context, a *kit.App, reason string, since time.Time, s
 
 // failureOf returns why the last run of an intent failed: for each task that failed, and for the
 // intent as a whole, how its last attempt ended, and whether another intent blocked it.
+// The intent as a whole counts only where no task gave a reason; reflections never do, as they come after the end.
 func failureOf(v *forge.View) failed {
 	f := failed{ID: v.Intent.ID, Reasons: []string{}, At: v.Summary.UpdatedAt, Why: v.Summary.Reason, Title: v.Intent.Title}
 	if v.Summary.Waiting == forge.WaitingBase {

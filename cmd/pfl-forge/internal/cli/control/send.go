@@ -13,6 +13,7 @@ import (
 
 // Chooser returns the choice about one of the intents that a person named, or an error if
 // there is none. The view is nil if it is about the whole project.
+// The error is about this intent alone: the others are sent.
 type Chooser func(v *forge.View) (*pending.Choice, pending.Said, error)
 
 // Always returns the Chooser of a command that does the same about every intent.
@@ -33,6 +34,7 @@ type Request struct {
 
 // Send makes the choice of a command about the intents or tasks that its arguments name, or
 // about the project. One that is refused does not keep the others back.
+// They are sent in the order of the arguments, over one connection. Refusals and unknown ids are one error at the end.
 func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	switch {
 	case r.All && len(args) > 0:
@@ -59,6 +61,8 @@ func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 
 // send makes the choice about one intent, about a task of it, or without a view about the
 // project.
+// v and task are nil about the project, task alone about a whole intent. A task has no machine of its own, so its
+// intent's is told.
 func send(ctx context.Context, t *target.Target, b *pending.Batch, who string, v *forge.View, task *forge.Task, r *Request) {
 	c, said, err := r.Choose(v)
 	if err != nil {

@@ -1,6 +1,11 @@
 // Package create is the command that asks for a change. The steps behind it are open to
 // other packages that submit intents, goal run and audit: New makes an intent, Prepare
 // completes and checks it, and Submit stores it and prints its id.
+//
+// command.go has the command and the text, fields.go the flags for fields, which other commands share, and submit.go
+// the three steps. The id of a new intent is printed to standard output and nothing else, so that a script can take it;
+// hints go to standard error. Tests are here for the pure parts, and create.txtar in cmd/pfl-forge/testdata/script for
+// the command.
 package create
 
 import (
@@ -24,6 +29,7 @@ import (
 const originSystem = "cli"
 
 // flags are the flags of create: what a person says about an intent.
+// file is the name of the text's file, - for standard input; it and --body exclude each other.
 type flags struct {
 	Fields
 	file   string
@@ -32,6 +38,7 @@ type flags struct {
 }
 
 // Command returns the command create.
+// The flags of fields come from the table in package document, so that files, the API and flags have the same.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -67,6 +74,7 @@ func oneID(cmd *cobra.Command, args []string) error {
 }
 
 // create submits the intent that the flags describe, or with --dry-run prints it.
+// The flags are read before a target is opened, so that most mistakes in them need no server.
 func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	intent, err := intent(a, f)
 	if err != nil {
@@ -92,6 +100,9 @@ func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 }
 
 // intent returns the intent that the flags describe, without an id.
+//
+// A title is taken from the first line of the text, or from the recipe; a text from the title. Without any of these it
+// is a mistake in the command line.
 func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	body, err := text(a, f)
 	if err != nil {
@@ -118,6 +129,8 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 }
 
 // text returns the body: of --body, of a file, or of standard input.
+// A longer text than an intent may have is refused and not cut. Only a regular file is read by its name, so that the
+// command does not hang at a pipe.
 func text(a *kit.App, f *flags) (string, error) {
 	if f.file == "" {
 		return f.intent.Body, nil
@@ -150,6 +163,7 @@ func text(a *kit.App, f *flags) (string, error) {
 
 // FirstLine returns the first line of a body that has text in it, without the marks of a
 // heading and cut to the length of a title.
+// It is empty if no line has text.
 func FirstLine(body string) string {
 	for line := range strings.Lines(body) {
 		if line = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(line), "#")); line != "" {

@@ -14,6 +14,8 @@ import (
 )
 
 // Fields are flags for fields of an intent, as document.Fields describes them.
+// The zero value has no flags; Add and AddChecks bind it to those of a command, and Intent reads it after they were
+// parsed.
 type Fields struct {
 	intent    forge.Intent
 	dependsOn []string
@@ -31,9 +33,11 @@ func (f *Fields) AddChecks(cmd *cobra.Command, complete cobra.CompletionFunc) {
 }
 
 // Checks returns the names that --check was given.
+// They are not checked; Intent does that.
 func (f *Fields) Checks() []string { return f.checks }
 
 // Add adds the flags of the named fields to a command, of all fields if none is named.
+// Names are those of fields, such as budget_usd, and not those of flags.
 func (f *Fields) Add(cmd *cobra.Command, names ...string) {
 	for _, field := range document.FieldsBy(document.Persons) {
 		if field.Flag.Name != "" && (len(names) == 0 || slices.Contains(names, field.Name)) {
@@ -43,6 +47,7 @@ func (f *Fields) Add(cmd *cobra.Command, names ...string) {
 }
 
 // add gives a command the flag of a field. What the flag was given is read by Intent.
+// A field of a type that it does not know is a panic: a mistake in the table, which any call of the program shows.
 func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 	set, flag := cmd.Flags(), field.Flag
 	help := strings.ReplaceAll(flag.Help, "{agents}", strings.Join(config.Agents(), ", "))
@@ -78,6 +83,8 @@ func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 }
 
 // Intent returns an intent with the fields that were given, and no others.
+// Errors are mistakes in the command line, and name the flag. Ids are not parsed here but by Prepare, which knows the
+// intents that exist.
 func (f *Fields) Intent() (forge.Intent, error) {
 	i := f.intent
 	for _, d := range f.dependsOn {
@@ -85,7 +92,7 @@ func (f *Fields) Intent() (forge.Intent, error) {
 	}
 	for _, name := range f.checks {
 		if !forge.CheckName.MatchString(name) {
-			return i, kit.Usage(fmt.Errorf("--check %q is no name of a check; pfl-forge.yaml has checks by their names", name))
+			return i, kit.Usage(fmt.Errorf("--check %q is not the name of a check: give one of those below checks in pfl-forge.yaml", name))
 		}
 	}
 	i.Criteria, i.Checks = document.WithChecks(i.Criteria, f.checks)

@@ -23,6 +23,7 @@ import (
 
 // New returns an intent as this program asks for it, with a title, a text and nothing
 // else. Prepare adds the rest.
+// Its origin names this program, with an event id that is new for each.
 func New(title, body string) *forge.Intent {
 	return complete(forge.Intent{}, title, body)
 }
@@ -37,6 +38,7 @@ func complete(i forge.Intent, title, body string) *forge.Intent {
 // Prepare completes an intent for a project, with a free id if it has none, and checks
 // everything about it that can be known before it is submitted. An organisation's project
 // that is not known is refused.
+// It writes nothing but i. Whether it is accepted the rules decide, which also see what was submitted meanwhile.
 func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {
@@ -57,6 +59,8 @@ func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 
 // place gives an intent a free id if it has none, and refuses one that depends on intents
 // that do not exist.
+// all are the intents of the project. An id that is taken is an error, and no number is added to one that a person has
+// chosen.
 func place(i *forge.Intent, all []forge.Summary) error {
 	taken := map[forge.IntentID]bool{}
 	for k := range all {
@@ -114,6 +118,7 @@ func checkIntent(ctx context.Context, t *target.Target, i *forge.Intent) error {
 
 // Store submits an intent. A refusal is an error; undecided is why no runner has ruled on it
 // yet, and empty if one has.
+// It prints nothing.
 func Store(ctx context.Context, t *target.Target, i *forge.Intent) (undecided string, err error) {
 	ruling, err := t.Ask(ctx, forge.Event{To: t.Key(i.ID), Message: &forge.Submit{Intent: *i}})
 	if err == nil && ruling.Decision == forge.Refused {
@@ -126,6 +131,8 @@ func Store(ctx context.Context, t *target.Target, i *forge.Intent) (undecided st
 }
 
 // Submit submits an intent, and prints its id and who goes on.
+// The id, or with a format for programs the intent, goes to standard output. That no runner has ruled yet is no error:
+// the wish is stored.
 func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, format render.Format) error {
 	undecided, err := Store(ctx, t, i)
 	if err != nil {
@@ -165,6 +172,7 @@ type created struct {
 
 // Print prints an intent that was not submitted, or not yet: as YAML unless the format is another
 // one for programs.
+// It has the whole text, as it is sent.
 func Print(a *kit.App, i *forge.Intent, format render.Format) error {
 	if format == render.Name {
 		_, err := fmt.Fprintln(a.Out, i.ID)

@@ -100,8 +100,8 @@ func Print(a *kit.App, d *document.Diff) {
 		fmt.Fprintf(a.Out, "%d lines of it are altered in white space alone, and not shown.\n", d.Hidden)
 	}
 	if d.Since != nil && d.Since.Rebased {
-		fmt.Fprintln(a.Out, "The base is another one since: lines beside a change are compared, too, and may be others for that reason alone.\n"+
-			"A line that moved to where these are the same is not shown.")
+		fmt.Fprintln(a.Out, "The change stands on another base since then, so the lines around it may differ for that reason alone.\n"+
+			"A line that only moved, to a place with the same lines around it, is not shown.")
 	}
 	if !d.Proven {
 		fmt.Fprintln(a.Out, "NOT PROVEN: "+term.Line(d.Note))

@@ -4,6 +4,10 @@
 // it, and shown with the document of package goalview, which show prints as well. Goals
 // have three things of their own: the file that describes one, the list with iterations and
 // criteria, and the exit codes of goal run.
+//
+// Goals are shown to standard output, progress and hints go to standard error. The commands are tested by goal.txtar
+// and goalinput.txtar in cmd/pfl-forge/testdata/script; the tests here are of the pure parts: which exit code, and how
+// a goal goes on.
 package goal
 
 import (
@@ -40,6 +44,7 @@ func Command(a *kit.App) *cobra.Command {
 }
 
 // statusCommand returns the command goal status.
+// It shows an intent as a goal alone; `pfl-forge show` shows the whole intent.
 func statusCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -67,6 +72,8 @@ func statusCommand(a *kit.App) *cobra.Command {
 }
 
 // read returns the goal that an argument names by its id.
+// An id that is malformed is a mistake in the command line; one of an intent without criteria is an error that says
+// where to look instead. Paths of files are left out of an organisation's goal.
 func read(ctx context.Context, t *target.Target, arg string) (*goalview.Document, error) {
 	id, err := forge.ParseIntentID(arg)
 	if err != nil {
@@ -93,6 +100,7 @@ func read(ctx context.Context, t *target.Target, arg string) (*goalview.Document
 func isGoal(s *forge.Summary) bool { return s.Goal != nil }
 
 // cancelCommand returns the command goal cancel.
+// It is `pfl-forge cancel` for goals: the same event, sent by the same code, and a refusal for other intents.
 func cancelCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -114,6 +122,9 @@ func cancelCommand(a *kit.App) *cobra.Command {
 }
 
 // resumeCommand returns the command goal resume.
+//
+// It has two meanings in one word, since to a person both are going on: goOn chooses between resuming and retrying by
+// how the goal stands when it is read.
 func resumeCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -137,6 +148,7 @@ func resumeCommand(a *kit.App) *cobra.Command {
 }
 
 // onlyGoals returns a Chooser that refuses an intent without criteria.
+// It comes before choose, so that no other message hides the real mistake.
 func onlyGoals(choose control.Chooser) control.Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		if v.Goal == nil {
@@ -149,6 +161,9 @@ func onlyGoals(choose control.Chooser) control.Chooser {
 // goOn returns the Chooser by which an intent goes on, whatever it waits for: one that is
 // paused is resumed, and any other one retried. It refuses where a person has to decide
 // something else first.
+//
+// A copy of Retry is made for its word alone: a person who typed resume reads "resumed". Whether a retry is possible is
+// decided by the rules, and not here.
 func goOn(said *pending.Said) control.Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		id, s := v.Intent.ID, &v.Summary

@@ -26,6 +26,7 @@ func goals(ctx context.Context, t *target.Target) ([]forge.Summary, error) {
 }
 
 // listCommand returns the command goal list.
+// With -o name it prints ids, a line each. An empty list is said on standard error, and is no error.
 func listCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -52,6 +53,7 @@ func listCommand(a *kit.App) *cobra.Command {
 }
 
 // item is a goal in a list, as programs read it.
+// GoalCounts has the iterations and the criteria that are met. Costs are in US dollars, and of all iterations.
 type item struct {
 	ID               forge.IntentID   `json:"id"                yaml:"id"`
 	Title            string           `json:"title"             yaml:"title"`
@@ -69,6 +71,7 @@ type item struct {
 }
 
 // itemOf returns the item of a goal.
+// The summary is that of a goal, so its Goal is not nil. Tokens are those that were not read from a cache.
 func itemOf(s *forge.Summary) item {
 	g := s.Goal
 	return item{
@@ -79,6 +82,7 @@ func itemOf(s *forge.Summary) item {
 }
 
 // printList prints goals in a format.
+// The document is never null: without goals it is an empty list.
 func printList(a *kit.App, all []forge.Summary, format render.Format) error {
 	list := []item{}
 	for i := range all {
@@ -96,6 +100,7 @@ func printList(a *kit.App, all []forge.Summary, format render.Format) error {
 }
 
 // printTable prints goals, each in a row, with what goes on with it.
+// list and all have the same goals in the same order.
 func printTable(a *kit.App, list []item, all []forge.Summary, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "ITERATION", "MET", "AGE", "COST", "TITLE", "NOW"}, Shrink: 7, Also: 6}
 	if wide {

@@ -5,6 +5,9 @@
 // Both are made from the journals alone; the list reads all of a project once.
 // A run is history only when it has ended: show and status are about the
 // present one.
+//
+// command.go has the list, run.go one run, document.go the types that programs read. Both go to standard output. The
+// test of the command is history.txtar in cmd/pfl-forge/testdata/script.
 package history
 
 import (
@@ -30,6 +33,7 @@ model, session and cost, and every adjustment of the flow with the rule behind i
 Each retry of an intent is another run.`
 
 // flags are the flags of history.
+// All but run and format are about the list, and are refused with an id.
 type flags struct {
 	intent, kind, outcome, agent, since string
 	limit, run                          int
@@ -75,6 +79,7 @@ func Command(a *kit.App) *cobra.Command {
 }
 
 // wants returns the function that reports whether a finished run is asked for.
+// Errors are mistakes in the command line, and name the flag. A run has to fit all filters that are given.
 func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 	since, err := kit.ParseSince(f.since, now)
 	if err != nil {
@@ -100,6 +105,7 @@ func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 }
 
 // none says that there are no finished runs, and what to do about it.
+// With filters it names the call without them.
 func (f *flags) none() string {
 	if f.intent+f.kind+f.outcome+f.agent+f.since != "" {
 		return "no finished runs match; without filters: pfl-forge history"
@@ -108,6 +114,8 @@ func (f *flags) none() string {
 }
 
 // history prints the list of finished runs.
+// Over NATS all runs are read and then cut, by HTTP no more than are needed. -o name has an intent and a run a line,
+// with a tab between them.
 func history(ctx context.Context, a *kit.App, f *flags) error {
 	wants, err := f.wants(time.Now())
 	if err != nil {
@@ -142,6 +150,7 @@ func history(ctx context.Context, a *kit.App, f *flags) error {
 }
 
 // printTable prints finished runs, each in a row, and how many more there are.
+// Times are of this machine's zone; programs get them as they are journaled.
 func printTable(a *kit.App, list []pastRun, more int, wide bool) error {
 	columns := render.Columns{Header: []string{"ENDED", "INTENT", "RUN", "OUTCOME", "TIME", "STEPS", "ADJUSTED", "COST", "TITLE"}, Shrink: 8}
 	if wide {

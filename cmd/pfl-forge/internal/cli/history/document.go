@@ -107,6 +107,7 @@ type observation struct {
 func nameOf(r *pastRun) string { return fmt.Sprintf("%s\t%d", r.Intent, r.Run) }
 
 // pastRunOf returns a finished run as a list has it.
+// The begin is that of the earliest attempt: its end less its duration. A run without attempts began when it ended.
 func pastRunOf(h *forge.History) pastRun {
 	r := pastRun{
 		Intent: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Risk: h.IntentRisk, Source: h.Source,
@@ -130,6 +131,7 @@ func pastRunOf(h *forge.History) pastRun {
 }
 
 // pastDetailOf returns everything about a finished run.
+// Trace and Goal are the caller's to fill in.
 func pastDetailOf(h *forge.History) pastDetail {
 	d := pastDetail{pastRun: pastRunOf(h), Flow: h.Flow, Timeline: timelineOf(h)}
 	for i := range h.Observations {
@@ -149,6 +151,7 @@ func observationOf(o *forge.Observation) observation {
 
 // timelineOf returns the attempts and adjustments of a run in the order of time; of
 // what was decided together, the attempt comes before what followed from it.
+// It is never nil.
 func timelineOf(h *forge.History) []happened {
 	list := []happened{}
 	for i := range h.StepResults {
@@ -168,6 +171,7 @@ func timelineOf(h *forge.History) []happened {
 }
 
 // sortRuns sorts finished runs, the newest first.
+// Of the same time they are sorted by intent, and then the later run comes first.
 func sortRuns(list []forge.History) {
 	slices.SortFunc(list, func(a, b forge.History) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.IntentID, b.IntentID), cmp.Compare(b.Run, a.Run))

@@ -17,6 +17,7 @@ import (
 )
 
 // historyOf prints one finished run of an intent as a timeline.
+// The other runs of the intent are named on standard error, each with the command that shows it.
 func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 	id, err := forge.ParseIntentID(arg)
 	if err != nil {
@@ -52,6 +53,7 @@ func historyOf(ctx context.Context, a *kit.App, arg string, f *flags) error {
 }
 
 // chooseRun returns the finished run of an intent with a number, the last one for 0.
+// A run that has not ended is an error that names show.
 func chooseRun(v *forge.View, run int) (*forge.History, error) {
 	id := v.Intent.ID
 	if len(v.History) == 0 {
@@ -68,6 +70,7 @@ func chooseRun(v *forge.View, run int) (*forge.History, error) {
 }
 
 // printPastDetail prints a finished run: what it was, its timeline, what was noticed in it.
+// Fields that are empty are left out. Texts of agents are made safe for a terminal here.
 func printPastDetail(a *kit.App, d *pastDetail) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.Intent)), kit.Safe(d.Title))

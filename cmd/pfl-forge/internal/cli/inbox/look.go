@@ -17,6 +17,8 @@ import (
 )
 
 // plan prints the whole plan, and the reviews so far.
+// It prints all that the decision holds, without a bound, and reads nothing: it is the plan whose fingerprint an
+// approval sends. Child intents come before the tasks.
 func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 	if len(e.Children) > 0 {
 		w.app.Heading(render.Count(len(e.Children), "child intent"))
@@ -51,6 +53,9 @@ func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 }
 
 // diff prints the last change of every task that is not merged.
+//
+// Through a gateway the runner is asked for the lines; elsewhere git is, in the repository at hand. A task without a
+// change has nothing to show, and one that is merged is left to pfl-forge show.
 func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	t, err := target.Reader(ctx, w.app)
 	if err != nil {
@@ -95,6 +100,8 @@ func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 }
 
 // verify prints the outcome of the verify commands on each change.
+// The output is that of the command that failed; where all passed only that is known here. A
+// change that no command ran on says so, so that silence is not read as success.
 func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 	for i := range e.Work {
 		t := &e.Work[i]
@@ -114,6 +121,7 @@ func (w *walk) verify(_ context.Context, e *pending.Decision) (step, error) {
 }
 
 // log prints the log of the intent.
+// It is the output of `pfl-forge logs <id>`, whole, and does not follow.
 func (w *walk) log(ctx context.Context, e *pending.Decision) (step, error) {
 	fmt.Fprintln(w.app.Out)
 	return stay, logs.PrintIntent(ctx, w.app, e.ID)

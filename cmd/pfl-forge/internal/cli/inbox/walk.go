@@ -18,6 +18,8 @@ import (
 )
 
 // walk goes through the inbox with a person, who decides with keys.
+// It holds no connection: each look and each decision opens one of its own. It lives for one call of through, in one
+// goroutine.
 type walk struct {
 	app     *kit.App
 	console *console.Console
@@ -26,6 +28,7 @@ type walk struct {
 }
 
 // step says what comes after a key.
+// It is the only answer that a key gives to the loop in walk, so that each key can be read by itself.
 type step int
 
 const (
@@ -45,6 +48,9 @@ type key struct {
 }
 
 // keys returns the keys for a decision, in the order in which they are shown.
+// The choices come first, and those that are about all only if others are left; then the keys that show something,
+// which are there only if there is something to show; then those that move. The letters of choices are in package
+// pending, the others here, and no two may be the same.
 func (w *walk) keys(d *pending.Decision) []key {
 	var list []key
 	for _, c := range pending.Choices(&d.Summary) {
@@ -83,6 +89,8 @@ func (w *walk) help(_ context.Context, d *pending.Decision) (step, error) {
 }
 
 // through goes through the inbox, one decision after the other.
+// The list of ids is made once, at the beginning: what begins to wait later is in the next call. After the last one it
+// says who goes on with the decisions, if any was made.
 func through(ctx context.Context, a *kit.App, c *console.Console) error {
 	ids, err := waitingIDs(ctx, a)
 	if err != nil {
@@ -104,6 +112,7 @@ func through(ctx context.Context, a *kit.App, c *console.Console) error {
 
 // walk shows the decisions on intents, back and forth, until a person is done with the last
 // one or leaves. Those that are decided meanwhile are passed over.
+// The way, 1 or -1, is that of the last key, so that going back passes over decided ones backwards.
 func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
 	way := 1
 	for n := 0; n < len(ids); n += way {
@@ -129,6 +138,8 @@ func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
 }
 
 // waitingIDs returns the intents that wait for a person.
+// They are sorted by id. Intents that wait for a red base branch are one decision (ADR-0083), and only the first of
+// them is returned.
 func waitingIDs(ctx context.Context, a *kit.App) ([]forge.IntentID, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -159,6 +170,7 @@ func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, 
 
 // visit shows a decision until a person is done with it, and returns where they go then: stay
 // if it was decided meanwhile, and is passed over.
+// place says which one of how many it is, and is printed before the title. Ctrl-D is quit and no error.
 func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step, error) {
 	for {
 		d, err := w.look(ctx, id)
@@ -178,6 +190,10 @@ func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step
 }
 
 // ask reads keys until one leads away from the decision.
+//
+// Ctrl-D inside a choice, as in the line for a reason, takes back that choice alone. An error of a choice is printed,
+// and the decision is shown anew, as it may have changed: the inbox goes on. Only Ctrl-C, a signal and a terminal that
+// is gone end it.
 func (w *walk) ask(ctx context.Context, d *pending.Decision) (step, error) {
 	keys := w.keys(d)
 	for {
@@ -204,6 +220,7 @@ func (w *walk) ask(ctx context.Context, d *pending.Decision) (step, error) {
 }
 
 // prompt prints the keys.
+// They are in a line of standard output, where the decision is, and the cursor stays behind it.
 func (w *walk) prompt(keys []key) {
 	style := w.app.Style(w.app.Out)
 	var parts []string
@@ -214,6 +231,7 @@ func (w *walk) prompt(keys []key) {
 }
 
 // read waits until one of the keys is pressed.
+// Every other key is passed over without a word. The case counts: a is about one intent, A about all alike.
 func (w *walk) read(ctx context.Context, keys []key) (*key, error) {
 	for {
 		pressed, err := w.console.Key(ctx)
@@ -229,6 +247,9 @@ func (w *walk) read(ctx context.Context, keys []key) (*key, error) {
 }
 
 // choose asks for what a choice needs, sends it, and says what became of it.
+//
+// What it needs is asked before a connection is opened. The event names the plan that was shown, so that an approval of
+// a plan that was replaced meanwhile is refused. A refusal is an error, after which ask has the decision shown anew.
 func (w *walk) choose(ctx context.Context, d *pending.Decision, c *pending.Choice) (step, error) {
 	said := pending.Said{}
 	switch need := c.Needs(&d.Summary); need.Kind {
@@ -262,6 +283,7 @@ func (w *walk) choose(ctx context.Context, d *pending.Decision, c *pending.Choic
 }
 
 // answer asks what the intent asks.
+// It stays at the decision while a question is open, also if the person skipped it on purpose.
 func (w *walk) answer(ctx context.Context, d *pending.Decision) (step, error) {
 	left, err := answer.Ask(ctx, w.app, w.console, d.ID)
 	if err != nil || left > 0 {

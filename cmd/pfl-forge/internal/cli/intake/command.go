@@ -104,9 +104,9 @@ func (o *options) check() error {
 	case o.rules == "":
 		return kit.Missing("--rules, the file of the operator's rules")
 	case permission != "" && !permission.Includes(intake.None):
-		return fmt.Errorf("--permission: %q is none, read, triage, write or admin", kit.Safe(o.permission))
+		return fmt.Errorf("--permission: %q: want none, read, triage, write or admin", kit.Safe(o.permission))
 	case kind != "" && kind != intake.Member && kind != intake.Outsider && kind != intake.Bot:
-		return fmt.Errorf("--is: %q is member, outsider or bot", kit.Safe(o.kind))
+		return fmt.Errorf("--is: %q: want member, outsider or bot", kit.Safe(o.kind))
 	}
 	if err := intake.CheckForge(o.forge); err != nil {
 		return fmt.Errorf("--forge: %w", err)

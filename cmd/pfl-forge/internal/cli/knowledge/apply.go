@@ -65,6 +65,7 @@ func applyCommand(a *kit.App) *cobra.Command {
 }
 
 // readFile returns a file, or standard input for -.
+// A longer file is an error and is not cut, which would look like a shorter one, and with --prune forget the rest.
 func readFile(a *kit.App, path string) ([]byte, error) {
 	in := a.In
 	if path != "-" {
@@ -84,6 +85,9 @@ func readFile(a *kit.App, path string) ([]byte, error) {
 
 // parse returns the pieces of a file: objects one after the other, or one list of them. Empty fields
 // have their defaults, as in knowledge add. The error names the object, counted from 1, and the field.
+//
+// Fields that no piece has are an error, so that a misspelt one is not dropped. The same id twice is one as well.
+// FuzzParse in this package reads whatever a person may give.
 func parse(path string, data []byte) ([]forge.Knowledge, error) {
 	var raw []json.RawMessage
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
@@ -130,6 +134,9 @@ func parse(path string, data []byte) ([]forge.Knowledge, error) {
 
 // changes returns the corrections, additions and removals that a file makes to what is known. A line whose id is unknown is an error:
 // what it stands for was forgotten, here or by another person, and an addition would bring it back.
+//
+// They are in the order of the file, and then what is forgotten in the order of known. A file without any piece and
+// with prune is an error: it is more likely a failed pipe than a wish to forget everything.
 func changes(path string, known, file []forge.Knowledge, prune bool) ([]change, error) {
 	if prune && len(file) == 0 {
 		return nil, fmt.Errorf("%s: --prune: it has no piece of knowledge; pfl-forge knowledge forget removes single ones", path)
@@ -164,6 +171,7 @@ func changes(path string, known, file []forge.Knowledge, prune bool) ([]change, 
 }
 
 // idOf returns the id of the piece with a text.
+// It is empty if there is none.
 func idOf(known []forge.Knowledge, text string) string {
 	for i := range known {
 		if known[i].Content == text {
@@ -174,11 +182,15 @@ func idOf(known []forge.Knowledge, text string) string {
 }
 
 // says returns the part of a piece that a person writes.
+// Two are compared by it: counts, times and authors in a file are not read back.
 func says(k *forge.Knowledge) forge.Knowledge {
 	return forge.Knowledge{Type: k.Type, Category: k.Category, Content: k.Content, ExampleFile: k.ExampleFile, Confidence: k.Confidence}
 }
 
 // apply sends the changes that a file makes, each as a message of its own.
+//
+// All changes are known to be valid before the first is sent. One that is refused does not hold back the others, and
+// the exit code says so. Another person's change between the look and the wish is not seen.
 func apply(ctx context.Context, a *kit.App, path string, file []forge.Knowledge, prune, dryRun bool) error {
 	known, err := read(ctx, a, "")
 	if err != nil {

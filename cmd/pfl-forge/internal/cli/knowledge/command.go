@@ -1,5 +1,13 @@
 // Package knowledge is the command knowledge: what a project knows from the work on its goals, and what people
 // add, correct and have it forget.
+//
+// Six commands: list and show read, add, edit and forget send one word of a person, and apply.go reads a whole file
+// back. Knowledge is folded from the project's journal by package runner, which also orders it by a text, as agents are
+// told it: list --about shows that. Words are sent as forge.Teach to the project's machine, which decides
+// (services/runner/flow/knowledge has the rules and the bounds).
+//
+// Data goes to standard output; that there is none is said on standard error. The test is knowledge.txtar in
+// cmd/pfl-forge/testdata/script.
 package knowledge
 
 import (
@@ -74,6 +82,8 @@ func pieceOf(k *forge.Knowledge) piece {
 }
 
 // read returns the pieces of knowledge of the project; see runner.Knowledge.
+// Before the first intent there is none, without an error. It reads the whole journal of the project, since summaries
+// have no knowledge.
 func read(ctx context.Context, a *kit.App, about string) ([]forge.Knowledge, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -87,6 +97,7 @@ func read(ctx context.Context, a *kit.App, about string) ([]forge.Knowledge, err
 }
 
 // find returns the piece with an id.
+// That there is none is an error that names the list.
 func find(ctx context.Context, a *kit.App, id string) (*forge.Knowledge, error) {
 	list, err := read(ctx, a, "")
 	if err != nil {
@@ -100,6 +111,7 @@ func find(ctx context.Context, a *kit.App, id string) (*forge.Knowledge, error) 
 }
 
 // ids completes the ids of what is known.
+// An error completes nothing: a shell has no place to show one.
 func ids(a *kit.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		list, err := read(cmd.Context(), a, "")
@@ -154,6 +166,7 @@ func listCommand(a *kit.App) *cobra.Command {
 }
 
 // printTable prints pieces, each in a row.
+// Of a text the first line is shown; show has all of it.
 func printTable(a *kit.App, list []piece, now time.Time) error {
 	if len(list) == 0 {
 		a.Say("no knowledge matches; goals find things out, and pfl-forge knowledge add adds some")
@@ -199,11 +212,13 @@ func showCommand(a *kit.App) *cobra.Command {
 }
 
 // said are the flags for what a piece says.
+// They are as they were typed; which of them were given only cobra knows.
 type said struct {
 	kind, category, file, confidence string
 }
 
 // flags adds the flags to a command.
+// add and edit have the same ones, with the same completions.
 func (s *said) flags(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&s.kind, "type", "", "what it is about: "+words(knowledge.Types()))
@@ -215,6 +230,7 @@ func (s *said) flags(cmd *cobra.Command) {
 }
 
 // apply sets the fields whose flags were given, and returns an error that names the flag of the first wrong one.
+// The rules of the project's machine are asked here already, so that a mistake is named by its flag.
 func (s *said) apply(cmd *cobra.Command, k *forge.Knowledge) error {
 	for _, f := range []struct {
 		name string
@@ -241,6 +257,7 @@ func (s *said) apply(cmd *cobra.Command, k *forge.Knowledge) error {
 }
 
 // text returns the text of an argument, or that of standard input for -.
+// Of a longer text than a piece may have enough is read for apply to refuse it.
 func text(a *kit.App, arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
@@ -333,6 +350,7 @@ func forgetCommand(a *kit.App) *cobra.Command {
 }
 
 // teach sends a person's word, and prints what became of it.
+// who names the piece in the line that is printed, and done says what has become of it.
 func teach(ctx context.Context, a *kit.App, who, done string, m *forge.Teach) error {
 	return target.Once(ctx, a, func(t *target.Target) error {
 		b := pending.Batch{App: a}
@@ -342,6 +360,7 @@ func teach(ctx context.Context, a *kit.App, who, done string, m *forge.Teach) er
 }
 
 // texts returns words as strings.
+// It is for flags, which take plain strings.
 func texts[T ~string](list []T) []string {
 	var out []string
 	for _, w := range list {

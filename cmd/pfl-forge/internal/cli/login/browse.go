@@ -43,7 +43,7 @@ func browse(ctx context.Context, a *kit.App, issuer, client, key string) (string
 	case query := <-came:
 		return site.Token(ctx, attempt, query)
 	case <-ctx.Done():
-		return "", errors.New("the page of the issuer did not lead back in time")
+		return "", errors.New("no login was finished in the browser in time: log in again")
 	}
 }
 

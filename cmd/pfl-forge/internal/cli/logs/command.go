@@ -25,6 +25,7 @@ claim, replica, kind, agent, text and usage, as far as it has them. kind is deci
 sum of the call so far), limit (it waits for the model) or ended (text: the outcome).`
 
 // flags are the flags of logs.
+// They are as they were typed; query checks them.
 type flags struct {
 	follow  bool
 	since   string
@@ -42,6 +43,7 @@ const (
 )
 
 // Command returns the command logs.
+// -o has formats of its own: ndjson is the one that can be followed.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -78,6 +80,7 @@ func stepNames() []string {
 }
 
 // query returns the query that the flags describe, without a project and an intent.
+// All errors are mistakes in the command line, and are found before anything is read.
 func (f *flags) query(now time.Time) (Query, error) {
 	var q Query
 	var err error
@@ -105,6 +108,9 @@ func (f *flags) query(now time.Time) (Query, error) {
 // logs prints past entries, and with --follow also those that come.
 // Past entries come from journals and transcripts, in the order of their times, so that what was decided stands between the lines of the
 // agents that it was about.
+//
+// By HTTP only one intent's log can be read, and not be followed (see overhttp.go). A store in which nothing was
+// submitted yet has no log, which is no error.
 func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
 	if err != nil {
@@ -133,7 +139,7 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	if t.ByHTTP() {
 		switch {
 		case f.follow:
-			return kit.Usage(errors.New("-f: by HTTP nothing is told while an attempt goes on; omit -f, or see pfl-forge status --watch for the decisions"))
+			return kit.Usage(errors.New("-f does not work by HTTP; omit it, or follow the decisions with pfl-forge status --watch"))
 		case q.Intent == "":
 			return kit.Usage(errors.New("by HTTP there are the logs of one intent at a time: give its id"))
 		}
@@ -153,6 +159,9 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 // readLogs reads the entries that the reader asks for from a target. If it follows a run
 // that ends, it opens the target anew, which then is *t, and reads the rest. One says that the
 // reader asks for one intent.
+//
+// Following where nothing runs is an error, unless the one intent is settled, so that a script can ask with -f whatever
+// the state is. The caller closes *t, whichever target that is then.
 func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, follow, one bool) error {
 	if !follow || (*t).Owner {
 		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
@@ -181,6 +190,7 @@ func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, fol
 
 // endWithRun calls stop once the run has ended that is followed. The channel it returns
 // gets one value: true after that, or false if the context ended first.
+// An organisation's target has no session, and its server does not end with a run: the value is false at once.
 func endWithRun(ctx context.Context, t *target.Target, stop func()) <-chan bool {
 	ended := make(chan bool, 1)
 	if t.Session == nil {

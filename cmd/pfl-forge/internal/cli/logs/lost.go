@@ -17,6 +17,8 @@ const lookTime = 5 * time.Second
 
 // lost names the transcripts that the stream no longer has and the object store
 // has, and how far they were read.
+// found says that the search was done, so a Reader that reads again does not search again. err is the last error, and
+// nil while everything could be read.
 type lost struct {
 	found bool
 	// Of todo none is read yet; the oldest comes first.
@@ -33,6 +35,7 @@ type place struct {
 }
 
 // has reports whether lines of the stream were read from the object store.
+// id is that of a batch of lines in the stream (ADR-0025).
 func (l *lost) has(to forge.Key, a forge.Attempt, id string) bool {
 	a.Claim = 0
 	k := l.read[place{to, a}]
@@ -40,6 +43,7 @@ func (l *lost) has(to forge.Key, a forge.Attempt, id string) bool {
 }
 
 // Incomplete returns why the beginning of some transcripts may be missing, or nil.
+// It is to be asked after Read.
 func (r *Reader) Incomplete() error {
 	if r.lost.err == nil {
 		return nil
@@ -84,6 +88,7 @@ func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
 }
 
 // takeKept has the lines of an archived transcript shown in their time.
+// Only what waits from before the transcript began can be shown now: later ones may come from the stream.
 func (r *Reader) takeKept(k *transcript.Archived, lines []transcript.Line) {
 	var list []Entry
 	for _, l := range lines {

@@ -14,6 +14,7 @@ import (
 )
 
 // output prints entries in a format.
+// It is used by one goroutine at a time, as a Reader calls show.
 type output struct {
 	app    *kit.App
 	style  render.Style
@@ -27,6 +28,7 @@ func newOutput(a *kit.App, format string) *output {
 }
 
 // show prints an entry, or keeps it for the end if all of them are one document.
+// An error of writing is dropped: the reader of a pipe has gone, and nothing else is to be done.
 func (o *output) show(e Entry) {
 	switch o.format {
 	case formatNDJSON:
@@ -46,6 +48,7 @@ func (o *output) show(e Entry) {
 }
 
 // end prints the document of a format that is one.
+// Without an entry it is an empty list, and not null.
 func (o *output) end() error {
 	if o.format != formatJSON && o.format != formatYAML {
 		return nil

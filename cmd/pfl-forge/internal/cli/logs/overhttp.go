@@ -15,6 +15,8 @@ import (
 
 // readHTTP shows what happened to an intent until now, in the order of time: its decisions, and the transcripts of its
 // attempts. A transcript that is not there any more is left out, as by NATS.
+// Attempts that the query does not want are not asked for. Entries of the same time stay in the order in which they
+// were read: decisions first.
 func readHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry)) error {
 	all, err := decisions(ctx, t, q.Intent)
 	if err != nil {
@@ -46,6 +48,7 @@ func readHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry))
 }
 
 // attempted returns the attempts of an intent that have ended or go on, each once and without its claim.
+// Claims are left out because a transcript has the lines of all claims of an attempt.
 func attempted(ctx context.Context, t *target.Target, id forge.IntentID) (list []forge.Attempt, err error) {
 	ended, err := t.Attempts(ctx, id)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 )
 
 // PrintIntent prints the log of an intent until now, decisions and transcripts.
+// It opens a target of its own and closes it. The inbox and the live view call it for their key l.
 func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -35,6 +36,7 @@ func sayIncomplete(a *kit.App, r *Reader) {
 }
 
 // Timeline prints the decisions on an intent, as the section of a description.
+// It prints no transcripts, since a description is read at once.
 func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
 	list, err := decisions(ctx, t, id)
 	if err != nil {

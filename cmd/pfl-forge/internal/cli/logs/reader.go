@@ -2,6 +2,11 @@
 // journals and the transcripts of their attempts, in the order of time. A Reader hands each
 // Entry to a function; the command logs prints them, as lines or as data. PrintIntent and
 // Timeline print the same lines for the inbox, the live view and show.
+//
+// The order is made in three steps. Journals are read first, and their entries wait in queues. Then come transcripts
+// that only the object store has (lost.go), which wait as well. Last comes the stream of transcripts: before each of
+// its lines everything that waits from before that line is shown. So nothing has to be sorted as a whole, and a long
+// log begins at once. By HTTP there is no stream, and overhttp.go sorts what it is given.
 package logs
 
 import (
@@ -56,6 +61,8 @@ func (q *Query) wants(e *Entry) bool {
 }
 
 // Reader reads, and goes on where it was: what it has shown it shows no more.
+//
+// Its fields below mu are used by the goroutines of Read. show is called with mu held, so it must not call the Reader.
 type Reader struct {
 	query Query
 	show  func(Entry)
@@ -78,6 +85,7 @@ type Reader struct {
 }
 
 // New returns a Reader; show is called with one entry at a time.
+// It reads nothing before Read is called.
 func New(q Query, show func(Entry)) *Reader {
 	return &Reader{query: q, show: show, machines: map[forge.Key]machine.Machine{}, waiting: queues{nil}, moved: make(chan struct{}, 1)}
 }
@@ -87,6 +95,9 @@ const lookAgain = time.Second
 
 // Read shows what there is. With follow it goes on until ctx ends, or, if the query
 // names an intent, until that is settled.
+//
+// It may be called again, also with another bus, and goes on behind the last entry that it has shown. Its goroutines
+// have ended when it returns. An intent is settled when nothing goes on with it without a person.
 func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 	r.live = false
 	ctx, stop := context.WithCancel(ctx)
@@ -181,6 +192,7 @@ func (r *Reader) record(key forge.Key, seq uint64, rec *forge.Record) {
 }
 
 // fold returns the entries of a record, and what comes next takes it into account.
+// A record is folded by the version of the rules that decided it (ADR-0086).
 func (r *Reader) fold(key forge.Key, rec *forge.Record) []Entry {
 	m := r.machines[key]
 	var before forge.Summary
@@ -222,6 +234,7 @@ func decisions(ctx context.Context, t *target.Target, id forge.IntentID) (list [
 }
 
 // take shows lines, and before each what happened until then.
+// seq is that of their message in the stream.
 func (r *Reader) take(seq uint64, lines []transcript.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,6 +251,7 @@ func (r *Reader) take(seq uint64, lines []transcript.Line) {
 }
 
 // showUntil shows what waits until some time.
+// The caller holds mu.
 func (r *Reader) showUntil(until time.Time) {
 	for e := range r.waiting.take(func(at time.Time) bool { return !at.After(until) }) {
 		r.show(e)
@@ -279,6 +293,7 @@ func (r *Reader) Settled() bool {
 }
 
 // complete reports whether the intent is settled and everything of it is shown.
+// A worker may still send lines of an attempt that was decided on: the end of the stream is asked for, too.
 func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	r.mu.Lock()
 	live, next := r.live, r.lines

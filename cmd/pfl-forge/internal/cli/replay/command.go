@@ -96,7 +96,7 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([]document.Record, error) {
 	if t.ByHTTP() {
 		if f.rules != "" {
-			return nil, kit.Usage(errors.New("--rules: by HTTP nothing is decided once more; use an account of NATS (--server tls://...)"))
+			return nil, kit.Usage(errors.New("--rules does not work by HTTP; use an account of NATS (--server tls://...)"))
 		}
 		return t.Timeline(ctx, id)
 	}

@@ -16,6 +16,7 @@ import (
 )
 
 // plan lists the work of a run that was not begun, as programs read it.
+// Lists are never null. Import and Work are separate because a draft has no intent yet.
 type plan struct {
 	Import   []forge.IntentID   `json:"import"             yaml:"import"`  // drafts
 	Work     []forge.IntentID   `json:"work"               yaml:"work"`    // intents that can go on
@@ -24,6 +25,7 @@ type plan struct {
 }
 
 // dryRun prints the plan of a run. That drafts would be refused is an error.
+// While a run goes on it reads the drafts itself, and they are left out here: they may be intents already.
 func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -63,6 +65,7 @@ func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local
 }
 
 // drafts adds to the plan the drafts that would be imported, and what is wrong with others.
+// known are the intents that exist, so that a draft may depend on them. No draft is moved or changed.
 func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.Base, known map[forge.IntentID][]forge.IntentID) error {
 	inputs, problems, err := repo.ReadDrafts(ctx, known)
 	if err != nil {
@@ -77,6 +80,7 @@ func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.B
 }
 
 // printPlan prints a plan, an intent a line.
+// A line is the kind and the id, with a tab between them, on standard output; problems go to standard error.
 func printPlan(a *kit.App, p *plan) {
 	for _, list := range []struct {
 		what string

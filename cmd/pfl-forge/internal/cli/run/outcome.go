@@ -15,6 +15,8 @@ import (
 // Outcome returns the exit code of a run as an error, nil for ExitOK. It follows from how
 // things stand and not from what the run did: if nothing changes, another run gives the
 // same.
+// One that failed counts more than any number that wait. A file that was refused counts as waiting, as a person has to
+// correct it.
 func Outcome(o *local.Outcome) error {
 	if o.Interrupted {
 		return kit.ExitInterrupted
@@ -39,6 +41,7 @@ func Outcome(o *local.Outcome) error {
 }
 
 // SayInterrupted says what becomes of the work after Ctrl-C.
+// Who only watched another process has stopped nothing, and is told so.
 func SayInterrupted(a *kit.App, o *local.Outcome) {
 	if o.Joined {
 		a.Say("Stopped watching; the other process is still running.")
@@ -48,6 +51,8 @@ func SayInterrupted(a *kit.App, o *local.Outcome) {
 }
 
 // conclude prints how things stand at the end of a run, and returns its exit code.
+// A person gets a table of the intents that wait, and the count of all; a program gets the document of status, without
+// the parts that are of the store.
 func conclude(a *kit.App, o *local.Outcome, format render.Format) error {
 	if o.Interrupted {
 		SayInterrupted(a, o)

@@ -20,6 +20,7 @@ import (
 
 // Notifications returns where this user wants to be told of what waits for people. It is the
 // user's own file, since a repository must not have anything sent elsewhere.
+// Where the environment names no folder for it there is none, and the zero configuration tells no place.
 func Notifications(a *kit.App) (*notify.Config, error) {
 	path := notify.UserFile(a.Getenv)
 	if path == "" {
@@ -30,6 +31,7 @@ func Notifications(a *kit.App) (*notify.Config, error) {
 
 // Follow shows what an organisation's runner does until nothing can go on, or until one
 // intent cannot, if that is named. Where none is up it says so, and waits for one.
+// The target stays open, and is the caller's to close.
 func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.IntentID) (*local.Outcome, error) {
 	if t.NoRunner {
 		a.Say("%s", a.Style(a.Err).Bad("no runner is up, waiting for one: "+target.StartRunner))
@@ -42,6 +44,10 @@ func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.Intent
 // Work works in this process on everything that can go on in a repository, or shows the
 // process that does already, and takes over from that if it ends early. It needs the
 // repository's store, so that the caller has closed every target.
+//
+// Everything that a person may have to be asked, or that can be wrong in the environment, comes before the store is
+// taken. It loops because the process that it shows may end while work is left: then the store is free, and this one
+// goes on. With Only it takes over also when that process ended before its work did.
 func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, f *Options) (*local.Outcome, error) {
 	log, closeLog, err := runLog(a, repo)
 	if err != nil {
@@ -85,6 +91,7 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 }
 
 // Demand returns the word of this user on sandboxes, and on what a command may take of the machine. No repository has one.
+// It is read from the environment, and doctor reads it here, too (ADR-0052). The error names the variable.
 func Demand(a *kit.App) (demand.Demand, demand.Bounds, error) {
 	d, err := demand.Parse(a.Getenv(demand.Variable))
 	if err != nil {
@@ -101,6 +108,7 @@ func holder(h *natsd.HeldError) string {
 
 // runLog returns the logger of a run, to a file or with --verbose to standard error, and
 // what closes it.
+// The lines in the file say which attempt or event they are about (package logging).
 func runLog(a *kit.App, repo *local.Repository) (*slog.Logger, func(), error) {
 	if a.Verbose {
 		return a.Log(), func() {}, nil

@@ -32,6 +32,7 @@ func fileFlag(cmd *cobra.Command, file *string) {
 
 // configOf returns the configuration of a file, or that on the base branch. In a repository the committed one counts, as for everything
 // else that the file says; an organisation's server has no file that this program could read, so there one has to be named.
+// A file is parsed as a whole configuration, so a mistake anywhere in it is an error.
 func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*config.Project, error) {
 	if file == "" {
 		if t.Repo == nil || t.Remote {
@@ -61,6 +62,7 @@ func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*
 }
 
 // change says how a schedule changes when a file is applied.
+// Programs get one for each schedule, also for those that are kept.
 type change struct {
 	Name   string `json:"name"   yaml:"name"`
 	Change string `json:"change" yaml:"change"` // added, changed, ended or kept
@@ -95,6 +97,7 @@ func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []cha
 }
 
 // wished returns the schedules of a file, as they are sent.
+// Their order is that of the file, which lists keep.
 func wished(cfg *config.Project) (list []forge.Schedule) {
 	for i := range cfg.Schedules {
 		list = append(list, cfg.Schedules[i].Schedule())
@@ -104,6 +107,7 @@ func wished(cfg *config.Project) (list []forge.Schedule) {
 
 // Notice says so when the schedules of a configuration are not those in force: with the commit that changes them nothing happens yet.
 // A project that has none is not looked at, and what cannot be read is told by whatever comes next.
+// It is called by run, and prints one line to standard error at most.
 func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 	if len(cfg.Schedules) == 0 {
 		return
@@ -124,6 +128,7 @@ func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 
 // applyCommand returns the command that puts schedules in force. It can be run again and again, by a job after each merge for example:
 // where nothing differs it asks for nothing.
+// --dry-run compares and prints in the same way, and sends nothing.
 func applyCommand(a *kit.App) *cobra.Command {
 	var file string
 	var dryRun bool
@@ -147,6 +152,9 @@ func applyCommand(a *kit.App) *cobra.Command {
 
 // apply puts the schedules of a file in force, and prints what that changes. Between the look at those in force and the wish another
 // person may have applied others; the last one wins, and the audit has both.
+//
+// It prints the changes also of a dry run, and those that were stored and not decided on yet; only a refusal ends it
+// with an error. With -o name it prints the names of all schedules of both lists.
 func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRun bool, format render.Format) error {
 	cfg, err := configOf(ctx, a, t, file)
 	if err != nil {
@@ -184,6 +192,7 @@ func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRu
 
 // runCommand returns the command that submits the intent of a schedule now. It does not go through the schedule: what a person wants now
 // is not left out because last night's is still open, and the schedule is due as before.
+// The schedule need not be in force. A name that the file does not have is a mistake in the command line.
 func runCommand(a *kit.App) *cobra.Command {
 	var file string
 	var format render.Format
@@ -219,6 +228,7 @@ func runCommand(a *kit.App) *cobra.Command {
 
 // submit submits an intent of a schedule as one of the person: with an id of its title that is free, and their name as its origin, as
 // pfl-forge create does.
+// The fields of create.New that say whose it is are kept, and all others are the schedule's.
 func submit(ctx context.Context, a *kit.App, t *target.Target, in forge.Intent, format render.Format) error {
 	i := create.New(in.Title, in.Body)
 	origin, source, status, at := i.Origin, i.Source, i.Status, i.CreatedAt

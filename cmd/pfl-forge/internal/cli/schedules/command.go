@@ -1,5 +1,10 @@
 // Package schedules is the command schedules: what a project has submitted again and again. A person applies the schedules of
 // pfl-forge.yaml, and so asks for their intents.
+//
+// Schedules are applied by a person and never by a commit, so that there is always a name behind their intents
+// (ADR-0106). They are in force in the project's machine: this package compares, sends and prints, and when one is due
+// the runner decides. Lists go to standard output, hints to standard error. The test is schedules.txtar in
+// cmd/pfl-forge/testdata/script; internal/schedules has the arithmetic of times.
 package schedules
 
 import (
@@ -25,6 +30,7 @@ The list schedules of pfl-forge.yaml takes effect when a person applies it. They
 the intents. Of a schedule at most one intent is open at a time; while it is, times are left out.`
 
 // Command returns the command schedules with those below it.
+// Without one of those below it lists the schedules in force.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -51,6 +57,7 @@ func read(ctx context.Context, t *target.Target) ([]forge.ScheduleSummary, error
 }
 
 // show prints the schedules in force.
+// With -o name it prints their names. That none is in force is no error.
 func show(ctx context.Context, a *kit.App, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -73,6 +80,7 @@ func show(ctx context.Context, a *kit.App, format render.Format) error {
 }
 
 // table prints schedules, a row for each.
+// now is passed in for its zone, in which the times are shown.
 func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 	columns := render.Columns{Header: []string{"NAME", "CRON", "ZONE", "NEXT", "LAST", "TITLE"}, Shrink: 5}
 	for i := range list {
@@ -84,6 +92,7 @@ func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 
 // next says when a schedule is due, by the clock of whoever looks: the zone of the schedule stands beside it, and a person compares it with
 // their own day. Programs get it in UTC.
+// A paused one has no time, and shows the reason of who paused it.
 func next(s *setup.Schedule, now time.Time) string {
 	switch {
 	case s.Paused:
@@ -106,6 +115,7 @@ func last(s *setup.Schedule) string {
 }
 
 // names completes the names of schedules in force.
+// Only the first argument is completed.
 func names(a *kit.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		t, err := target.Reader(cmd.Context(), a)
@@ -126,6 +136,7 @@ func names(a *kit.App) cobra.CompletionFunc {
 }
 
 // pauseCommand returns the command that stops schedules.
+// A paused one keeps its place, and stays paused if it is applied again unchanged.
 func pauseCommand(a *kit.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

@@ -12,6 +12,7 @@ import (
 )
 
 // Intent is everything about an intent, as programs read it.
+// Fields that are empty are left out, but for the texts and lists that every intent has.
 type Intent struct {
 	document.Item `yaml:",inline"`
 
@@ -40,6 +41,7 @@ type Intent struct {
 }
 
 // Told is the account of the work that every reader gets, as package document has it; here it is whole.
+// Durations are in seconds, costs in US dollars.
 type Told struct {
 	Verified    []model.Verified   `json:"verify,omitempty"      yaml:"verify,omitempty"`      // each time that a change was verified
 	Steps       []model.StepRecord `json:"steps,omitempty"       yaml:"steps,omitempty"`       // every attempt that has ended
@@ -49,6 +51,7 @@ type Told struct {
 }
 
 // tell fills in how the intent was carried out.
+// Tasks of the account that the view does not have are passed over.
 func (d *Intent) tell(w *model.Work) {
 	d.Told = Told{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions}
 	for i := range d.Work {
@@ -76,6 +79,7 @@ type runDetail struct {
 }
 
 // intentOf returns the document of an intent, without the iterations of a goal.
+// It reads nothing but the view. The commands are there only while the intent waits for a person.
 func intentOf(v *forge.View) Intent {
 	d := Intent{
 		Item: document.ItemOf(&v.Summary), Body: v.Intent.Body, DependsOn: v.Intent.DependsOn,

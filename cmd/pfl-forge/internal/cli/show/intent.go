@@ -20,6 +20,7 @@ import (
 // printIntent prints everything about an intent but its journal.
 // First comes why it waits, and what for, which a person has to know to decide; after the text the questions and the plan; last what
 // happened before.
+// A reason is said once: what the head has said is left out of the tasks and runs below.
 func printIntent(a *kit.App, d *Intent) error {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
@@ -90,6 +91,7 @@ func printIntent(a *kit.App, d *Intent) error {
 }
 
 // printPast prints the decisions, the costs, and the runs that are finished.
+// said is the first line of the reason that stands at the top.
 func printPast(a *kit.App, d *Intent, said string) error {
 	printDecisions(a, d.Decisions)
 	if err := printCosts(a, d.Costs); err != nil {
@@ -105,6 +107,7 @@ func printPast(a *kit.App, d *Intent, said string) error {
 }
 
 // printDecisions prints the decisions of people: who took it, through which gateway, and about what.
+// That the intent was submitted is left out, unless it came through a gateway: who asked is in the head already.
 func printDecisions(a *kit.App, list []model.Decided) {
 	list = slices.DeleteFunc(slices.Clone(list), func(d model.Decided) bool { return d.What == "submit" && d.Via == "" })
 	if len(list) > 0 {
@@ -133,6 +136,7 @@ func printDecisions(a *kit.App, list []model.Decided) {
 }
 
 // printCosts prints the costs of the steps that called agents, by agent and model.
+// Steps that used nothing, such as a merge, are left out, and there is no heading without any other.
 func printCosts(a *kit.App, list []model.Cost) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(c model.Cost) bool { return c.Used == model.Used{} })
 	if len(list) == 0 {
@@ -150,6 +154,7 @@ func printCosts(a *kit.App, list []model.Cost) error {
 }
 
 // printAuditNotice prints the findings of an audit in short, and how to read the report.
+// It prints nothing of an intent that is no audit, or whose report is not there yet.
 func printAuditNotice(a *kit.App, d *Intent) {
 	if d.Audit == nil {
 		return
@@ -164,6 +169,7 @@ func printAuditNotice(a *kit.App, d *Intent) {
 
 // printCriteria prints the criteria of an intent, and how far it is with them if it is a
 // goal.
+// Criteria of an intent that is no goal have no judgment: they are listed alone.
 func printCriteria(a *kit.App, d *Intent) error {
 	if d.Loop == nil {
 		if len(d.Criteria) > 0 {
@@ -180,6 +186,7 @@ func printCriteria(a *kit.App, d *Intent) error {
 }
 
 // printActive prints whether a task is paused, and with which others it does not merge.
+// Of a task that is not among the active ones nothing is printed.
 func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 	for _, t := range d.Active {
 		if t.ID != id {
@@ -229,6 +236,7 @@ func attribute(value any) string {
 }
 
 // parameters returns the values of a recipe's parameters in parentheses, sorted by name.
+// It is empty without any, and begins with a space otherwise.
 func parameters(with map[string]string) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(with)) {

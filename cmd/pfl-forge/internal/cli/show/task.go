@@ -52,6 +52,7 @@ type Task struct {
 }
 
 // TaskOf returns the document of a task, without its attempts and its change.
+// It reads nothing but the view, so the inbox makes one for each task of a decision.
 func TaskOf(v *forge.View, t *forge.Task) Task {
 	d := Task{
 		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Requirements: t.Requirements, Item: t.Item, Files: t.RelevantFiles, DependsOn: t.DependsOn,
@@ -69,6 +70,9 @@ func TaskOf(v *forge.View, t *forge.Task) Task {
 func (d *Task) made(p *model.Product) { d.PatchID, d.Changed = p.PatchID, p.Changed }
 
 // showTask prints a task with its attempts and its change.
+//
+// A change that git does not have here, as in a clone that was not fetched, is told on standard error, and the rest is
+// shown. Without a repository there is no diff.
 func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, task *forge.Task, format render.Format) error {
 	d := TaskOf(v, task)
 	work, err := t.Work(ctx, v.Intent.ID)
@@ -108,6 +112,7 @@ func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, 
 }
 
 // printTask prints everything about a task of an intent.
+// Issues that a review repeats word for word are named as the same, so that a new one stands out.
 func printTask(a *kit.App, d *Task, of document.Item) error {
 	fmt.Fprintf(a.Out, "%s  %s\n", a.Style(a.Out).Bold(string(d.ID)), kit.Safe(d.Title))
 	a.Field("status", string(d.Status))
@@ -163,6 +168,8 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 }
 
 // printTaskLine prints a task among those of its intent, without what said says already.
+// Its plan and requirements are printed while it has not begun; later `pfl-forge show` of the task has them. Issues are
+// those of all reviews that rejected it.
 func printTaskLine(a *kit.App, d *Task, said string) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {
@@ -190,6 +197,7 @@ func printTaskLine(a *kit.App, d *Task, said string) {
 // Diff returns the change of a task as a patch: as it was merged, or else as its last head
 // has it. What is longer than maxDiff is cut, which its last line says. The task has a
 // head, and the target a repository.
+// The patch has the bytes of the repository: the caller makes it safe for a terminal.
 func Diff(ctx context.Context, t *target.Target, d *Task) (string, error) {
 	head, err := git.ParseOID(d.Head)
 	if err != nil {

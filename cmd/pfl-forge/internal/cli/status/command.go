@@ -1,5 +1,10 @@
 // Package status is the command that lists the intents and how far they are, once or with
 // --watch as a stream of lines until nothing is left to do. Its table is that of run, too.
+//
+// command.go reads and puts together one document, and prints it as a table with lines for a person below it;
+// filter.go, page.go and running.go are the parts of that, watch.go is --watch. The table goes to standard output,
+// everything else to standard error, so that the table alone can be piped. The exit code is 0 however the intents are:
+// `pfl-forge run` has one that says. Tests of the pure parts are here.
 package status
 
 import (
@@ -68,6 +73,7 @@ type flags struct {
 }
 
 // Command returns the command status.
+// It changes nothing, and needs no run.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -90,6 +96,9 @@ func Command(a *kit.App) *cobra.Command {
 }
 
 // status prints the list once, or follows what happens.
+//
+// Filters come first, then the order, then pages. Counts are of all intents that the filters leave, and not of the page
+// alone. A repository's files are looked at as well, since drafts and mistakes are no intents yet.
 func status(ctx context.Context, a *kit.App, f *flags) error {
 	if err := f.check(); err != nil {
 		return kit.Usage(err)
@@ -148,6 +157,8 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 }
 
 // sayTurns says why calls wait that could be made, if some do.
+// s is nil where no calls are counted. Either the project has as many calls as it may, or all workers are taken
+// (ADR-0093).
 func sayTurns(a *kit.App, s *turns.State) {
 	if s == nil {
 		return
@@ -164,6 +175,7 @@ func sayTurns(a *kit.App, s *turns.State) {
 }
 
 // ofRepository adds the drafts, losses and problems of a person's repository.
+// That the problems of files cannot be read is told, and is no error: the list is worth more.
 func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) error {
 	doc.Drafts = t.Repo.Drafts()
 	lost, err := t.Repo.FindLost(ctx, t.Bus)
@@ -181,6 +193,9 @@ func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Docume
 
 // printText prints the table of intents with what a person has to know besides, and says
 // what to do next.
+//
+// all and depths are the whole list, from which the page is cut here. The line about the next step comes last, and is
+// one at most: a loss before decisions, and these before new work.
 func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.Say("no intents yet")
@@ -248,6 +263,7 @@ func sayRunning(a *kit.App, list []document.Item) {
 
 // sayMore says what a row has no room for: what is paused, what conflicts, and what
 // failures mean.
+// The meaning of a failure is said once, however many intents have it.
 func sayMore(a *kit.App, list []document.Item) {
 	for i := range list {
 		for _, t := range list[i].Active {
@@ -274,6 +290,7 @@ func sayMore(a *kit.App, list []document.Item) {
 }
 
 // shared fills in what is so of the whole project: whether it is paused, which accounts refuse calls, and its merge queue.
+// A project without a decision yet has no state of its own, and then there is nothing to fill in.
 func shared(ctx context.Context, t *target.Target, doc *Document) error {
 	projects, err := t.Projects(ctx)
 	for i := range projects {

@@ -33,6 +33,7 @@ func (f *filter) filterFlags(cmd *cobra.Command) {
 }
 
 // check returns the first mistake in the flags, and completes the filter.
+// It is called before anything is read. The error names the flag.
 func (f *flags) check() (err error) {
 	if f.page < 1 {
 		return errors.New("--page: pages are counted from 1")

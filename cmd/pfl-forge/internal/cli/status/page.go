@@ -13,6 +13,7 @@ const terminalRows = 40
 // openFirst moves the intents that are open or failed, with their parents and children,
 // before those that are finished. Otherwise it keeps the order. A family is an intent of
 // depth 0 with everything below it.
+// depths are those of render.Tree, one for each intent. The lists that were given are not altered.
 func openFirst(all []forge.Summary, depths []int) ([]forge.Summary, []int) {
 	var open, over []int
 	for first := 0; first < len(all); {
@@ -47,6 +48,7 @@ func window(total, limit, page int) (first, end int) {
 }
 
 // limit returns how many intents a page has; 0 if everything is on one.
+// Only a terminal is given pages unasked: what is piped has to be whole.
 func (f *flags) limitOf(a *kit.App) int {
 	if f.limit < 0 && kit.Width(a.Out) > 0 {
 		return terminalRows
@@ -56,6 +58,7 @@ func (f *flags) limitOf(a *kit.App) int {
 
 // position says which part of a list a page is, and how to see the next one; empty if it
 // is all of it.
+// first and end are those of window.
 func (f *flags) position(first, end, total int) string {
 	if end-first == total {
 		return ""

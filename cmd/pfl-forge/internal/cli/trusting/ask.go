@@ -52,7 +52,7 @@ func Ask(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Ba
 	digest := config.Digest(powers)
 	given := a.Getenv(variable)
 	if given != "" && !digestShape.MatchString(given) {
-		return nil, fmt.Errorf("%s: is no digest; pfl-forge trust --show prints the one of this repository", variable)
+		return nil, fmt.Errorf("%s: not a digest; pfl-forge trust --show prints the one of this repository", variable)
 	}
 	if made || given != "" && given == digest {
 		g.Pass(digest)

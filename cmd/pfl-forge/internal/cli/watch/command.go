@@ -1,6 +1,11 @@
 // Package watch is the command that shows live, on the whole terminal, what goes on, and
 // takes keys meanwhile. The picture is made by render.Board; what the keys do about an
 // intent are choices of package pending.
+//
+// Two goroutines share the board, which is made for that: one follows what happens and feeds it, the other draws, reads
+// keys and acts. Nothing is printed while the screen is up; what prints, such as show and logs, gets the terminal back
+// for that time (aside). The picture is the same for a repository and an organisation. Its tests are watch.txtar in
+// cmd/pfl-forge/testdata/script, and keys_test.go for the keys that are offered.
 package watch
 
 import (
@@ -32,6 +37,7 @@ shows finished intents; q quits. Quitting the view stops nothing else.`
 const lookAgain = time.Second
 
 // Command returns the command watch.
+// It has no -o: without a terminal it is an error that names the commands for lines and for programs.
 func Command(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
@@ -63,6 +69,9 @@ type watching struct {
 }
 
 // watch shows the view until a person has enough, or the context ends.
+//
+// The terminal is given back in every case, also after a panic of the goroutine that follows, which becomes an error of
+// the view. That goroutine has ended when watch returns.
 func watch(ctx context.Context, a *kit.App, c *console.Console) error {
 	project, follow, err := followed(ctx, a)
 	if err != nil {
@@ -99,6 +108,7 @@ func (w *watching) fail(err error) {
 
 // followed returns the project to watch, and the function that feeds a board with what
 // happens there until a context ends.
+// The function may be called once; with an organisation it closes the connection at its end.
 func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Context, *render.Board) error, error) {
 	if a.Remote() {
 		t, err := target.Connect(ctx, a)
@@ -119,6 +129,9 @@ func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Co
 
 // followRuns feeds a board with the runs of a repository, one after the other, and between
 // them with how things stand.
+//
+// Between runs the store is only read when a command has written decisions since, because opening it starts a server.
+// It returns nil when the context ends.
 func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *render.Board) error {
 	var shown time.Time // when that was written which the board shows
 	first := true
@@ -147,6 +160,7 @@ func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *rend
 }
 
 // tellState feeds a board with how things stand while no run goes on.
+// A run may have begun meanwhile: then this process does not own the store, and the board is not idle.
 func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -162,6 +176,7 @@ func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
 }
 
 // loop draws the board, and does what keys say, until a person has enough.
+// An error of following ends it at the next wake-up. The end of the input is a wish to quit.
 func (w *watching) loop(ctx context.Context) error {
 	for {
 		k, pressed, err := w.next(ctx)

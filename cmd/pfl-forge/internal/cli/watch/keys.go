@@ -21,6 +21,8 @@ import (
 )
 
 // press acts on a key of the view.
+// Keys that move come first. Every other key is about the intent that is selected, if one is; what is not a key of it
+// is passed over.
 func (w *watching) press(ctx context.Context, k console.Key) error {
 	switch {
 	case k.Name == console.Up || k.Is('k'):
@@ -46,6 +48,7 @@ func (w *watching) press(ctx context.Context, k console.Key) error {
 }
 
 // pressOn acts on a key about the intent that is chosen.
+// s is the intent as it was shown, and a choice is offered only if it fits that; the rules decide by how it is.
 func (w *watching) pressOn(ctx context.Context, k console.Key, s *forge.Summary) error {
 	id := s.Key.Intent
 	switch {
@@ -75,6 +78,7 @@ var offered = []*pending.Choice{pending.Approve, pending.Answer, pending.Retry, 
 
 // keyFor returns the key that the view names for an intent: of the choice that settles
 // what it waits for, or else of the one that pauses it.
+// The board is given it, so that package render knows of no choices.
 func keyFor(s *forge.Summary) string {
 	c := pending.Pause
 	if i := slices.IndexFunc(offered, func(c *pending.Choice) bool { return c.Fits(s) }); i >= 0 {
@@ -85,6 +89,9 @@ func keyFor(s *forge.Summary) string {
 
 // choose asks whether a person means a choice, if that is to be asked, and sends it. What
 // became of it is shown in place of the keys.
+//
+// The plan that is sent is the one of the board, so that no plan is approved that came later. A refusal is shown and is
+// no error of the view: only the end of the context is.
 func (w *watching) choose(ctx context.Context, s *forge.Summary, c *pending.Choice) error {
 	id := s.Key.Intent
 	if question := c.Sure(s); question != "" {
@@ -127,6 +134,7 @@ func (w *watching) next(ctx context.Context) (k console.Key, pressed bool, err e
 }
 
 // confirm asks a question in place of the keys.
+// The board goes on meanwhile. Every key but y is no.
 func (w *watching) confirm(ctx context.Context, question string) (bool, error) {
 	w.prompt = question + " [y/N]"
 	defer func() { w.prompt = "" }()
@@ -145,6 +153,7 @@ func (w *watching) confirm(ctx context.Context, question string) (bool, error) {
 
 // aside gives the terminal back for something that prints, and takes it over again,
 // after a key if there is something to read.
+// An error of do is shown, and waits for a key so that it can be read; Ctrl-C ends the view.
 func (w *watching) aside(ctx context.Context, read bool, do func() error) error {
 	var left error
 	err := w.screen.Pause(func() {

@@ -49,7 +49,7 @@ func serve(ctx context.Context, a *kit.App, port int) error {
 		return kit.Usage(errors.New("console is for a repository; an organisation's gateway serves its own, at " + console.Base + " of its address"))
 	}
 	if port < 0 || port > 65535 {
-		return kit.Usage(fmt.Errorf("--port: %d is no port, which has a number from 1 to 65535", port))
+		return kit.Usage(fmt.Errorf("--port: %d is not a port: want 1 to 65535, or 0 for one that is free", port))
 	}
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {

@@ -147,7 +147,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	at, err := s.desk.take()
 	if err != nil {
 		s.log.WarnContext(r.Context(), "the server of the repository cannot be reached", "error", err)
-		s.lobby.Refuse(w, r, http.StatusServiceUnavailable, "The repository cannot be asked now: "+term.Line(err.Error())+". Nothing was changed; try again.")
+		s.lobby.Refuse(w, r, http.StatusServiceUnavailable, "The repository does not answer: "+term.Line(err.Error())+". Nothing was changed; try again.")
 		return
 	}
 	defer s.desk.release(at)

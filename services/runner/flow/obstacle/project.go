@@ -1,4 +1,4 @@
-// Package account knows the obstacles that all intents of a project share, so that it makes no further call into a refusal
+// Package obstacle knows the obstacles that all intents of a project share, so that it makes no further call into a refusal
 // that is known: accounts of agents that refuse calls, a git origin that is away or refuses pushes, a red base branch.
 //
 //	          a call is refused                    the time has come, or a person resumes
@@ -36,7 +36,7 @@
 //
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
-package account
+package obstacle
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ type State struct {
 	// issued under an older one are out of date.
 	Opened int
 	// Closed are the accounts that refuse calls.
-	Closed []forge.ClosedAccount
+	Closed []forge.Obstacle
 	// Waits are the intents with steps that only a person can let go on, in the order in which they said so. The first of
 	// them asks the person, for all.
 	Waits []forge.IntentID
@@ -69,7 +69,7 @@ type State struct {
 	Red Red
 	// Tells is the intent that tells a person that the origin refuses pushes; empty if none does.
 	Tells forge.IntentID
-	// Heard has the newest AccountRefused.Number of each intent.
+	// Heard has the newest ObstacleReported.Number of each intent.
 	Heard map[forge.IntentID]int
 }
 
@@ -87,7 +87,7 @@ func Closes(f *forge.Failure, now time.Time) bool {
 
 // Refused keeps that an account refused a call, and tells who has to know. One that is repeated is
 // answered once more.
-func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.AccountRefused, active []forge.IntentID, now time.Time) (forge.Decision, error) {
+func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.ObstacleReported, active []forge.IntentID, now time.Time) (forge.Decision, error) {
 	if m.Number <= s.Heard[id] {
 		s.tell(out, id)
 		return rule.Ignore("message %d of %q about accounts is known", m.Number, id)
@@ -124,18 +124,18 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Accoun
 }
 
 // find returns the entry of an account; nil if it takes calls.
-func (s *State) find(agent string) *forge.ClosedAccount {
-	if i := slices.IndexFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Agent == agent }); i >= 0 {
+func (s *State) find(agent string) *forge.Obstacle {
+	if i := slices.IndexFunc(s.Closed, func(c forge.Obstacle) bool { return c.Agent == agent }); i >= 0 {
 		return &s.Closed[i]
 	}
 	return nil
 }
 
 // close notes a refusal. What is known already stays, unless credentials are refused as well, or the quota is longer.
-func (s *State) close(m *forge.AccountRefused, now time.Time) {
+func (s *State) close(m *forge.ObstacleReported, now time.Time) {
 	next := closed(m.Agent, &m.Failure, now)
 	// One entry for each account: which of its refusals came first does not matter, which lasts longer does.
-	i := slices.IndexFunc(s.Closed, func(c forge.ClosedAccount) bool { return c.Agent == m.Agent })
+	i := slices.IndexFunc(s.Closed, func(c forge.Obstacle) bool { return c.Agent == m.Agent })
 	if i < 0 {
 		s.Closed = append(slices.Clip(s.Closed), next)
 		return
@@ -149,8 +149,8 @@ func (s *State) close(m *forge.AccountRefused, now time.Time) {
 }
 
 // closed returns the entry of an account that refused a call.
-func closed(agent string, f *forge.Failure, now time.Time) forge.ClosedAccount {
-	c := forge.ClosedAccount{Agent: agent, Reason: f.Reason, Message: rule.FirstLine(f.Message), Since: now}
+func closed(agent string, f *forge.Failure, now time.Time) forge.Obstacle {
+	c := forge.Obstacle{Agent: agent, Reason: f.Reason, Message: rule.FirstLine(f.Message), Since: now}
 	if f.Reason == forge.FailQuota {
 		c.Until = f.Until
 	}
@@ -159,11 +159,11 @@ func closed(agent string, f *forge.Failure, now time.Time) forge.ClosedAccount {
 
 // expire forgets the quotas that are reset by now.
 func (s *State) expire(now time.Time) {
-	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return !isClosed(&c, now) })
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return !isClosed(&c, now) })
 }
 
 // isClosed reports whether an account that was closed still is.
-func isClosed(c *forge.ClosedAccount, now time.Time) bool {
+func isClosed(c *forge.Obstacle, now time.Time) bool {
 	return c.Until.IsZero() || c.Until.After(now)
 }
 
@@ -172,7 +172,7 @@ func (s *State) Blocks() bool { return s.refused() || s.OriginAway() }
 
 // refused reports whether an account waits for a person.
 func (s *State) refused() bool {
-	return slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool {
+	return slices.ContainsFunc(s.Closed, func(c forge.Obstacle) bool {
 		return c.Until.IsZero() && c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
 	})
 }
@@ -187,7 +187,7 @@ func (s *State) asks() forge.IntentID {
 
 // Resume opens all accounts, because a person says so, and reports whether there were any that refuse calls.
 func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.Time) bool {
-	if !slices.ContainsFunc(s.Closed, func(c forge.ClosedAccount) bool { return isClosed(&c, now) }) {
+	if !slices.ContainsFunc(s.Closed, func(c forge.Obstacle) bool { return isClosed(&c, now) }) {
 		return false
 	}
 	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
@@ -232,9 +232,9 @@ func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
 
 // Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
-func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
+func (s *State) Brief(id forge.IntentID) *forge.ObstaclesChanged {
 	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway() || s.Red.Told == id && s.quiet())
-	m := &forge.AccountsChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
+	m := &forge.ObstaclesChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
 	if id != "" && s.Red.For == id {
 		m.Look = s.Red.Number
 	}
@@ -244,7 +244,7 @@ func (s *State) Brief(id forge.IntentID) *forge.AccountsChanged {
 // Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person hears of it. All that are
 // active are told if either has changed. The words stay those that were told first: a hook may print others each time, and
 // each telling is a message to every intent.
-func (s *State) Pushes(out *outbox.Messages, refused *forge.ClosedAccount, by forge.IntentID, active []forge.IntentID) {
+func (s *State) Pushes(out *outbox.Messages, refused *forge.Obstacle, by forge.IntentID, active []forge.IntentID) {
 	known := s.find(forge.GitPush)
 	if refused == nil {
 		by = ""
@@ -254,7 +254,7 @@ func (s *State) Pushes(out *outbox.Messages, refused *forge.ClosedAccount, by fo
 	}
 	s.Number++
 	s.Tells = by
-	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return c.Agent == forge.GitPush })
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return c.Agent == forge.GitPush })
 	if refused != nil {
 		s.Closed = append(s.Closed, *refused)
 	}

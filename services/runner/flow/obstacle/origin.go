@@ -1,4 +1,4 @@
-package account
+package obstacle
 
 import (
 	"slices"
@@ -139,6 +139,6 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 func (s *State) open() {
 	s.Number++
 	s.Opened = s.Number
-	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return c.Agent == forge.GitOrigin })
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return c.Agent == forge.GitOrigin })
 	s.Away = Away{Number: s.Away.Number}
 }

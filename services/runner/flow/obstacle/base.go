@@ -1,4 +1,4 @@
-package account
+package obstacle
 
 import (
 	"fmt"
@@ -121,7 +121,7 @@ func (s *State) RedBase() string {
 
 // base takes the word of an intent on the base branch: that its change fails as the base does, that it waits because it
 // heard so, or how its change did instead.
-func (s *State) base(id forge.IntentID, m *forge.AccountRefused, now time.Time) {
+func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time) {
 	r, known := &s.Red, s.find(forge.GitBase) != nil
 	switch {
 	case m.Failure.Reason == forge.FailBase && m.Base == r.Mended && m.Seen < r.Since: // it is mended
@@ -159,7 +159,7 @@ func (s *State) base(id forge.IntentID, m *forge.AccountRefused, now time.Time) 
 // green notes that the base branch passes, and which tip is not it any more.
 func (s *State) green(mended string) {
 	s.Number++
-	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.ClosedAccount) bool { return c.Agent == forge.GitBase })
+	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return c.Agent == forge.GitBase })
 	s.Red = Red{Number: s.Red.Number, Mended: mended, Since: s.Number}
 }
 

@@ -1,4 +1,4 @@
-package account
+package obstacle
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type Known struct {
 	// Asks says that the intent asks the person, for all that wait.
 	Asks bool
 	// Closed are the accounts that refuse calls.
-	Closed []forge.ClosedAccount
+	Closed []forge.Obstacle
 	// Reports counts the messages to the project, and Heard is the newest one that it has answered.
 	Reports, Heard int
 	// Held are the steps that wait for an account.
@@ -62,7 +62,7 @@ func (k *Known) Brief(c *forge.Command, now time.Time) {
 }
 
 // Find returns the entry of an account that refuses calls; nil if it does not.
-func (k *Known) Find(agent string, now time.Time) *forge.ClosedAccount {
+func (k *Known) Find(agent string, now time.Time) *forge.Obstacle {
 	for i := range k.Closed {
 		if c := &k.Closed[i]; c.Agent == agent && isClosed(c, now) {
 			return c
@@ -75,7 +75,7 @@ func (k *Known) Find(agent string, now time.Time) *forge.ClosedAccount {
 // project has said what it knows.
 func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 	if Closes(f, now) && k.Find(agent, now) == nil {
-		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.ClosedAccount) bool { return c.Agent == agent })
+		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.Obstacle) bool { return c.Agent == agent })
 		k.Closed = append(k.Closed, closed(agent, f, now))
 	}
 }
@@ -93,7 +93,7 @@ func (k *Known) Drop(which func(Hold) bool) {
 }
 
 // Learn takes over what the project knows, and returns the steps that go on because of it.
-func (k *Known) Learn(m *forge.AccountsChanged, now time.Time) (free []Hold) {
+func (k *Known) Learn(m *forge.ObstaclesChanged, now time.Time) (free []Hold) {
 	k.Number, k.Asks, k.Closed, k.Heard = m.Number, m.Asks, m.Closed, m.Heard
 	if k.Heard < k.Reports {
 		return nil // the project has not heard yet why they are held
@@ -174,7 +174,7 @@ func outside(agent string) string {
 }
 
 // Words says in a line which account refuses calls, since when, how long and why, or what the origin does not do.
-func Words(c *forge.ClosedAccount) string {
+func Words(c *forge.Obstacle) string {
 	if c.Agent == forge.GitBase {
 		return fmt.Sprintf("%ssince %s UTC, at %s", forge.BaseRed, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
 	}
