@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
@@ -42,15 +45,17 @@ func TestOpenIntentsAreKept(t *testing.T) {
 	}
 }
 
-// TestStartBesideANewerRecord: an intent that a newer version went on with is left alone, and no other one with it: what was under way when the
-// runner ended is in force again, and the next runner says that it is ready.
+// TestStartBesideANewerRecord: intents that a newer version went on with are left alone, and no other one with them: what was under way when the
+// runner ended is in force again, and the next runner says that it is ready. Of one such record this version understands the summary, of the
+// other one it does not.
 func TestStartBesideANewerRecord(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 100)
-	ids := submitSome(t, b, "a", 2)
+	ids := submitSome(t, b, "a", 3)
 	stop()
 	s.AppendNewer(t, "FORGE_JOURNAL", "forge.journal.web."+string(ids[0]))
+	appendNewerSummary(t, s, "forge.journal.web."+string(ids[1]))
 	s.DeleteStream(t, "FORGE_COMMANDS") // so that it has to be issued again
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, ended := make(chan struct{}), make(chan error, 1)
@@ -63,12 +68,39 @@ func TestStartBesideANewerRecord(t *testing.T) {
 	}
 	startWorkers(t, b, succeed)
 	wait.Until(t, "the other intent is done", func() bool {
-		sum, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: ids[1]})
+		sum, err := b.Journal.Summary(t.Context(), forge.Key{Project: project, Intent: ids[2]})
 		return err == nil && sum.Status == forge.StatusDone
 	})
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// appendNewerSummary appends a record to a journal whose summary has a field that this version does not know.
+func appendNewerSummary(t *testing.T, s *bustest.Server, subject string) {
+	t.Helper()
+	nc, err := nats.Connect(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := js.Stream(t.Context(), "FORGE_JOURNAL")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := in.GetLastMsgForSubject(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &nats.Msg{Subject: subject, Header: nats.Header{"Forge-Kind": last.Header["Forge-Kind"]}}
+	m.Data = append(last.Data, "\x1a\x03\xf8\x3f\x01"...) // field 1023 of the summary, which is field 3
+	if _, err := js.PublishMsg(t.Context(), m); err != nil {
+		t.Fatal(err)
 	}
 }
 
