@@ -140,10 +140,14 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 }
 
 // behind calls do with every message behind the one that a list was made at, up to a sequence at least. It returns errNotThere if the stream does
-// not have that very message, or if the replica that answers is behind.
+// not have that very message, if one is missing between the two, or if the replica that answers is behind.
 func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(conn.Stored) error) error {
-	first := true
+	first, next := true, list.Seq
 	last, err := j.conn.EachAfter(ctx, list.Seq-1, streams.Journal, subjects.EveryJournal, func(m conn.Stored) error {
+		if m.Seq != next && m.Seq <= upTo {
+			return errNotThere
+		}
+		next = m.Seq + 1
 		if !first {
 			return do(m)
 		}
@@ -160,11 +164,16 @@ func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(c
 	return err
 }
 
-// stands notes whether an intent is open, by the last message of its journal, which may be behind the one that a list is made at.
+// stands notes whether an intent is open, by the last message of its journal, which may be behind the one that a list is made at: then it counts
+// as open without a look, since what is before that message may be what is left of the journal.
 func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn.Stored, upTo uint64) error {
 	key, err := subjects.ParseJournal(last.Subject)
 	if err != nil {
 		return nil // no machine has this journal
+	}
+	if last.Seq > upTo {
+		open[key] = true
+		return nil
 	}
 	s, err := j.summaryOf(ctx, last)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -173,6 +182,6 @@ func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn
 	if _, newer := errors.AsType[*wire.UnknownError](err); err != nil && !newer {
 		return err
 	}
-	open[key] = err != nil || last.Seq > upTo || isOpen(&s)
+	open[key] = err != nil || isOpen(&s)
 	return nil
 }

@@ -68,6 +68,17 @@ func (j *journals) record(id string, ended bool) []byte {
 	return data
 }
 
+// aside returns the mark that sets a message of an intent's journal aside.
+func (j *journals) aside(id string, seq uint64, message []byte) []byte {
+	j.t.Helper()
+	mark := journal.Aside{Seq: seq, Hash: chain.Of("forge.journal.shop."+id, message), By: "ada"}
+	data, err := json.Marshal(map[string]any{"set_aside": mark})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return data
+}
+
 // open returns the list that follows from one before, and its intents.
 func (j *journals) open(before journal.Open) (now journal.Open, ids []string) {
 	j.t.Helper()
@@ -110,11 +121,7 @@ func TestOpenFromEveryList(t *testing.T) {
 		default:
 			data = []byte("garbage")
 			if at := last[id]; at.seq > 0 {
-				mark := journal.Aside{Seq: at.seq, Hash: chain.Of("forge.journal.shop."+id, at.data), By: "ada"}
-				var err error
-				if data, err = json.Marshal(map[string]any{"set_aside": mark}); err != nil {
-					t.Fatal(err)
-				}
+				data = j.aside(id, at.seq, at.data)
 			}
 		}
 		last[id] = place{j.store(id, data), data}
@@ -142,17 +149,20 @@ func TestOpenBesideWhatIsLost(t *testing.T) {
 	first, _ := j.open(journal.Open{})
 	j.store("b", j.record("b", false))
 	j.store("c", j.record("c", true))
+	only := j.record("d", false)
+	at := j.store("d", only)
 	as, _ := j.open(journal.Open{})
 	j.store("a", j.record("a", true))
 	j.store("b", []byte("garbage"))
 	j.store("c", j.record("c", true))
+	j.store("d", j.aside("d", at, only))
 	for about, before := range map[string]journal.Open{"all": {}, "since": first} {
 		now := as
 		now.Whole = false
 		if err := journal.ReadOpen(j.b.Journal, ctx, &before, &now); err != nil || now.Whole != (about == "all") {
 			t.Fatalf("%s: whole: %t, %v", about, now.Whole, err)
 		}
-		if got := idsOf(&now); !slices.Equal(got, []string{"a", "b", "c"}) {
+		if got := idsOf(&now); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 			t.Errorf("%s: %v; want also those that went on behind the list", about, got)
 		}
 		if later, got := j.open(now); later.Whole || !slices.Equal(got, []string{"b"}) {
@@ -178,6 +188,26 @@ func TestOpenOfAStreamStoredAgain(t *testing.T) {
 	j.store("a", j.record("a", false))
 	j.store("b", j.record("b", false))
 	if now, got := j.open(list); !now.Whole || !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("%v (whole: %t)", got, now.Whole)
+	}
+}
+
+// TestOpenBesideAGap: a list is used only if every message behind it was read, whatever was counted as lost.
+func TestOpenBesideAGap(t *testing.T) {
+	j := startJournals(t)
+	j.store("a", j.record("a", false))
+	list, _ := j.open(journal.Open{})
+	j.store("b", j.record("b", false))
+	j.store("c", j.record("c", false))
+	in, err := j.js.Stream(t.Context(), "FORGE_JOURNAL")
+	if err == nil {
+		err = in.Purge(t.Context(), jetstream.WithPurgeSubject("forge.journal.shop.b"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list.Gone = 1
+	if now, got := j.open(list); !now.Whole || !slices.Equal(got, []string{"a", "c"}) {
 		t.Errorf("%v (whole: %t)", got, now.Whole)
 	}
 }
