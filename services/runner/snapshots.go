@@ -142,10 +142,12 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 	if err != nil {
 		return nil, fmt.Errorf("unpack the snapshot: %w", err)
 	}
+	head, state, _ := bytes.Cut(data, []byte("\n"))
 	var made machine.Snapshot
-	if err := json.Unmarshal(data, &made); err != nil {
+	if err := json.Unmarshal(head, &made); err != nil {
 		return nil, fmt.Errorf("read the snapshot: %w", err)
 	}
+	made.State = state
 	return &made, nil
 }
 
@@ -153,14 +155,19 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 // leaves the snapshot before it. Where two runners write at the same time, one of them wins, and each is true; the loser's is
 // behind by a few records.
 func (s *snapshots) Keep(ctx context.Context, key forge.Key, made *machine.Snapshot) error {
-	data, err := json.Marshal(made)
+	// The state has lines of its own: within the other JSON it would be read once more, from end to end.
+	head := *made
+	head.State = nil
+	data, err := json.Marshal(&head)
 	if err != nil {
 		return fmt.Errorf("write the snapshot: %w", err)
 	}
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("pack the snapshot: %w", err)
+	for _, part := range [][]byte{data, []byte("\n"), made.State} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("pack the snapshot: %w", err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("pack the snapshot: %w", err)
