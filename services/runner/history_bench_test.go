@@ -18,6 +18,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -27,8 +28,9 @@ import (
 const messagesOfEnded = 20
 
 // BenchmarkHistory measures what 50,000 ended intents with 1,000,000 messages in their journals cost the start of a runner, with and without the
-// list of open intents, beside 100 ended ones. The heap is that of the process: of server, runner, and the benchmark's own reader. Unlike
-// BenchmarkRestart, it makes their journals without running them.
+// list of open intents, beside 100 ended ones, and what an intent costs then. Heap and processor time are those of the process: of server,
+// runner, and the benchmark's own reader. Unlike BenchmarkRestart, it makes their journals without running them: a store of 1.6 GB, each message
+// flushed. Where that takes hours, TMPDIR has to be in memory.
 func BenchmarkHistory(b *testing.B) {
 	for _, ended := range []int{100, 50_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) {
@@ -46,18 +48,20 @@ func BenchmarkHistory(b *testing.B) {
 // measureHistory starts the server and runners.
 func measureHistory(b *testing.B, dir string, ended int) {
 	b.Helper()
+	began := time.Now()
 	s := startStore(b, dir)
 	defer s.Shutdown()
-	began := time.Now()
 	part := func(name string) {
 		b.ReportMetric(float64(time.Since(began).Milliseconds()), name+"-ms")
 		began = time.Now()
 	}
+	part("server")
 	conn := connectTo(b, s)
 	defer conn.Close()
-	began = time.Now()
+	began, used := time.Now(), processorTime(b)
 	runBriefly(b, conn, func() {
 		part("ready")
+		b.ReportMetric(float64((processorTime(b) - used).Milliseconds()), "ready-cpu-ms")
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -73,6 +77,24 @@ func measureHistory(b *testing.B, dir string, ended int) {
 	}
 	began = time.Now()
 	runBriefly(b, conn, func() { part("ready-without-list") })
+	stepsBesideHistory(b, s)
+}
+
+// stepsBesideHistory measures what an intent costs, once a runner has loaded its project.
+func stepsBesideHistory(b *testing.B, s *natsd.Server) {
+	b.Helper()
+	const intents = 200
+	runs := &scope{TB: b}
+	defer runs.end()
+	f := newForgeSystem(runs, s, bareWorkers, 1)
+	began := time.Now()
+	saturate(b, f, 1, 1)
+	b.ReportMetric(float64(time.Since(began).Milliseconds()), "first-intent-ms")
+	saturate(b, f, 2, intents)
+	began, used := time.Now(), processorTime(b)
+	saturate(b, f, 3, intents)
+	b.ReportMetric(time.Since(began).Seconds()*1000/intents, "ms/intent")
+	b.ReportMetric((processorTime(b)-used).Seconds()*1000/intents, "cpu-ms/intent")
 }
 
 // fillHistory has one intent run, and copies its journal to those of others. Their project is told of them as in BenchmarkEnded, and a runner

@@ -155,7 +155,7 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 // leaves the snapshot before it. Where two runners write at the same time, one of them wins, and each is true; the loser's is
 // behind by a few records.
 func (s *snapshots) Keep(ctx context.Context, key forge.Key, made *machine.Snapshot) error {
-	// The state has lines of its own: within the other JSON it would be read once more, from end to end.
+	// The state stands behind that on a line of its own: within other JSON it would be read once more, from end to end.
 	head := *made
 	head.State = nil
 	data, err := json.Marshal(&head)
