@@ -135,7 +135,7 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 		err     error
 	}
 	var before, now standing
-	_, err = j.conn.Each(ctx, journalStream(last.Subject), last.Subject, func(m conn.Stored) error {
+	_, err = j.there(ctx, last.Subject, 0, func(m conn.Stored) error {
 		if a := readAside(m); a != nil {
 			if a.Hash == now.hash {
 				now = before

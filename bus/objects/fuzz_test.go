@@ -9,14 +9,15 @@ import (
 
 // FuzzNamed: the name of an object that is read from a subject leads back to that subject, and to no other bucket.
 func FuzzNamed(f *testing.F) {
-	for _, b := range []streams.Bucket{streams.BucketObjects, streams.BucketTranscripts} {
-		for _, path := range []string{"shop/a/a-001/patch/implement-1", "shop/a/-/session/x", "../../x", "shop//a"} {
+	buckets := []streams.Bucket{streams.BucketObjects, streams.BucketTranscripts, streams.BucketSnapshots}
+	for _, b := range buckets {
+		for _, path := range []string{"shop/a/a-001/patch/implement-1", "shop/a/-/session/x", "-/-/-/open/x", "shop/-/-/snapshot/x", "../../x", "shop//a"} {
 			f.Add(b.Meta(path))
 		}
 	}
 	f.Fuzz(func(t *testing.T, subject string) {
 		found := 0
-		for _, b := range []streams.Bucket{streams.BucketObjects, streams.BucketTranscripts} {
+		for _, b := range buckets {
 			name, ok := Named(b, subject)
 			if !ok {
 				continue

@@ -25,6 +25,9 @@ const (
 	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
 	// to it.
 	Snapshot Kind = "snapshot"
+	// Open is the list of all intents of which more is to come. It is of no project, and its ID names the rules of the
+	// program that made it.
+	Open Kind = "open"
 )
 
 // Name names an object.
@@ -73,7 +76,7 @@ func (n Name) bucket() streams.Bucket {
 	switch n.Kind {
 	case Transcript, Patch:
 		return streams.BucketTranscripts
-	case Snapshot:
+	case Snapshot, Open:
 		return streams.BucketSnapshots
 	default:
 		return streams.BucketObjects
@@ -91,16 +94,24 @@ type Info struct {
 
 // path is the name in the bucket, or an error if a part is no id.
 //
-//	<project>/<intent or ->/<task or ->/<kind>/<id or ->
+//	<project or ->/<intent or ->/<task or ->/<kind>/<id or ->
 func (n Name) path() (string, error) {
-	intent, task, id := string(n.Intent), subjects.None, subjects.None
-	if n.Kind == Snapshot {
+	project, intent, task, id := string(n.Project), string(n.Intent), subjects.None, subjects.None
+	switch n.Kind {
+	case Snapshot:
 		intent = subjects.None
-		if _, err := forge.ParseProjectID(string(n.Project)); err != nil || n.Intent != "" || n.Task != "" {
+		if _, err := forge.ParseProjectID(project); err != nil || n.Intent != "" || n.Task != "" {
 			return "", fmt.Errorf("a snapshot is of a project, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
 		}
-	} else if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
-		return "", err
+	case Open:
+		project, intent = subjects.None, subjects.None
+		if n.Project != "" || n.Intent != "" || n.Task != "" {
+			return "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
+		}
+	default:
+		if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
+			return "", err
+		}
 	}
 	if n.Task != "" {
 		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
@@ -109,7 +120,7 @@ func (n Name) path() (string, error) {
 		task = string(n.Task)
 	}
 	switch n.Kind {
-	case Session, Snapshot:
+	case Session, Snapshot, Open:
 	case Patch:
 		if n.Task == "" || n.ID == "" {
 			return "", fmt.Errorf("%q of task %q names no patch", n.ID, n.Task)
@@ -127,7 +138,7 @@ func (n Name) path() (string, error) {
 		}
 		id = n.ID
 	}
-	return strings.Join([]string{string(n.Project), intent, task, string(n.Kind), id}, "/"), nil
+	return strings.Join([]string{project, intent, task, string(n.Kind), id}, "/"), nil
 }
 
 // parseName is the reverse of path.
@@ -136,7 +147,10 @@ func parseName(path string) (Name, error) {
 	if len(t) != 5 {
 		return Name{}, fmt.Errorf("%q names no object", path)
 	}
-	n := Name{Project: forge.ProjectID(t[0]), Kind: Kind(t[3])}
+	n := Name{Kind: Kind(t[3])}
+	if t[0] != subjects.None {
+		n.Project = forge.ProjectID(t[0])
+	}
 	if t[1] != subjects.None {
 		n.Intent = forge.IntentID(t[1])
 	}

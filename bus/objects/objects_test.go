@@ -211,20 +211,22 @@ func TestObjectNames(t *testing.T) {
 	ctx := wait.Context(t)
 	o := bustest.Start(t).Objects
 	for what, name := range map[string]objects.Name{
-		"empty":                {},
-		"no intent":            {Project: "shop", Kind: objects.Session},
-		"no kind":              {Project: "shop", Intent: "a"},
-		"project":              {Project: "sh/op", Intent: "a", Kind: objects.Session},
-		"intent":               {Project: "shop", Intent: "*", Kind: objects.Session},
-		"task":                 {Project: "shop", Intent: "a", Task: "../a-001", Kind: objects.Session},
-		"id":                   {Project: "shop", Intent: "a", Kind: objects.Session, ID: "a.b"},
-		"an intent's snapshot": {Project: "shop", Intent: "a", Kind: objects.Snapshot},
-		"nobody's snapshot":    {Kind: objects.Snapshot, ID: "a"},
-		"other kind":           {Project: "shop", Intent: "a", Kind: "virus"},
-		"no attempt":           {Project: "shop", Intent: "a", Kind: objects.Transcript},
-		"no number":            {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "review"},
-		"no step":              {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "-1"},
-		"number":               {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "review-01"},
+		"empty":                    {},
+		"no intent":                {Project: "shop", Kind: objects.Session},
+		"no kind":                  {Project: "shop", Intent: "a"},
+		"project":                  {Project: "sh/op", Intent: "a", Kind: objects.Session},
+		"intent":                   {Project: "shop", Intent: "*", Kind: objects.Session},
+		"task":                     {Project: "shop", Intent: "a", Task: "../a-001", Kind: objects.Session},
+		"id":                       {Project: "shop", Intent: "a", Kind: objects.Session, ID: "a.b"},
+		"an intent's snapshot":     {Project: "shop", Intent: "a", Kind: objects.Snapshot},
+		"nobody's snapshot":        {Kind: objects.Snapshot, ID: "a"},
+		"a project's open intents": {Project: "shop", Kind: objects.Open},
+		"open intents of a task":   {Task: "a-001", Kind: objects.Open, ID: "a"},
+		"other kind":               {Project: "shop", Intent: "a", Kind: "virus"},
+		"no attempt":               {Project: "shop", Intent: "a", Kind: objects.Transcript},
+		"no number":                {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "review"},
+		"no step":                  {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "-1"},
+		"number":                   {Project: "shop", Intent: "a", Kind: objects.Transcript, ID: "review-01"},
 	} {
 		if err := o.Put(ctx, name, strings.NewReader("x")); err == nil {
 			t.Errorf("%s: put", what)

@@ -73,10 +73,10 @@ func openProject(b *testing.B) *flow.Project {
 	return p
 }
 
-// runThrough tells a project with budgets what it is told of an intent with one task.
-func runThrough(b *testing.B, p *flow.Project, id string) {
+// runThrough tells a project with budgets what it is told of an intent with one task, and returns that.
+func runThrough(b *testing.B, p *flow.Project, id string) (told []forge.Event) {
 	b.Helper()
-	intent := forge.Key{Project: project, Intent: forge.IntentID(id)}
+	intent := forge.Key{Project: p.Summary().Key.Project, Intent: forge.IntentID(id)}
 	limits := forge.Budget{ProjectUSD: 1e9, DayUSD: 1e9, IntentUSD: 10}
 	task := forge.TaskID(id + "-001")
 	call := func(task forge.TaskID, step forge.Step, number int) *forge.ReserveBudget {
@@ -96,7 +96,7 @@ func runThrough(b *testing.B, p *flow.Project, id string) {
 		&forge.RunEnded{Run: 1, Number: 1, Status: forge.StatusDone, SpentUSD: 0.3},
 	} {
 		number++
-		ev := forge.Event{ID: fmt.Sprintf("%s/%d", id, number), To: forge.Key{Project: project}, Actor: id, Message: m, At: time.Unix(int64(number), 0).UTC()}
+		ev := forge.Event{ID: fmt.Sprintf("%s/%d", id, number), To: p.Summary().Key, Actor: id, Message: m, At: time.Unix(int64(number), 0).UTC()}
 		if m == nil {
 			ev.Message = &forge.Result{
 				To: intent, Attempt: p.Summary().Open[0], Output: &forge.MergeResult{Outcome: forge.MergeDone, Commit: "c", Files: []string{id}},
@@ -105,5 +105,7 @@ func runThrough(b *testing.B, p *flow.Project, id string) {
 		if _, ruling := p.Step(rules.Newest, ev); ruling.Decision != forge.Applied {
 			b.Fatalf("%T: %+v", ev.Message, ruling)
 		}
+		told = append(told, ev)
 	}
+	return told
 }

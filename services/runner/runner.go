@@ -5,7 +5,7 @@
 //
 // runner.go has the way of an event. door.go lets submissions in as far as quotas have room,
 // rules.go chooses the version of the rules, sign.go signs what they claim of a merge when it is
-// dispatched, and snapshots.go keeps states of projects, so that a start folds little. tell.go
+// dispatched, snapshots.go keeps states of projects and open.go which intents are open, so that a start reads little. tell.go
 // publishes changes of intents and notifies people, serve.go answers who looks, observe.go reads the
 // state of the installation for metrics, and facts.go what keeps work waiting.
 package runner
@@ -228,13 +228,12 @@ func (r *runner) recover(ctx context.Context) error {
 		}
 		r.resumed(ctx, project.Key, l)
 	}
-	intents, err := r.bus.Journal.Summaries(ctx, "")
+	now, before, err := r.open(ctx)
 	failures = append(failures, err)
-	for _, s := range intents {
-		if !s.Idle || !s.Status.Ended() {
-			open[s.Key] = true
-		}
+	for _, key := range now.Intents {
+		open[key] = true
 	}
+	r.listed(&now, &before)
 	for _, key := range slices.SortedFunc(maps.Keys(open), func(a, b forge.Key) int {
 		return strings.Compare(a.String(), b.String())
 	}) {
@@ -283,7 +282,7 @@ func (j ledger) Append(ctx context.Context, key forge.Key, after chain.Head, rec
 	if _, large := errors.AsType[*bus.TooLargeError](err); large {
 		return chain.Head{}, fmt.Errorf("%w: %w", machine.ErrTooLarge, err)
 	}
-	if err == nil && key.IsProject() {
+	if err == nil {
 		j.snapshots.appended(key)
 	}
 	return head, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
@@ -29,19 +30,21 @@ type snapshots struct {
 	store *objects.Store
 	// every is the number of records after which a snapshot is made.
 	every int
-	// due has the projects of which one is to be made.
+	// due has the projects of which one is to be made; the zero one stands for the list of open intents.
 	due chan due
 
 	mu sync.Mutex
-	// since counts the records that this runner appended since the last one.
+	// since counts the records that this runner appended since the last one, those of all intents below the zero key.
 	since map[forge.Key]int
 }
 
-// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then.
+// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then. Without a project, it is the
+// list of open intents that is to be kept, or one that is made then.
 type due struct {
 	forge.Key
 
 	loaded *machine.Loaded
+	open   *journal.Open
 }
 
 func newSnapshots(cfg *Config) *snapshots {
@@ -50,11 +53,15 @@ func newSnapshots(cfg *Config) *snapshots {
 	}
 }
 
-// appended notes that the journal of a project has a record more.
+// appended notes that the journal of a project or an intent has a record more.
 func (s *snapshots) appended(key forge.Key) {
+	every := s.every
+	if !key.IsProject() {
+		key, every = forge.Key{}, every*openSeldom
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.since[key]++; s.since[key] >= s.every {
+	if s.since[key]++; s.since[key] >= every {
 		s.ask(due{Key: key})
 	}
 }
@@ -80,7 +87,7 @@ func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) 
 	}
 	r.snapshots.mu.Lock()
 	defer r.snapshots.mu.Unlock()
-	r.snapshots.ask(due{key, l})
+	r.snapshots.ask(due{Key: key, loaded: l})
 }
 
 // keepSnapshots makes the snapshots that are due, until ctx ends.
@@ -91,7 +98,7 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 			return
 		case d := <-r.snapshots.due:
 			if err := r.keep(ctx, d); err != nil && ctx.Err() == nil {
-				r.log.WarnContext(logging.Machine(ctx, d.Key), "the state of the project is not kept; a start takes longer", "error", err)
+				r.log.WarnContext(logging.Machine(ctx, d.Key), "what a start goes on from is not kept; it takes longer", "error", err)
 			}
 		}
 	}
@@ -99,6 +106,9 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 
 // keep makes a snapshot, unless another runner has made one meanwhile, so that little had to be folded.
 func (r *runner) keep(ctx context.Context, d due) error {
+	if d.Key == (forge.Key{}) {
+		return r.keepOpen(ctx, d.open)
+	}
 	if d.loaded == nil {
 		l, err := r.driver.Load(ctx, d.Key)
 		if err != nil || l.Folded < r.snapshots.every/2 {
@@ -132,10 +142,12 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 	if err != nil {
 		return nil, fmt.Errorf("unpack the snapshot: %w", err)
 	}
+	head, state, _ := bytes.Cut(data, []byte("\n"))
 	var made machine.Snapshot
-	if err := json.Unmarshal(data, &made); err != nil {
+	if err := json.Unmarshal(head, &made); err != nil {
 		return nil, fmt.Errorf("read the snapshot: %w", err)
 	}
+	made.State = state
 	return &made, nil
 }
 
@@ -143,14 +155,19 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 // leaves the snapshot before it. Where two runners write at the same time, one of them wins, and each is true; the loser's is
 // behind by a few records.
 func (s *snapshots) Keep(ctx context.Context, key forge.Key, made *machine.Snapshot) error {
-	data, err := json.Marshal(made)
+	// The state stands behind that on a line of its own: within other JSON it would be read once more, from end to end.
+	head := *made
+	head.State = nil
+	data, err := json.Marshal(&head)
 	if err != nil {
 		return fmt.Errorf("write the snapshot: %w", err)
 	}
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if _, err := w.Write(data); err != nil {
-		return fmt.Errorf("pack the snapshot: %w", err)
+	for _, part := range [][]byte{data, []byte("\n"), made.State} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("pack the snapshot: %w", err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("pack the snapshot: %w", err)

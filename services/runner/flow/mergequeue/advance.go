@@ -105,7 +105,7 @@ func (s Pulls) tell(out *outbox.Messages, q *Request, answer *forge.MergeEnded) 
 	t := s.Tasks[q.Intent][q.Task]
 	t.Pull.Looks++
 	answer.Look = t.Pull.Looks
-	t.Answer = answer
+	t.Answer = keep(answer)
 	answerMerge(out, q.Intent, answer)
 }
 

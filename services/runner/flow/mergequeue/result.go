@@ -131,7 +131,7 @@ func (s *State) close(out *outbox.Messages, answer *forge.MergeEnded) {
 			t.Pull.Looks++
 			answer.Look = t.Pull.Looks
 		}
-		t.Answer = answer
+		t.Answer = keep(answer)
 	}
 	answerMerge(out, r.Intent, answer)
 }
@@ -155,11 +155,11 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	in := forge.As[*forge.MergeResult](r.Output)
 	if t.merged() || in == nil || in.Outcome != forge.MergeDone {
 		if t.Answer != nil && t.Answer.Number == r.Attempt.Number {
-			answerMerge(out, id, t.Answer)
+			answerMerge(out, id, t.Answer.told())
 		}
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
-	t.Answer = &forge.MergeEnded{Task: task, Number: r.Attempt.Number, Result: in, Executor: r.Executor}
+	t.Answer = &Answer{Task: task, Number: r.Attempt.Number, Result: (*result)(in), Executor: r.Executor}
 	if s.Current != nil && s.Current.Task == task {
 		s.Current = nil
 	}
@@ -167,7 +167,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	s.dropTask(task)
 	s.moved(t.Files)
 	Pulls{s}.baseMoved()
-	answerMerge(out, id, t.Answer)
+	answerMerge(out, id, t.Answer.told())
 	return forge.Applied, nil
 }
 

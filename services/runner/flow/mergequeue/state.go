@@ -55,7 +55,7 @@ type Task struct {
 	// Files are the paths of the change that was to be merged last.
 	Files []string `json:"files,omitzero"`
 	// Answer is the newest answer to a request to merge; nil before the first.
-	Answer *forge.MergeEnded `json:"answer,omitzero"`
+	Answer *Answer `json:"answer,omitzero"`
 	// Denied is the number of the newest request for a lock that was denied.
 	Denied int `json:"denied,omitzero"`
 	// Withdrawn is the number of the newest request that was withdrawn.
@@ -199,7 +199,7 @@ func (s *State) Forget(id forge.IntentID, done bool) {
 		}
 		if t.merged() {
 			short := *t.Answer
-			short.Result = &forge.MergeResult{Outcome: forge.MergeDone, Commit: t.Answer.Result.Commit}
+			short.Result = &result{Outcome: forge.MergeDone, Commit: t.Answer.Result.Commit}
 			t.Answer = &short
 		}
 	}
@@ -213,7 +213,7 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 	for _, q := range s.Proposed {
 		if a := s.Tasks[q.Intent][q.Task].Answer; a != nil && a.Number == q.Number {
-			answerMerge(out, q.Intent, a)
+			answerMerge(out, q.Intent, a.told())
 		}
 	}
 }
