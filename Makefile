@@ -33,10 +33,11 @@ K8S_TIMEOUT ?= 30m
 export FUZZTIME ?= 20s
 export FUZZ ?=
 
-# Which faults make chaos makes, a pattern; with how many intents under way, and for how long.
+# Which faults make chaos makes, a pattern; with how many intents under way, for how long, and how often one after the other.
 FAULTS ?=
 FAULT_INTENTS ?= 200
 FAULT_TIME ?= 10s
+FAULT_ROUNDS ?= 1
 
 # The simulator, and how many runs of it make sim and make test-sim play.
 SIM := services/runner/sim
@@ -141,7 +142,7 @@ test-kill: ## of them, what is killed, cut off or damaged
 
 .PHONY: chaos
 chaos: ## FAULTS (all) one after the other, each with FAULT_INTENTS under way for FAULT_TIME; docs/reliability.md explains the lines
-	PFL_FORGE_TEST=full go test -count=1 -timeout 90m -v -run '^TestFaults$$/$(FAULTS)' ./cmd/pfl-forge/internal/e2e -fault.intents $(FAULT_INTENTS) -fault.time $(FAULT_TIME) | grep --line-buffered -E '^( *---|FAIL|ok|PASS|panic)| \| '
+	PFL_FORGE_TEST=full go test -count=1 -timeout 90m -v -run '^TestFaults$$/$(FAULTS)' ./cmd/pfl-forge/internal/e2e -fault.intents $(FAULT_INTENTS) -fault.time $(FAULT_TIME) -fault.rounds $(FAULT_ROUNDS) | grep --line-buffered -E '^( *---|FAIL|ok|PASS|panic)| \| '
 
 .PHONY: test-conformance
 test-conformance: ## of them, what every agent back end has to do with its real CLI
@@ -202,7 +203,7 @@ bench: ## what the speed of the project is judged by, a few minutes; docs/perfor
 	go test -run '^$$' -bench WarmCheckout -benchtime 5x ./git; \
 	go test -run '^$$' -bench . -benchtime 200x ./bus/... ./natsd; \
 	go test -run '^$$' -bench Overhead -benchtime 15x ./agent/claude; \
-	go test -run '^$$' -bench "Status|Start" -benchtime 20x ./cmd/pfl-forge; \
+	go test -run '^$$' -bench 'Status$$|Start' -benchtime 20x ./cmd/pfl-forge; \
 	go test -run '^$$' -bench Board -benchtime 200x ./cmd/pfl-forge/internal/outside; \
 	go test -run '^$$' -bench . -benchtime 1x ./cmd/pfl-forge/internal/e2e
 

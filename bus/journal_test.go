@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -265,6 +268,16 @@ func TestSummaries(t *testing.T) {
 		if want := fmt.Sprint("after ", n+i); s.Title != want || s.Key.Intent != forge.IntentID(fmt.Sprintf("intent-%04d", i)) {
 			t.Fatalf("summary %d is of %s, %q, want %q", i, s.Key, s.Title, want)
 		}
+	}
+	same, last, err := b.Journal.Standing(ctx, "shop")
+	if want, err := b.Journal.Sequences(ctx, "shop"); err != nil || !maps.Equal(last, want) || len(last) != n {
+		t.Errorf("%d sequences beside the summaries, %v; want those %d", len(last), err, len(want))
+	}
+	if diff := cmp.Diff(list, same); err != nil || diff != "" {
+		t.Errorf("summaries beside the sequences: %v\n%s", err, diff)
+	}
+	if ids, err := b.Journal.Intents(ctx, "shop"); err != nil || !slices.Equal(ids, slices.Sorted(maps.Keys(last))) {
+		t.Errorf("%d intents, %v", len(ids), err)
 	}
 	if list, err = b.Journal.Summaries(ctx, ""); err != nil || len(list) != n+1 {
 		t.Errorf("all projects have %d summaries, %v", len(list), err)

@@ -19,7 +19,44 @@ func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]for
 	if err != nil {
 		return nil, fmt.Errorf("list intents: %w", err)
 	}
-	return j.lastSummaries(ctx, filter)
+	list, _, err := j.lastSummaries(ctx, filter)
+	return list, err
+}
+
+// Standing is Summaries of one project, with the sequence of the last message of every intent's journal as Sequences returns it: both from one
+// look, since reading the last messages of thousands of journals is most of what a list costs.
+func (j *Journal) Standing(ctx context.Context, project forge.ProjectID) ([]forge.Summary, map[forge.IntentID]uint64, error) {
+	filter, err := subjects.IntentJournals(project)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list intents: %w", err)
+	}
+	list, found, err := j.lastSummaries(ctx, filter)
+	if err != nil {
+		return nil, nil, err
+	}
+	last, err := sequencesOf(found)
+	return list, last, err
+}
+
+// Intents returns the intents of a project that have a journal, sorted. It reads no message.
+func (j *Journal) Intents(ctx context.Context, project forge.ProjectID) ([]forge.IntentID, error) {
+	filter, err := subjects.IntentJournals(project)
+	if err != nil {
+		return nil, fmt.Errorf("list intents: %w", err)
+	}
+	found, err := j.conn.Subjects(ctx, journalStream(filter), filter)
+	if err != nil {
+		return nil, fmt.Errorf("list intents: %w", err)
+	}
+	list := make([]forge.IntentID, 0, len(found))
+	for _, s := range found {
+		key, err := subjects.ParseJournal(s)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", s, err)
+		}
+		list = append(list, key.Intent)
+	}
+	return list, nil
 }
 
 // ProjectSummaries is Summaries for projects.
@@ -28,7 +65,8 @@ func (j *Journal) ProjectSummaries(ctx context.Context, project forge.ProjectID)
 	if err != nil {
 		return nil, fmt.Errorf("list projects: %w", err)
 	}
-	return j.lastSummaries(ctx, filter)
+	list, _, err := j.lastSummaries(ctx, filter)
+	return list, err
 }
 
 // Projects returns the projects that have a journal, sorted. It reads no message.
@@ -85,6 +123,11 @@ func (j *Journal) Sequences(ctx context.Context, project forge.ProjectID) (map[f
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", filter, err)
 	}
+	return sequencesOf(found)
+}
+
+// sequencesOf returns the sequences of the last messages of journals, by intent.
+func sequencesOf(found []conn.Stored) (map[forge.IntentID]uint64, error) {
 	last := make(map[forge.IntentID]uint64, len(found))
 	for _, m := range found {
 		key, err := subjects.ParseJournal(m.Subject)
@@ -96,26 +139,26 @@ func (j *Journal) Sequences(ctx context.Context, project forge.ProjectID) (map[f
 	return last, nil
 }
 
-// lastSummaries returns the newest summary of each intent whose subject the filter matches. An
-// intent without a readable record is left out; that it cannot be fetched is an error, because
+// lastSummaries returns the newest summary of each intent whose subject the filter matches, and the last messages of
+// all that match. An intent without a readable record is left out; that it cannot be fetched is an error, because
 // a list without it would look complete.
-func (j *Journal) lastSummaries(ctx context.Context, filter string) ([]forge.Summary, error) {
-	found, err := j.conn.Lasts(ctx, journalStream(filter), filter)
+func (j *Journal) lastSummaries(ctx context.Context, filter string) (list []forge.Summary, found []conn.Stored, err error) {
+	found, err = j.conn.Lasts(ctx, journalStream(filter), filter)
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", filter, err)
+		return nil, nil, fmt.Errorf("list %s: %w", filter, err)
 	}
-	list := make([]forge.Summary, 0, len(found))
+	list = make([]forge.Summary, 0, len(found))
 	for _, m := range found {
 		s, err := j.summaryOf(ctx, m)
 		if errors.Is(err, conn.ErrNotFound) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", m.Subject, err)
+			return nil, nil, fmt.Errorf("list %s: %w", m.Subject, err)
 		}
 		list = append(list, s)
 	}
-	return list, nil
+	return list, found, nil
 }
 
 // summaryOf reads the summary of a journal's last message. Where that is garbage,

@@ -87,8 +87,8 @@ func readIndex(d *disk.Disk) (x *index, whole bool, err error) {
 // load applies the lines and reports whether all of them could be read.
 func (x *index) load(data []byte) bool {
 	for line := range bytes.Lines(data) {
-		var l indexLine
-		if line[len(line)-1] != '\n' || json.Unmarshal(line, &l) != nil {
+		l, plain := plainLine(line)
+		if !plain && (line[len(line)-1] != '\n' || json.Unmarshal(line, &l) != nil) {
 			return false
 		}
 		x.apply(l)
@@ -96,6 +96,21 @@ func (x *index) load(data []byte) bool {
 	}
 	return true
 }
+
+// plainLine reads a line about a version of a file, as it is written where a path needs no escapes. Nearly all lines are such, there are
+// some for each intent that ever was, and every command reads them. Any other line is not plain.
+func plainLine(line []byte) (l indexLine, plain bool) {
+	rest, begins := bytes.CutPrefix(line, []byte(`{"path":"`))
+	name, rest, cut := bytes.Cut(rest, []byte(`","sha256":"`))
+	digest, ends := bytes.CutSuffix(rest, []byte("\"}\n"))
+	if !begins || !cut || !ends || len(digest) != 2*len(disk.Digest{}) || bytes.ContainsFunc(name, special) || bytes.ContainsFunc(digest, special) {
+		return indexLine{}, false
+	}
+	return indexLine{Path: string(name), SHA256: string(digest)}, true
+}
+
+// special reports whether a character may be written in another way than it is, or not be allowed, in a text of JSON.
+func special(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
 // apply carries out the change of one line in memory.
 func (x *index) apply(l indexLine) {

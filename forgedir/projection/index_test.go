@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -39,5 +40,34 @@ func TestIndexIsCompacted(t *testing.T) {
 	}
 	if err := x.close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Lines are read as the text of JSON that they are, also those that take the short way.
+func TestPlainLines(t *testing.T) {
+	sum := disk.DigestOf(nil).String()
+	plain := 0
+	for _, line := range []string{
+		`{"path":"intents/fix-login.yaml","sha256":"` + sum + `"}`,
+		`{"path":"","sha256":"` + sum + `"}`,
+		`{"path":"a\u003cb","sha256":"` + sum + `"}`, `{"path":"ä","sha256":"` + sum + `"}`, `{"path":"a` + "\x00" + `","sha256":"` + sum + `"}`,
+		`{"path":"a","sha256":"` + sum[1:] + `"}`, `{"path":"a","sha256":"` + sum + `","seq":1}`, `{"path":"a","seq":1,"sha256":"` + sum + `"}`,
+		`{"path":"a","sha256":"` + sum[1:] + `\"}`, `{"path":"a"}`, `{"intent":"x","seq":7}`, `{"path":"a","sha256":"` + sum, "",
+	} {
+		for _, end := range []string{"\n", ""} {
+			var want indexLine
+			bad := json.Unmarshal([]byte(line), &want) != nil || end == ""
+			got, short := plainLine([]byte(line + end))
+			if !short {
+				continue
+			}
+			plain++
+			if bad || got != want {
+				t.Errorf("%q is read as %+v; want %+v, bad %t", line, got, want, bad)
+			}
+		}
+	}
+	if plain != 2 {
+		t.Errorf("%d lines take the short way, want 2", plain)
 	}
 }

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"log/slog"
+	"path"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
@@ -20,8 +21,13 @@ func Look(d *disk.Disk) (*Files, error) {
 // Removed returns the files of a folder that were written here and are not there, sorted.
 func (f *Files) Removed(dir string) []string {
 	var gone []string
+	there := map[string]bool{}
+	entries, _ := f.disk.List(dir) // without it, each file is looked for by itself
+	for _, e := range entries {
+		there[path.Join(dir, e.Name())] = true
+	}
 	for rel := range f.index.files {
-		if inside(rel, dir) && !f.disk.Exists(rel) {
+		if inside(rel, dir) && !there[rel] && !f.disk.Exists(rel) {
 			gone = append(gone, rel)
 		}
 	}

@@ -24,12 +24,12 @@ func (r *Repository) LookAtFiles(ctx context.Context, b *bus.Bus) ([]forgedir.Pr
 	}
 	known := map[forge.IntentID][]forge.IntentID{}
 	if b != nil {
-		all, err := b.Journal.Summaries(ctx, r.Project)
+		all, err := b.Journal.Intents(ctx, r.Project)
 		if err != nil {
 			return nil, err
 		}
-		for i := range all {
-			known[all[i].Key.Intent] = nil
+		for _, id := range all {
+			known[id] = nil
 		}
 	}
 	var current func(forge.IntentID) (forge.View, bool)

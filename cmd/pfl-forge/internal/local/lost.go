@@ -33,6 +33,27 @@ func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*loss.Error, err
 	return r.compared(ctx, b, shown, project)
 }
 
+// LookForLost is FindLost for a look at a store, in a time that does not grow with the project's journal: it follows the chain of that journal
+// from the message on that the files show, and not the part before, which was followed when more was decided. stored has the sequences of
+// the intents' journals, which the caller has just read.
+func (r *Repository) LookForLost(ctx context.Context, b *bus.Bus, stored map[forge.IntentID]uint64) (*loss.Error, error) {
+	shown, project, err := forgedir.ShownIn(r.Root)
+	if err != nil || len(shown) == 0 && b == nil {
+		return nil, err
+	}
+	if b == nil || project == 0 {
+		return r.compared(ctx, b, shown, project)
+	}
+	tail, err := b.Journal.After(ctx, forge.Key{Project: r.Project}, project)
+	if err != nil {
+		return nil, err
+	}
+	if tail.Head.Seq == 0 { // the message is not there, or decides nothing: all messages say why
+		return r.compared(ctx, b, shown, project)
+	}
+	return r.differs(ctx, b, shown, stored, project, tail.Head)
+}
+
 // checkWhole returns a *loss.Error if the store has less than the files show.
 func (d *filesSync) checkWhole(ctx context.Context) error {
 	e, err := d.repo.compared(ctx, d.bus, d.files.Shown(), d.files.ShownProject())
@@ -45,24 +66,32 @@ func (d *filesSync) checkWhole(ctx context.Context) error {
 // compared compares the journals with what the files show. Of the project's own journal the chain is followed as well: the
 // runner reads it anyhow, and while it is broken every intent waits for an answer that does not come.
 func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*loss.Error, error) {
-	e := &loss.Error{}
-	var stored map[forge.IntentID]uint64
-	if b != nil {
-		var err error
-		if stored, err = b.Journal.Sequences(ctx, r.Project); err != nil {
-			return nil, err
-		}
-		_, head, err := b.Journal.Load(ctx, forge.Key{Project: r.Project})
-		switch {
-		case err != nil:
-			return nil, err
-		case head.Seq < project:
-			e.Damage = fmt.Sprintf("the journal of the project ends at %d, and .forge shows what follows from its message %d", head.Seq, project)
-		case head.Broken != nil:
-			e.Damage = "the journal of the project: " + head.Broken.Error()
-		}
+	if b == nil {
+		return r.differs(ctx, nil, shown, nil, project, chain.Head{})
 	}
-	e.Lost = loss.Of(shown, stored)
+	stored, err := b.Journal.Sequences(ctx, r.Project)
+	if err != nil {
+		return nil, err
+	}
+	_, head, err := b.Journal.Load(ctx, forge.Key{Project: r.Project})
+	if err != nil {
+		return nil, err
+	}
+	return r.differs(ctx, b, shown, stored, project, head)
+}
+
+// differs returns what the store has less than the files show: of intents by their sequences, and of the project by the head of its journal.
+func (r *Repository) differs(
+	ctx context.Context, b *bus.Bus, shown, stored map[forge.IntentID]uint64, project uint64, head chain.Head,
+) (*loss.Error, error) {
+	e := &loss.Error{Lost: loss.Of(shown, stored)}
+	switch {
+	case b == nil:
+	case head.Seq < project:
+		e.Damage = fmt.Sprintf("the journal of the project ends at %d, and .forge shows what follows from its message %d", head.Seq, project)
+	case head.Broken != nil:
+		e.Damage = "the journal of the project: " + head.Broken.Error()
+	}
 	if len(e.Lost) == 0 && e.Damage == "" {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}

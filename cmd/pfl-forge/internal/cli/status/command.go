@@ -178,7 +178,7 @@ func sayTurns(a *kit.App, s *turns.State) {
 // That the problems of files cannot be read is told, and is no error: the list is worth more.
 func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) error {
 	doc.Drafts = t.Repo.Drafts()
-	lost, err := t.Repo.FindLost(ctx, t.Bus)
+	lost, err := t.Repo.LookForLost(ctx, t.Bus, t.Stored)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 	if t.Bus == nil {
 		return nil, nil
 	}
-	all, err := t.Bus.Journal.Summaries(ctx, t.Project)
+	all, stored, err := t.Bus.Journal.Standing(ctx, t.Project)
+	t.Stored = stored
 	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
 	return all, err
 }

@@ -60,6 +60,8 @@ type Target struct {
 	Doubt error
 	// Turns says how many calls of the project wait for their turn, as of CheckProject; nil if none does, or no one says.
 	Turns *turns.State
+	// Stored has the sequence of the last message of each intent's journal, as of the last Summaries; nil before, and by HTTP.
+	Stored map[forge.IntentID]uint64
 
 	looked bool // for a runner
 	// web is the connection to a gateway; nil where there is a Bus.

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	landingsRepo = flag.String("landings.repo", "", "the Go repository, bare or not, on whose files BenchmarkLandings works; without it, a small module")
+	landings     = flag.Int("landings.changes", 6, "how many changes BenchmarkLandings has merged in each way")
+)
+
+// BenchmarkLandings reports how many changes land in a minute in a Go repository with `go test ./...` as verify and four workers, from
+// the start of a run to its end: one after the other, and in the other ways of the merge queue, of which train is the default. Each change
+// is a line of a file of its own, by a recipe. No result of a test is cached between two verifies: they run in folders of their own.
+func BenchmarkLandings(b *testing.B) {
+	files := goModule()
+	if *landingsRepo != "" {
+		files = filesOf(b, *landingsRepo)
+	}
+	var sources []string
+	for name := range files {
+		if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			sources = append(sources, name)
+		}
+	}
+	slices.Sort(sources)
+	if len(sources) < *landings {
+		b.Fatalf("%d changes of files of their own, and there are %d files", *landings, len(sources))
+	}
+	for b.Loop() {
+		for _, way := range ways {
+			files["pfl-forge.yaml"] = fmt.Sprintf("parallel_workers: 4\nmerge_queue: {%s}\nverify: [go test ./...]\n"+
+				"recipes:\n  line:\n    run: echo '// A line more.' >>\"$FILE\"\n    params: [{name: FILE}]\n", way.queue)
+			r := newRepo(b, files, unconfined)
+			for i, name := range sources[:*landings] {
+				r.must(0, "create", fmt.Sprintf("line-%02d", i), "--title", fmt.Sprintf("Line %d", i), "--recipe", "line", "--with", "FILE="+name)
+			}
+			before, began := len(r.subjects()), time.Now()
+			r.must(0, "run")
+			took := time.Since(began)
+			if got := len(r.subjects()) - before; got != *landings {
+				b.Fatalf("%s: %d merged, want %d", way.name, got, *landings)
+			}
+			b.ReportMetric(float64(*landings)/took.Minutes(), way.name+"/min")
+		}
+	}
+}
+
+// goModule returns the files of a module with eight packages, each with a test.
+func goModule() map[string]string {
+	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.24\n"}
+	for i := range 8 {
+		name := fmt.Sprintf("p%d", i)
+		files[name+"/p.go"] = "// Package " + name + " counts.\npackage " + name + "\n\n// Next returns the number after n.\nfunc Next(n int) int { return n + 1 }\n"
+		files[name+"/p_test.go"] = "package " + name + "\n\nimport \"testing\"\n\n" +
+			"func TestNext(t *testing.T) {\n\tif Next(1) != 2 {\n\t\tt.Fail()\n\t}\n}\n"
+	}
+	return files
+}
+
+// filesOf returns the regular files of a repository's last commit.
+func filesOf(b *testing.B, repository string) map[string]string {
+	b.Helper()
+	git := func(args ...string) string {
+		out, err := exec.CommandContext(b.Context(), "git", append([]string{"-C", repository}, args...)...).Output()
+		if err != nil {
+			b.Fatalf("git %v: %v", args, err)
+		}
+		return string(out)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(git("ls-tree", "-r", "HEAD")) {
+		kind, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if strings.HasPrefix(kind, "100") {
+			files[filepath.FromSlash(name)] = git("show", "HEAD:"+name)
+		}
+	}
+	return files
+}
