@@ -153,16 +153,16 @@ func TestStopped(t *testing.T) {
 		decisions []document.Decided
 		want      pulls.Stopped
 	}{
-		"the task":                              {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
-		"the task, and the intent failed":       {forge.StatusBlocked, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
-		"the intent":                            {forge.StatusRejected, forge.TaskPending, by, nil, pulls.Stopped{Status: forge.StatusRejected, At: at}},
-		"another task":                          {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{{What: "cancel", Task: "a-002"}}, pulls.Stopped{}},
-		"retried since":                         {forge.StatusExecuting, forge.TaskPending, by, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
-		"failed by itself since":                {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
-		"failed by itself, retried by a parent": {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel}, pulls.Stopped{}},
-		"the task, while the rest goes on":      {forge.StatusExecuting, forge.TaskFailed, by + ": no", []document.Decided{cancel, {What: "retry"}}, stopped},
-		"merged all the same":                   {forge.StatusExecuting, forge.TaskDone, by, []document.Decided{cancel}, pulls.Stopped{}},
-		"it goes on":                            {forge.StatusExecuting, forge.TaskPending, by, nil, pulls.Stopped{}},
+		"the task":                        {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
+		"the task, and the intent failed": {forge.StatusBlocked, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
+		"the intent":                      {forge.StatusRejected, forge.TaskPending, by, nil, pulls.Stopped{Status: forge.StatusRejected, At: at}},
+		"another task":                    {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{{What: "cancel", Task: "a-002"}}, pulls.Stopped{}},
+		"retried since":                   {forge.StatusExecuting, forge.TaskPending, by, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"failed by itself since":          {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"failed itself, a parent retried": {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel}, pulls.Stopped{}},
+		"the task; the rest goes on":      {forge.StatusExecuting, forge.TaskFailed, by + ": no", []document.Decided{cancel, {What: "retry"}}, stopped},
+		"merged all the same":             {forge.StatusExecuting, forge.TaskDone, by, []document.Decided{cancel}, pulls.Stopped{}},
+		"it goes on":                      {forge.StatusExecuting, forge.TaskPending, by, nil, pulls.Stopped{}},
 	} {
 		d := &document.Detail{TaskList: []document.TaskState{{ID: "a-001", Status: c.task, Detail: c.detail}}}
 		d.Status, d.UpdatedAt, d.Decisions = c.status, at, c.decisions
