@@ -64,6 +64,8 @@ func TestBearer(t *testing.T) {
 		"by a key of its own":    {other.Forge(map[string]any{"alg": "RS256", "jku": other.URL + "/keys"}, with("iss", i.URL)), "failed to verify"},
 		"of a login":             {i.Sign(with("nonce", identity.Nonce("UKEY"))), "bound to another key"},
 		"of a login, half":       {i.Sign(with("nonce", "")), "bound to another key"},
+		"of a logout":            {i.Sign(with("events", map[string]any{"backchannel-logout": map[string]any{}})), "no ID token"},
+		"an access token":        {i.Forge(i.Header("typ", "at+jwt"), ada), "no ID token"},
 		"an unverified email":    {i.Sign(map[string]any{"email": "ada@example.com"}), "not verified"},
 		"a subject as the email": {i.Sign(map[string]any{"sub": "ada@example.com"}), "no claim email"},
 		"huge":                   {i.Sign(with("x", strings.Repeat("x", 1<<16))), "at most"},
@@ -185,5 +187,18 @@ func TestRefresh(t *testing.T) {
 	i.Away(true)
 	if _, err := site.Refresh(wait.Context(t), next); err == nil || errors.Is(err, identity.ErrGrant) {
 		t.Errorf("while the issuer is away: %v", err)
+	}
+}
+
+// TestBearerTakesNoKeysInTheClear: an issuer that shows its keys at an address without TLS shows those of whoever is on the way.
+func TestBearerTakesNoKeysInTheClear(t *testing.T) {
+	t.Parallel()
+	i := issuertest.Start(t)
+	for _, field := range []string{"jwks_uri", "token_endpoint", "authorization_endpoint"} {
+		i.Tell(map[string]any{field: "http://192.0.2.1/" + field})
+		b := newBearer(t, i, "", time.Now)
+		if _, err := b.Verify(wait.Context(t), i.Sign(nil)); err == nil || !strings.Contains(err.Error(), "its "+field) {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }

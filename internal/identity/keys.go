@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 )
 
 // errSignature says that a token was not signed by a key that its issuer is known to have.
 var errSignature = errors.New("the issuer is not known to have the key that made it")
+
+// errKind says that a token was made for something else than to say who a person is.
+var errKind = errors.New("it is no ID token")
 
 // signatures are the algorithms, for the library that checks signatures.
 func signatures() (list []jose.SignatureAlgorithm) {
@@ -42,6 +46,9 @@ func (s *issuer) signed(ctx context.Context, token string) ([]byte, error) {
 	jws, err := jose.ParseSigned(token, signatures())
 	if err != nil {
 		return nil, err
+	}
+	if kind, _ := jws.Signatures[0].Header.ExtraHeaders[jose.HeaderType].(string); strings.HasSuffix(strings.ToLower(kind), "+jwt") {
+		return nil, errKind // such as at+jwt of RFC 9068 and logout+jwt
 	}
 	s.mu.Lock()
 	p := s.known

@@ -138,13 +138,19 @@ func (r *Rule) check() error {
 	return r.checkEntries()
 }
 
+// isSafe reports whether no one on the way can read or alter what goes to an address and comes back: by TLS, or on this machine.
+func isSafe(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost"))
+}
+
 // checkSite refuses an issuer whose tokens prove nothing, by a field, and fills in the claim.
 func (r *Rule) checkSite() (field string, err error) {
 	u, err := url.Parse(r.URL)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "url", fmt.Errorf("%q is not the https address of an issuer", r.URL)
-	case u.Scheme != "https" && !(u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")):
+	case !isSafe(r.URL):
 		return "url", fmt.Errorf("%q has to begin with https://: whoever can alter its keys lets in anybody", r.URL)
 	case r.Audience == "":
 		return "audience", errors.New("say whom the tokens have to be for; others of this issuer would count otherwise")

@@ -140,27 +140,31 @@ func TestAPILoginSettings(t *testing.T) {
 	}
 }
 
-// TestStopped: a task is stopped if it was cancelled and not tried again since; one that failed by itself is not.
+// TestStopped: a task is stopped if it failed because it was cancelled, whatever else was to go on since; one that failed by itself is not.
 func TestStopped(t *testing.T) {
 	at := time.Date(2026, 11, 30, 7, 0, 0, 0, time.UTC)
 	cancel := document.Decided{What: "cancel", Task: "a-001", At: at}
 	stopped := pulls.Stopped{Status: forge.StatusCancelled, Task: "a-001", At: at}
+	const by = "cancelled by a person"
 	for name, c := range map[string]struct {
 		status    forge.Status
 		task      forge.TaskStatus
+		detail    string
 		decisions []document.Decided
 		want      pulls.Stopped
 	}{
-		"the task":                        {forge.StatusExecuting, forge.TaskFailed, []document.Decided{cancel}, stopped},
-		"the task, and the intent failed": {forge.StatusBlocked, forge.TaskFailed, []document.Decided{cancel}, stopped},
-		"the intent":                      {forge.StatusRejected, forge.TaskPending, nil, pulls.Stopped{Status: forge.StatusRejected, At: at}},
-		"another task":                    {forge.StatusExecuting, forge.TaskFailed, []document.Decided{{What: "cancel", Task: "a-002"}}, pulls.Stopped{}},
-		"retried since":                   {forge.StatusExecuting, forge.TaskPending, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
-		"failed by itself since":          {forge.StatusError, forge.TaskFailed, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
-		"merged all the same":             {forge.StatusExecuting, forge.TaskDone, []document.Decided{cancel}, pulls.Stopped{}},
-		"it goes on":                      {forge.StatusExecuting, forge.TaskPending, nil, pulls.Stopped{}},
+		"the task":                        {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
+		"the task, and the intent failed": {forge.StatusBlocked, forge.TaskFailed, by, []document.Decided{cancel}, stopped},
+		"the intent":                      {forge.StatusRejected, forge.TaskPending, by, nil, pulls.Stopped{Status: forge.StatusRejected, At: at}},
+		"another task":                    {forge.StatusExecuting, forge.TaskFailed, by, []document.Decided{{What: "cancel", Task: "a-002"}}, pulls.Stopped{}},
+		"retried since":                   {forge.StatusExecuting, forge.TaskPending, by, []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"failed by itself since":          {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel, {What: "retry"}}, pulls.Stopped{}},
+		"failed itself, a parent retried": {forge.StatusError, forge.TaskFailed, "review: no", []document.Decided{cancel}, pulls.Stopped{}},
+		"the task; the rest goes on":      {forge.StatusExecuting, forge.TaskFailed, by + ": no", []document.Decided{cancel, {What: "retry"}}, stopped},
+		"merged all the same":             {forge.StatusExecuting, forge.TaskDone, by, []document.Decided{cancel}, pulls.Stopped{}},
+		"it goes on":                      {forge.StatusExecuting, forge.TaskPending, by, nil, pulls.Stopped{}},
 	} {
-		d := &document.Detail{TaskList: []document.TaskState{{ID: "a-001", Status: c.task}}}
+		d := &document.Detail{TaskList: []document.TaskState{{ID: "a-001", Status: c.task, Detail: c.detail}}}
 		d.Status, d.UpdatedAt, d.Decisions = c.status, at, c.decisions
 		if got := stoppedIn(d, "a-001"); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -297,21 +297,23 @@ func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.Tas
 	return stoppedIn(&d, task), err
 }
 
-// stoppedIn says whether a person stopped an intent, or a task of it that has not been tried again since. A task that failed by itself is not
-// stopped: whoever retries the intent goes on with it.
+// cancelledWord begins the reason for which a task failed that a person cancelled.
+const cancelledWord = "cancelled by a person"
+
+// stoppedIn says whether a person stopped an intent, or a task of it. A task that failed by itself is not stopped, also where it was cancelled
+// before: whoever retries the intent goes on with it. Its reason says so: a retry may be that of something else, or come from the parent.
 func stoppedIn(d *document.Detail, task forge.TaskID) pulls.Stopped {
 	if d.Status == forge.StatusCancelled || d.Status == forge.StatusRejected {
 		return pulls.Stopped{Status: d.Status, At: d.UpdatedAt}
 	}
-	failed := func(t document.TaskState) bool { return t.ID == task && t.Status == forge.TaskFailed }
-	if !slices.ContainsFunc(d.TaskList, failed) {
+	cancelled := func(t document.TaskState) bool {
+		return t.ID == task && t.Status == forge.TaskFailed && strings.HasPrefix(t.Detail, cancelledWord)
+	}
+	if !slices.ContainsFunc(d.TaskList, cancelled) {
 		return pulls.Stopped{}
 	}
 	for _, one := range slices.Backward(d.Decisions) {
-		switch {
-		case one.What == "retry" && (one.Task == "" || one.Task == task):
-			return pulls.Stopped{}
-		case one.What == "cancel" && one.Task == task:
+		if one.What == "cancel" && one.Task == task {
 			return pulls.Stopped{Status: forge.StatusCancelled, Task: task, At: one.At}
 		}
 	}

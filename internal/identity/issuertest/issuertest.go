@@ -38,6 +38,7 @@ type Issuer struct {
 	hidden bool
 	asked  map[string]int
 	held   chan struct{}
+	told   map[string]any
 	codes  map[string]login
 	// refreshes are the logins that can be refreshed, by the texts that were given for it.
 	refreshes map[string]login
@@ -69,6 +70,9 @@ func Start(t testing.TB) *Issuer {
 		if i.Methods != nil {
 			told["token_endpoint_auth_methods_supported"] = i.Methods
 		}
+		i.mu.Lock()
+		maps.Copy(told, i.told)
+		i.mu.Unlock()
 		i.write(w, told)
 	})
 	mux.HandleFunc("GET "+Keys, func(w http.ResponseWriter, _ *http.Request) {
@@ -226,6 +230,13 @@ func (i *Issuer) Away(away bool) {
 	i.away = away
 }
 
+// Tell has the issuer describe itself with these fields in place of its own.
+func (i *Issuer) Tell(fields map[string]any) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.told = fields
+}
+
 // HideKeys has the issuer show no keys, and everything else, or show them again.
 func (i *Issuer) HideKeys(hidden bool) {
 	i.mu.Lock()
@@ -270,6 +281,15 @@ func (i *Issuer) Sign(claims map[string]any) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.sign(map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}, claims)
+}
+
+// Header returns the header of an honest token with one field of it altered, for Forge.
+func (i *Issuer) Header(field string, value any) map[string]any {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	header := map[string]any{"alg": "RS256", "kid": i.kid, "typ": "JWT"}
+	header[field] = value
+	return header
 }
 
 // SignWithout is Sign for a token without one field of its header.

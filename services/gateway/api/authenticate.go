@@ -64,7 +64,7 @@ func (c *call) loggedIn(token string) error {
 	if errors.Is(err, identity.ErrAway) {
 		p := problem(http.StatusServiceUnavailable, "the issuer of this token cannot be asked now: nothing was done")
 		p.retryAfter = runnerPause
-		return p
+		return fmt.Errorf("%w (%w)", p, err) // the log has why: it may be a wrong ca
 	}
 	if err != nil {
 		return c.unauthorized(invalidToken, "this token does not count: "+term.Short(err.Error(), maxReason))

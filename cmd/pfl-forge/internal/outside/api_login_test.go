@@ -162,6 +162,9 @@ func TestAPILoginWithoutItsIssuer(t *testing.T) {
 	if away.header.Get("Retry-After") != "5" || strings.Contains(w.log.String(), "level=WARN") {
 		t.Errorf("%v\n%s", away.header, w.log)
 	}
+	if !strings.Contains(w.log.String(), "cannot be asked now: 503") {
+		t.Errorf("the log does not say why:\n%s", w.log)
+	}
 	i.Away(false)
 	wait.Until(t, "it is asked again, after some seconds", func() bool { return w.rawStatus("carol") == http.StatusOK })
 	i.Away(true)

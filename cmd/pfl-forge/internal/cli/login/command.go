@@ -129,7 +129,7 @@ func beginByHTTP(ctx context.Context, a *kit.App, o *options) error {
 	}
 	l, err := login.New(o.client, granted, time.Now())
 	if err == nil {
-		err = folder.Write(l)
+		err = folder.Write(ctx, l)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
@@ -225,13 +225,13 @@ func OutCommand(a *kit.App) *cobra.Command {
 		Use:   "logout",
 		Short: "remove the login from this machine",
 		Args:  kit.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.ByHTTP() {
 				folder, err := target.GatewayLogin(a)
 				if err != nil {
 					return err
 				}
-				return folder.End()
+				return folder.End(cmd.Context())
 			}
 			folder, err := at(a)
 			if err != nil {

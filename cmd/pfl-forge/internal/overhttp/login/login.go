@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,13 +105,28 @@ func (f Folder) Read() (l Login, err error) {
 	return l, nil
 }
 
-// Write keeps a login in place of the one that is there.
-func (f Folder) Write(l Login) error {
-	text, err := json.Marshal(l)
+// Write keeps a login in place of the one that is there. It waits for a process that refreshes that one, and would put it back.
+func (f Folder) Write(ctx context.Context, l Login) error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	held, err := f.lock(ctx)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
+	defer func() { _ = held.Close() }()
+	return f.write(l)
+}
+
+// lock keeps other processes from changing the login. Its file stays when the login ends: another one would be another lock.
+func (f Folder) lock(ctx context.Context) (io.Closer, error) {
+	return git.LockFile(ctx, filepath.Join(string(f), lock))
+}
+
+// write is Write for who has the lock.
+func (f Folder) write(l Login) error {
+	text, err := json.Marshal(l)
+	if err != nil {
 		return err
 	}
 	next, err := os.CreateTemp(string(f), ".new-*") // with mode 0600
@@ -125,8 +141,24 @@ func (f Folder) Write(l Login) error {
 	return os.Rename(next.Name(), filepath.Join(string(f), file))
 }
 
-// End removes the login. A token that was given out counts until it expires.
-func (f Folder) End() error { return os.RemoveAll(string(f)) }
+// End removes the login, after a process that refreshes it, which would put it back. A token that was given out counts until it expires.
+func (f Folder) End(ctx context.Context) error {
+	if _, err := os.Stat(string(f)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	held, err := f.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = held.Close() }()
+	entries, err := os.ReadDir(string(f))
+	for _, e := range entries {
+		if e.Name() != lock {
+			err = errors.Join(err, os.Remove(filepath.Join(string(f), e.Name())))
+		}
+	}
+	return err
+}
 
 // Token returns a token that counts for a while: the one that is kept, or where that is about to expire the next one, which is kept in its place.
 // An issuer that does not answer leaves the present one in use until it expires. Error: ErrNone.
@@ -135,7 +167,7 @@ func (f Folder) Token(ctx context.Context) (string, error) {
 	if err != nil || time.Until(l.Until) > soon {
 		return l.Token, err
 	}
-	held, err := git.LockFile(ctx, filepath.Join(string(f), lock))
+	held, err := f.lock(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +177,7 @@ func (f Folder) Token(ctx context.Context) (string, error) {
 	}
 	next, err := l.refresh(ctx)
 	if err == nil {
-		return next.Token, f.Write(next)
+		return next.Token, f.write(next)
 	}
 	if time.Until(l.Until) > 0 {
 		return l.Token, nil

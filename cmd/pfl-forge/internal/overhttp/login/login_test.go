@@ -1,6 +1,7 @@
 package login_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
+	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/identity/issuertest"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -26,7 +28,7 @@ func begun(t *testing.T, i *issuertest.Issuer) (login.Folder, login.Login) {
 	f := login.Folder(filepath.Join(t.TempDir(), "login"))
 	l, err := login.New("pfl-forge", identity.Grant{Token: i.Sign(brief()), Refresh: i.Refreshable("pfl-forge")}, time.Now())
 	if err == nil {
-		err = f.Write(l)
+		err = f.Write(wait.Context(t), l)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +76,7 @@ func TestLoginFile(t *testing.T) {
 		t.Errorf("while the issuer is away: %v", err)
 	}
 	l.Until = time.Unix(0, 0)
-	if err := f.Write(l); err != nil {
+	if err := f.Write(wait.Context(t), l); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Token(wait.Context(t)); err == nil || errors.Is(err, identity.ErrGrant) || !strings.Contains(err.Error(), "has to be refreshed") {
@@ -83,7 +85,7 @@ func TestLoginFile(t *testing.T) {
 	i.Away(false)
 	for _, refresh := range []string{"", "used before"} {
 		l.Refresh = refresh
-		if err := f.Write(l); err != nil {
+		if err := f.Write(wait.Context(t), l); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.Token(wait.Context(t)); err == nil || !strings.Contains(err.Error(), "the login of 17 has ended: pfl-forge login begins a new one") {
@@ -110,7 +112,7 @@ func TestLoginFile(t *testing.T) {
 	if _, err := f.Read(); err == nil || !strings.Contains(err.Error(), "is no file of a login") {
 		t.Errorf("half a file: %v", err)
 	}
-	if err := f.End(); err != nil {
+	if err := f.End(wait.Context(t)); err != nil {
 		t.Error(err)
 	}
 	if _, err := f.Token(wait.Context(t)); !errors.Is(err, login.ErrNone) {
@@ -122,5 +124,37 @@ func TestLoginFile(t *testing.T) {
 		if l, err := login.New("pfl-forge", identity.Grant{Token: token}, time.Now()); err == nil {
 			t.Errorf("%s: %+v", name, l)
 		}
+	}
+}
+
+// TestLoginIsChangedByOne: while one process refreshes a login, no other one ends it or puts another person's in its place: the first would put back
+// what it had.
+func TestLoginIsChangedByOne(t *testing.T) {
+	i := issuertest.Start(t)
+	f, first := begun(t, i)
+	held, err := git.LockFile(wait.Context(t), filepath.Join(string(f), "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, end := context.WithCancel(wait.Context(t))
+	end()
+	other := first
+	other.Name = "18"
+	for about, err := range map[string]error{"another login": f.Write(over, other), "the end": f.End(over)} {
+		if !errors.Is(err, git.ErrBusy) {
+			t.Errorf("%s: %v", about, err)
+		}
+	}
+	if l, err := f.Read(); err != nil || l.Name != first.Name {
+		t.Errorf("kept is the login of %s, %v", l.Name, err)
+	}
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Write(wait.Context(t), other), f.End(wait.Context(t)), f.End(wait.Context(t))); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(string(f), "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != "lock" {
+		t.Errorf("left is %v, %v", left, err)
 	}
 }
