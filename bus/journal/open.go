@@ -112,12 +112,12 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 	err := j.behind(ctx, before, now.Seq, func(m conn.Stored) error {
 		key, err := subjects.ParseJournal(m.Subject)
 		if err != nil {
-			return nil // no machine has this journal
+			return nil //nolint:nilerr // no machine has this journal
 		}
 		s, err := m.Summary()
-		if err != nil { // garbage, or of a newer version: what counts is found out below
+		if err != nil {
 			unclear[key] = m.Subject
-			return nil
+			return nil //nolint:nilerr // garbage, or of a newer version: what counts is found out below
 		}
 		delete(unclear, key)
 		open[key] = m.Seq > now.Seq || isOpen(&s)
@@ -169,7 +169,7 @@ func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(c
 func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn.Stored, upTo uint64) error {
 	key, err := subjects.ParseJournal(last.Subject)
 	if err != nil {
-		return nil // no machine has this journal
+		return nil //nolint:nilerr // no machine has this journal
 	}
 	if last.Seq > upTo {
 		open[key] = true
@@ -179,9 +179,10 @@ func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn
 	if errors.Is(err, conn.ErrNotFound) {
 		return nil
 	}
-	if _, newer := errors.AsType[*wire.UnknownError](err); err != nil && !newer {
-		return err
+	if _, newer := errors.AsType[*wire.UnknownError](err); newer {
+		open[key] = true
+		return nil
 	}
-	open[key] = err != nil || isOpen(&s)
-	return nil
+	open[key] = isOpen(&s)
+	return err
 }

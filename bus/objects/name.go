@@ -96,23 +96,11 @@ type Info struct {
 //
 //	<project or ->/<intent or ->/<task or ->/<kind>/<id or ->
 func (n Name) path() (string, error) {
-	project, intent, task, id := string(n.Project), string(n.Intent), subjects.None, subjects.None
-	switch n.Kind {
-	case Snapshot:
-		intent = subjects.None
-		if _, err := forge.ParseProjectID(project); err != nil || n.Intent != "" || n.Task != "" {
-			return "", fmt.Errorf("a snapshot is of a project, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
-		}
-	case Open:
-		project, intent = subjects.None, subjects.None
-		if n.Project != "" || n.Intent != "" || n.Task != "" {
-			return "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
-		}
-	default:
-		if err := subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent}); err != nil {
-			return "", err
-		}
+	project, intent, err := n.owner()
+	if err != nil {
+		return "", err
 	}
+	task, id := subjects.None, subjects.None
 	if n.Task != "" {
 		if _, err := forge.ParseTaskID(string(n.Task)); err != nil {
 			return "", err
@@ -139,6 +127,24 @@ func (n Name) path() (string, error) {
 		id = n.ID
 	}
 	return strings.Join([]string{project, intent, task, string(n.Kind), id}, "/"), nil
+}
+
+// owner returns the first two parts of the path: the intent that the object is of, or the project alone, or neither.
+func (n Name) owner() (project, intent string, err error) {
+	switch n.Kind {
+	case Snapshot:
+		if _, err := forge.ParseProjectID(string(n.Project)); err != nil || n.Intent != "" || n.Task != "" {
+			return "", "", fmt.Errorf("a snapshot is of a project, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
+		}
+		return string(n.Project), subjects.None, nil
+	case Open:
+		if n.Project != "" || n.Intent != "" || n.Task != "" {
+			return "", "", fmt.Errorf("the list of open intents is of all, and not of %q, %q, %q", n.Project, n.Intent, n.Task)
+		}
+		return subjects.None, subjects.None, nil
+	default:
+		return string(n.Project), string(n.Intent), subjects.CheckIntent(forge.Key{Project: n.Project, Intent: n.Intent})
+	}
 }
 
 // parseName is the reverse of path.
