@@ -65,8 +65,20 @@ func (f *Fake) permission(q *request) (int, any) {
 
 // makeLabel makes a label that issues can have.
 func (f *Fake) makeLabel(q *request) (int, any) {
+	if q.in.Name == "" {
+		return http.StatusUnprocessableEntity, object{"message": "[Name]: Required"}
+	}
 	q.repo.labels = append(q.repo.labels, q.in.Name)
 	return http.StatusCreated, object{"name": q.in.Name}
+}
+
+// listLabels returns the labels that issues can have.
+func (f *Fake) listLabels(q *request) (int, any) {
+	out := []object{}
+	for _, name := range q.repo.labels {
+		out = append(out, object{"name": name})
+	}
+	return http.StatusOK, out
 }
 
 // makeHook has an address told of all that happens from now on.

@@ -103,6 +103,7 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}":                                      f.showRepo,
 		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":                 f.collaborate,
 		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,
+		"GET /api/v1/repos/{owner}/{name}/labels":                               f.listLabels,
 		"POST /api/v1/repos/{owner}/{name}/labels":                              f.makeLabel,
 		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook,
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
