@@ -26,15 +26,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// team is a forge with a repository in which ada may write, before anything is known there of pfl-forge but an account.
-type team struct {
+// newcomer is a forge with a repository in which ada may write, before anything is known there of pfl-forge but an account.
+type newcomer struct {
 	t         *testing.T
 	url, repo string
 	tokens    map[string]string
 }
 
 // as calls the forge as a person does in the browser.
-func (w *team) as(user, method, path string, in, out any) {
+func (w *newcomer) as(user, method, path string, in, out any) {
 	w.t.Helper()
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -62,16 +62,16 @@ func (w *team) as(user, method, path string, in, out any) {
 	}
 }
 
-// repository makes the team's repository.
-func (w *team) repository() {
+// repository makes the repository.
+func (w *newcomer) repository() {
 	_, name, _ := strings.Cut(w.repo, "/")
 	w.as("root1", http.MethodPost, "/user/repos", map[string]any{"name": name, "auto_init": true}, nil)
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/bot", map[string]any{"permission": "admin"}, nil)
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", map[string]any{"permission": "write"}, nil)
 }
 
-// fakeTeam returns a team on the fake, whose git is behind passwords at the same address, as that of a real forge is.
-func fakeTeam(t *testing.T) *team {
+// newcomerOnFake returns one on the fake, whose git is behind passwords at the same address, as that of a real forge is.
+func newcomerOnFake(t *testing.T) *newcomer {
 	t.Helper()
 	fake := forgetest.NewFake()
 	t.Cleanup(fake.Close)
@@ -79,7 +79,7 @@ func fakeTeam(t *testing.T) *team {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &team{t: t, url: fake.URL(), repo: "root1/web", tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada"}}
+	w := &newcomer{t: t, url: fake.URL(), repo: "root1/web", tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada"}}
 	w.repository()
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -110,8 +110,8 @@ func fakeTeam(t *testing.T) *team {
 	return w
 }
 
-// realTeam returns a team on the real Gitea of a folder with its url and tokens.
-func realTeam(t *testing.T, dir string) *team {
+// newcomerOnGitea returns one on the real Gitea of a folder with its url and tokens.
+func newcomerOnGitea(t *testing.T, dir string) *newcomer {
 	t.Helper()
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -120,7 +120,7 @@ func realTeam(t *testing.T, dir string) *team {
 		}
 		return strings.TrimSpace(string(text))
 	}
-	w := &team{t: t, url: read("url"), repo: fmt.Sprintf("root1/first%d", time.Now().UnixNano()), tokens: map[string]string{
+	w := &newcomer{t: t, url: read("url"), repo: fmt.Sprintf("root1/first%d", time.Now().UnixNano()), tokens: map[string]string{
 		"root1": read("admin.token"), "bot": read("bot.token"), "ada": read("ada.token"),
 	}}
 	w.repository()
@@ -221,15 +221,15 @@ func TestFirstPullRequest(t *testing.T) {
 	t.Parallel()
 	t.Run("fake", func(t *testing.T) {
 		t.Parallel()
-		fakeTeam(t).firstPull()
+		newcomerOnFake(t).firstPull()
 	})
 	if dir := os.Getenv("PFL_FORGE_GITEA"); dir != "" {
-		t.Run("gitea", func(t *testing.T) { realTeam(t, dir).firstPull() })
+		t.Run("gitea", func(t *testing.T) { newcomerOnGitea(t, dir).firstPull() })
 	}
 }
 
-// firstPull is TestFirstPullRequest for a team.
-func (w *team) firstPull() {
+// firstPull is TestFirstPullRequest for a newcomer.
+func (w *newcomer) firstPull() {
 	t := w.t
 	page, err := os.ReadFile("../../../../docs/guide-first-pull-request.md")
 	if err != nil {
@@ -278,6 +278,15 @@ func (w *team) firstPull() {
 			s.must(block)
 		}
 	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil || len(logs) != 7 {
+		t.Errorf("there are the logs %q, %v", logs, err)
+	}
+	for _, path := range logs {
+		if text, err := os.ReadFile(path); err != nil || bytes.Contains(text, []byte("level=ERROR")) {
+			t.Errorf("%s has an error, %v:\n%s", filepath.Base(path), err, tail(text, 3000))
+		}
+	}
 	if issue == "" {
 		t.Error("the page has no issue merged")
 	}
@@ -287,7 +296,7 @@ func (w *team) firstPull() {
 }
 
 // unlisten has the gateway of the settings in a folder listen wherever there is room.
-func (w *team) unlisten(dir string) {
+func (w *newcomer) unlisten(dir string) {
 	path := filepath.Join(dir, "gateway.yaml")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -297,7 +306,7 @@ func (w *team) unlisten(dir string) {
 }
 
 // issueToMerged does what the page has a person do in the browser, and returns the path of the issue, which is closed then.
-func (w *team) issueToMerged() string {
+func (w *newcomer) issueToMerged() string {
 	w.t.Helper()
 	var made struct{ Number int64 }
 	w.as("ada", http.MethodPost, "/repos/"+w.repo+"/issues", map[string]any{"title": "Greet people", "body": "Please."}, &made)

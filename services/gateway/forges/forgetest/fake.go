@@ -100,6 +100,7 @@ func NewFake() *Fake {
 	for pattern, serve := range map[string]func(*request) (int, any){
 		"GET /api/v1/user":                                                      f.self,
 		"POST /api/v1/user/repos":                                               f.makeRepo,
+		"GET /api/v1/user/orgs":                                                 func(*request) (int, any) { return http.StatusOK, []object{} },
 		"GET /api/v1/repos/{owner}/{name}":                                      f.showRepo,
 		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":                 f.collaborate,
 		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,

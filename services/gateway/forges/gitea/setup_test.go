@@ -42,7 +42,9 @@ func TestLacks(t *testing.T) {
 		asRoot(t, f, http.MethodPut, "/repos/root1/web/collaborators/bot", map[string]any{"permission": right})
 	}
 	c := clientOf(t, f.URL())
-	denied := func(method, part string) forgetest.Fault { return forgetest.Fault{Method: method, Part: part, Status: 403} }
+	denied := func(method, part string) forgetest.Fault {
+		return forgetest.Fault{Method: method, Part: part, Status: 403}
+	}
 	for _, one := range []struct {
 		what, right string
 		faults      []forgetest.Fault

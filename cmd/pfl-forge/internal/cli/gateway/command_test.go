@@ -100,13 +100,13 @@ func TestInit(t *testing.T) {
 func TestInitRefuses(t *testing.T) {
 	f, flags := atForge(t)
 	for want, args := range map[string][]string{
-		"--gitea, the address of the forge":                   {"--repository", "a/b", "--token-file", "x"},
-		"--repository: has to be owner/name":                  {"--gitea", f.URL(), "--repository", "web", "--token-file", "x"},
-		"--project: ":                                         append([]string{"--project", "No Id"}, flags...),
-		"--person: the forge has no account zoe":              append([]string{"--person", "zoe"}, flags...),
-		"--person: eve may not write in root1/web":            append([]string{"--person", "eve"}, flags...),
-		"a repository root1/none that the account may see":    append(flags[:2:2], "--repository", "root1/none", "--token-file", flags[5]),
-		"https":                                               {"--gitea", "http://192.0.2.1", "--repository", "a/b", "--token-file", flags[5]},
+		"--gitea, the address of the forge":                {"--repository", "a/b", "--token-file", "x"},
+		"--repository: has to be owner/name":               {"--gitea", f.URL(), "--repository", "web", "--token-file", "x"},
+		"--project: ":                                      append([]string{"--project", "No Id"}, flags...),
+		"--person: the forge has no account zoe":           append([]string{"--person", "zoe"}, flags...),
+		"--person: eve may not write in root1/web":         append([]string{"--person", "eve"}, flags...),
+		"a repository root1/none that the account may see": append(flags[:2:2], "--repository", "root1/none", "--token-file", flags[5]),
+		"https": {"--gitea", "http://192.0.2.1", "--repository", "a/b", "--token-file", flags[5]},
 		filepath.Join(filepath.Dir(flags[5]), "gone") + ": no": append(flags[:4:4], "--token-file", filepath.Join(filepath.Dir(flags[5]), "gone")),
 	} {
 		dir := t.TempDir()
