@@ -290,7 +290,7 @@ func (w *newcomer) firstPull() {
 	if issue == "" {
 		t.Error("the page has no issue merged")
 	}
-	if left := strings.TrimSpace(s.must("wait; jobs -p")); left != "" {
+	if left := strings.TrimSpace(s.must("wait; jobs -rp")); left != "" {
 		t.Errorf("of what the page starts these are left: %s", left)
 	}
 }

@@ -63,24 +63,6 @@ func (f *Fake) permission(q *request) (int, any) {
 	return http.StatusOK, object{"permission": role, "user": f.user(user)}
 }
 
-// makeLabel makes a label that issues can have.
-func (f *Fake) makeLabel(q *request) (int, any) {
-	if q.in.Name == "" {
-		return http.StatusUnprocessableEntity, object{"message": "[Name]: Required"}
-	}
-	q.repo.labels = append(q.repo.labels, q.in.Name)
-	return http.StatusCreated, object{"name": q.in.Name}
-}
-
-// listLabels returns the labels that issues can have.
-func (f *Fake) listLabels(q *request) (int, any) {
-	out := []object{}
-	for _, name := range q.repo.labels {
-		out = append(out, object{"name": name})
-	}
-	return http.StatusOK, out
-}
-
 // makeHook has an address told of all that happens from now on.
 func (f *Fake) makeHook(q *request) (int, any) {
 	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret})

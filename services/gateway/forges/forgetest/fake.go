@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/labels"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/teams"
@@ -54,7 +55,7 @@ type repo struct {
 	id       int64
 	name     string
 	roles    map[string]string
-	labels   []string
+	labels   labels.List
 	issues   []*issue
 	hooks    []wire.Hook
 	rules    map[string]*protect.Rule
@@ -104,8 +105,8 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}":                                      f.showRepo,
 		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":                 f.collaborate,
 		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,
-		"GET /api/v1/repos/{owner}/{name}/labels":                               f.listLabels,
-		"POST /api/v1/repos/{owner}/{name}/labels":                              f.makeLabel,
+		"GET /api/v1/repos/{owner}/{name}/labels":                               func(q *request) (int, any) { return q.repo.labels.Show() },
+		"POST /api/v1/repos/{owner}/{name}/labels":                              func(q *request) (int, any) { return q.repo.labels.Make(q.in.Name) },
 		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook,
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
 		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,

@@ -13,18 +13,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Lacks returns what our account and its token lack in a repository to watch issues and to keep pull requests, a line for each, as people
-// set it up; none if nothing is missing. The error says that it could not be found out.
+// Lacks returns the rights that our account and its token lack in a repository to watch issues and to keep pull requests, a line for each, in
+// words of the pages on which people give them; none if nothing is missing. The error says that it could not be found out.
 //
-// Gitea tells the scopes of a token to nobody who has only the token. So each is tried: what reads by a request, and what writes by one that
+// Gitea does not tell the scopes of a token to its holder. So each is tried: one that reads by a request, and one that writes by a request that
 // is refused as incomplete, so that nothing is changed.
-func (c *Client) Lacks(ctx context.Context, repository string) (lacks []string, err error) {
+func Lacks(ctx context.Context, c *Client, repository string) (lacks []string, err error) {
 	self, err := c.Self(ctx)
 	switch {
 	case errors.Is(err, forges.ErrDenied) && strings.Contains(err.Error(), fmt.Sprintf("(%d)", http.StatusUnauthorized)):
 		return []string{"a token that the forge knows"}, nil
 	case errors.Is(err, forges.ErrDenied): // and whose token it is stays unknown
-		lacks, err = c.scopes(ctx, repository)
+		lacks, err = scopes(ctx, c, repository)
 		return append([]string{scope("read:user")}, lacks...), err
 	case err != nil:
 		return nil, err
@@ -38,14 +38,14 @@ func (c *Client) Lacks(ctx context.Context, repository string) (lacks []string, 
 	case err == nil && !a.Permission.Includes(intake.Admin): // then requests that write are denied, whatever the token may
 		return []string{fmt.Sprintf("admin on %s for the account %s, whose right is %s", repository, self.Login, a.Permission)}, nil
 	}
-	return c.scopes(ctx, repository)
+	return scopes(ctx, c, repository)
 }
 
 // scope says that a token lacks one.
 func scope(name string) string { return "the scope " + name + " of the token" }
 
 // scopes returns which scopes the token lacks, beside read:user.
-func (c *Client) scopes(ctx context.Context, repository string) (lacks []string, err error) {
+func scopes(ctx context.Context, c *Client, repository string) (lacks []string, err error) {
 	path, err := rest.Path(repository)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (c *Client) scopes(ctx context.Context, repository string) (lacks []string,
 }
 
 // MakeLabel makes a label of a repository, and reports whether it did: one of that name that is there stays as it is.
-func (c *Client) MakeLabel(ctx context.Context, repository, name string) (made bool, err error) {
+func MakeLabel(ctx context.Context, c *Client, repository, name string) (made bool, err error) {
 	path, err := rest.Path(repository, "labels")
 	if err != nil {
 		return false, err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 )
 
 // asRoot calls the fake as its administrator.
@@ -64,22 +65,22 @@ func TestLacks(t *testing.T) {
 	} {
 		collaborate(one.right)
 		f.Script(one.faults...)
-		got, err := c.Lacks(wait.Context(t), "root1/web")
+		got, err := gitea.Lacks(wait.Context(t), c, "root1/web")
 		if err != nil || !slices.Equal(got, one.want) {
 			t.Errorf("%s: %q, %v", one.what, got, err)
 		}
 	}
-	if got, err := c.Lacks(wait.Context(t), "root1/none"); err != nil || !slices.Equal(got, []string{"a repository root1/none that the account may see"}) {
+	if got, err := gitea.Lacks(wait.Context(t), c, "root1/none"); err != nil || !slices.Equal(got, []string{"a repository root1/none that the account may see"}) {
 		t.Errorf("of no repository: %q, %v", got, err)
 	}
 	f.Script(forgetest.Fault{Method: "POST", Part: "/pulls", Status: 502})
-	if got, err := c.Lacks(wait.Context(t), "root1/web"); err == nil {
+	if got, err := gitea.Lacks(wait.Context(t), c, "root1/web"); err == nil {
 		t.Errorf("of a forge with a fault: %q", got)
 	}
-	if made, err := c.MakeLabel(wait.Context(t), "root1/web", "forge"); err != nil || !made {
+	if made, err := gitea.MakeLabel(wait.Context(t), c, "root1/web", "forge"); err != nil || !made {
 		t.Errorf("the first label: %v, %v", made, err)
 	}
-	if made, err := c.MakeLabel(wait.Context(t), "root1/web", "Forge"); err != nil || made {
+	if made, err := gitea.MakeLabel(wait.Context(t), c, "root1/web", "Forge"); err != nil || made {
 		t.Errorf("the label that is there: %v, %v", made, err)
 	}
 }

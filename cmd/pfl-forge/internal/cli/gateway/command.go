@@ -38,7 +38,7 @@ type options struct {
 	url, repository, tokenFile string
 	// project is the id of the project; empty for the name of the repository.
 	project string
-	// recipe is what the rules have an intent run; empty for the project's agent.
+	// recipe is the name of the recipe that the rules give an intent; empty for the project's agent.
 	recipe string
 	label  string
 	people []string // logins, which are the names of the people as well
@@ -87,7 +87,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// check refuses what no gateway could be started with, and fills in the project.
+// check refuses flags with which no gateway could be started, and fills in the project.
 func (o *options) check() error {
 	for flag, value := range map[string]string{
 		"--gitea, the address of the forge": o.url, "--repository, as owner/name": o.repository, "--token-file, with the token of the account": o.tokenFile,
@@ -121,7 +121,7 @@ func initialise(ctx context.Context, a *kit.App, o *options) error {
 		return err
 	}
 	defer c.Close()
-	lacks, err := c.Lacks(ctx, o.repository)
+	lacks, err := gitea.Lacks(ctx, c, o.repository)
 	if err != nil {
 		return fmt.Errorf("--gitea: %w", err)
 	}
@@ -132,7 +132,7 @@ func initialise(ctx context.Context, a *kit.App, o *options) error {
 	if err != nil {
 		return err
 	}
-	made, err := c.MakeLabel(ctx, o.repository, o.label)
+	made, err := gitea.MakeLabel(ctx, c, o.repository, o.label)
 	if err != nil {
 		return fmt.Errorf("--label: %w", err)
 	}
