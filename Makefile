@@ -91,11 +91,12 @@ help: ## list the targets
 	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build pfl-forge and the six services into bin/
+build: ## build pfl-forge, the six services and the nats-server that is tested with them into bin/
 	@for dir in $(MAINS); do \
 	  case $$dir in cmd/*) name=$${dir##*/} ;; *) name=forge-$${dir##*/} ;; esac; \
 	  echo "bin/$$name"; go build -o bin/$$name ./$$dir; \
 	done
+	@echo bin/nats-server; go build -o bin/nats-server github.com/nats-io/nats-server/v2
 
 .PHONY: demo
 demo: ## run the whole pipeline on a small repository made for it

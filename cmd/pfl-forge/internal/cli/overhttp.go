@@ -38,8 +38,8 @@ var byHTTP = map[string]string{
 	"cancel": works, "goal": works, "goal status": works, "goal list": works, "goal cancel": works, "goal resume": works,
 	"login": works, "logout": works, "whoami": works,
 
-	"init": local, "demo": local, "version": local, "trust": local, "verify-commit": local, "auth": local, "intake": local, "help": local,
-	"completion": local,
+	"init": local, "demo": local, "version": local, "trust": local, "verify-commit": local, "auth": local, "gateway": local, "intake": local,
+	"help": local, "completion": local,
 
 	"run":              inRepository + "; for what an organisation's services do there is pfl-forge status --watch",
 	"goal run":         overNATS + "; pfl-forge create --criterion asks for a goal with the usual bounds",

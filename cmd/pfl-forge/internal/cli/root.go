@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/demo"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/diff"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/gateway"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goal"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/health"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/history"
@@ -92,7 +93,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupOther: {
 			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), backups.RecoverCommand(a), clean.Command(a),
-			demo.Command(a), admin.DoctorCommand(a), intake.Command(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			demo.Command(a), admin.DoctorCommand(a), gateway.Command(a), intake.Command(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
 			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {

@@ -63,12 +63,6 @@ func (f *Fake) permission(q *request) (int, any) {
 	return http.StatusOK, object{"permission": role, "user": f.user(user)}
 }
 
-// makeLabel makes a label that issues can have.
-func (f *Fake) makeLabel(q *request) (int, any) {
-	q.repo.labels = append(q.repo.labels, q.in.Name)
-	return http.StatusCreated, object{"name": q.in.Name}
-}
-
 // makeHook has an address told of all that happens from now on.
 func (f *Fake) makeHook(q *request) (int, any) {
 	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/labels"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/teams"
@@ -54,7 +55,7 @@ type repo struct {
 	id       int64
 	name     string
 	roles    map[string]string
-	labels   []string
+	labels   labels.List
 	issues   []*issue
 	hooks    []wire.Hook
 	rules    map[string]*protect.Rule
@@ -100,10 +101,12 @@ func NewFake() *Fake {
 	for pattern, serve := range map[string]func(*request) (int, any){
 		"GET /api/v1/user":                                                      f.self,
 		"POST /api/v1/user/repos":                                               f.makeRepo,
+		"GET /api/v1/user/orgs":                                                 func(*request) (int, any) { return http.StatusOK, []object{} },
 		"GET /api/v1/repos/{owner}/{name}":                                      f.showRepo,
 		"PUT /api/v1/repos/{owner}/{name}/collaborators/{user}":                 f.collaborate,
 		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,
-		"POST /api/v1/repos/{owner}/{name}/labels":                              f.makeLabel,
+		"GET /api/v1/repos/{owner}/{name}/labels":                               func(q *request) (int, any) { return q.repo.labels.Show() },
+		"POST /api/v1/repos/{owner}/{name}/labels":                              func(q *request) (int, any) { return q.repo.labels.Make(q.in.Name) },
 		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook,
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
 		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,
