@@ -14,9 +14,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
-	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/loss"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/forgedir"
@@ -51,7 +49,7 @@ func (r *Repository) LookForLost(ctx context.Context, b *bus.Bus, stored map[for
 	if tail.Head.Seq == 0 { // the message is not there, or decides nothing: all messages say why
 		return r.compared(ctx, b, shown, project)
 	}
-	return r.differs(ctx, b, shown, stored, project, tail.Head)
+	return loss.Between(ctx, b, r.Project, loss.Shown{Intents: shown, Project: project}, stored, tail.Head)
 }
 
 // checkWhole returns a *loss.Error if the store has less than the files show.
@@ -67,7 +65,7 @@ func (d *filesSync) checkWhole(ctx context.Context) error {
 // runner reads it anyhow, and while it is broken every intent waits for an answer that does not come.
 func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*loss.Error, error) {
 	if b == nil {
-		return r.differs(ctx, nil, shown, nil, project, chain.Head{})
+		return loss.Between(ctx, nil, r.Project, loss.Shown{Intents: shown, Project: project}, nil, chain.Head{})
 	}
 	stored, err := b.Journal.Sequences(ctx, r.Project)
 	if err != nil {
@@ -77,32 +75,7 @@ func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.I
 	if err != nil {
 		return nil, err
 	}
-	return r.differs(ctx, b, shown, stored, project, head)
-}
-
-// differs returns what the store has less than the files show: of intents by their sequences, and of the project by the head of its journal.
-func (r *Repository) differs(
-	ctx context.Context, b *bus.Bus, shown, stored map[forge.IntentID]uint64, project uint64, head chain.Head,
-) (*loss.Error, error) {
-	e := &loss.Error{Lost: loss.Of(shown, stored)}
-	switch {
-	case b == nil:
-	case head.Seq < project:
-		e.Damage = fmt.Sprintf("the journal of the project ends at %d, and .forge shows what follows from its message %d", head.Seq, project)
-	case head.Broken != nil:
-		e.Damage = "the journal of the project: " + head.Broken.Error()
-	}
-	if len(e.Lost) == 0 && e.Damage == "" {
-		return nil, nil //nolint:nilnil // nothing is lost
-	}
-	if b == nil || slices.ContainsFunc(e.Lost, func(l loss.Intent) bool { return l.Stored > 0 }) {
-		return e, nil
-	}
-	var err error
-	if e.Others, err = b.Journal.Projects(ctx); slices.Contains(e.Others, r.Project) || len(e.Lost) == 0 {
-		e.Others = nil
-	}
-	return e, err
+	return loss.Between(ctx, b, r.Project, loss.Shown{Intents: shown, Project: project}, stored, head)
 }
 
 // Rescued tells how it goes on with an intent of which something was lost.
@@ -169,7 +142,7 @@ func (s *Session) recover(ctx context.Context, restored bool) (*Recovery, error)
 	found := &Recovery{}
 	var unshown []Rescued
 	if !restored {
-		if found.Why, err = contradiction(ctx, s.Bus, s.Repo.Project); err != nil {
+		if found.Why, err = loss.Contradiction(ctx, s.Bus, s.Repo.Project); err != nil {
 			return nil, err
 		}
 	}
@@ -193,26 +166,6 @@ func (s *Session) ofThisProject(ctx context.Context) error {
 		return err
 	}
 	return fmt.Errorf("it is a backup of project %s, and this folder makes project %s: name the folder %s", list[0], s.Repo.Project, list[0])
-}
-
-// contradiction returns how the journals of a project contradict one another, or themselves; empty if they do not.
-func contradiction(ctx context.Context, b *bus.Bus, project forge.ProjectID) (string, error) {
-	audit := chain.NewAudit(func(subject string) bool {
-		key, err := subjects.ParseJournal(subject)
-		return err == nil && key.Project == project
-	})
-	err := b.Journal.Each(ctx, forge.Key{Project: project}, func(e *journal.Entry) error {
-		audit.Add(&e.Link)
-		return nil
-	})
-	if err != nil {
-		return "", err
-	}
-	list := audit.Findings()
-	if n := slices.IndexFunc(list, func(f chain.Finding) bool { return f.Breaks() }); n >= 0 {
-		return list[n].Journal + ": " + list[n].Detail, nil
-	}
-	return "", nil
 }
 
 // unshown returns the intents that the store has and no file shows, since it is cut off right after they were asked for.
@@ -269,7 +222,7 @@ func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []loss.Inten
 	if b == nil {
 		return list, "", nil
 	}
-	if why, err = contradiction(ctx, b, r.Project); err != nil || why == "" {
+	if why, err = loss.Contradiction(ctx, b, r.Project); err != nil || why == "" {
 		return list, "", err
 	}
 	shown, _, err := forgedir.ShownIn(r.Root)
