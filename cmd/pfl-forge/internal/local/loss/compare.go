@@ -12,14 +12,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Shown is what the files of a project show of its store: of each intent the sequence of the message that its file follows from, and of the
+// Shown says how much of its store the files of a project show: of each intent the sequence of the message that its file follows from, and of the
 // project's own journal that of the newest message whose consequences are shown.
 type Shown struct {
 	Intents map[forge.IntentID]uint64
 	Project uint64
 }
 
-// Between returns what a store has less than the files show: of intents by the sequences of their last messages, and of the project by the head of
+// Between compares a store with the files, and returns how much less the store has: of intents by the sequences of their last messages, and of the project by the head of
 // its journal; nil if nothing is lost. The bus is nil if there is no store.
 func Between(
 	ctx context.Context, b *bus.Bus, project forge.ProjectID, shown Shown, stored map[forge.IntentID]uint64, head chain.Head,
