@@ -98,7 +98,7 @@ func appendNewerSummary(t *testing.T, s *bustest.Server, subject string) {
 		t.Fatal(err)
 	}
 	m := &nats.Msg{Subject: subject, Header: nats.Header{"Forge-Kind": last.Header["Forge-Kind"]}}
-	m.Data = append(last.Data, "\x1a\x03\xf8\x3f\x01"...) // field 1023 of the summary, which is field 3
+	m.Data = append(slices.Clip(last.Data), "\x1a\x03\xf8\x3f\x01"...) // field 1023 of the summary, which is field 3
 	if _, err := js.PublishMsg(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
