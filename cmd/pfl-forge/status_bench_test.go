@@ -141,7 +141,8 @@ func submit(b *testing.B, s *local.Session, name string, n int) {
 		}
 		group.Go(func() error {
 			to := forge.Key{Project: s.Repo.Project, Intent: id}
-			_, err := s.Bus.Submissions.Ask(b.Context(), forge.Event{ID: string(id), To: to, Actor: []string{"alice", "bob"}[i%2], Message: &forge.Submit{Intent: in}})
+			by := []string{"alice", "bob"}[i%2]
+			_, err := s.Bus.Submissions.Ask(b.Context(), forge.Event{ID: string(id), To: to, Actor: by, Message: &forge.Submit{Intent: in}})
 			return err
 		})
 	}

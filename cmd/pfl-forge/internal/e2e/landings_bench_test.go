@@ -58,7 +58,7 @@ func goModule() map[string]string {
 	files := map[string]string{"go.mod": "module example.com/m\n\ngo 1.24\n"}
 	for i := range 8 {
 		name := fmt.Sprintf("p%d", i)
-		files[name+"/p.go"] = "// Package " + name + " counts.\npackage " + name + "\n\n// Next returns the number after n.\nfunc Next(n int) int { return n + 1 }\n"
+		files[name+"/p.go"] = "// Package " + name + " counts.\npackage " + name + "\n\n// Next counts.\nfunc Next(n int) int { return n + 1 }\n"
 		files[name+"/p_test.go"] = "package " + name + "\n\nimport \"testing\"\n\n" +
 			"func TestNext(t *testing.T) {\n\tif Next(1) != 2 {\n\t\tt.Fail()\n\t}\n}\n"
 	}

@@ -19,8 +19,8 @@ type Shown struct {
 	Project uint64
 }
 
-// Between compares a store with the files, and returns how much less the store has: of intents by the sequences of their last messages, and of the project by the head of
-// its journal; nil if nothing is lost. The bus is nil if there is no store.
+// Between compares a store with the files, and returns how much less the store has: of intents by the sequences of their last messages, and of
+// the project by the head of its journal; nil if nothing is lost. The bus is nil if there is no store.
 func Between(
 	ctx context.Context, b *bus.Bus, project forge.ProjectID, shown Shown, stored map[forge.IntentID]uint64, head chain.Head,
 ) (*Error, error) {

@@ -97,7 +97,7 @@ func TestLoginFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if err := os.Chmod(path, 0o640); err != nil { //nolint:gosec // which is refused
+	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Read(); err == nil || !strings.Contains(err.Error(), "can be read by others") {
