@@ -46,7 +46,7 @@ func BenchmarkStatusOfMany(b *testing.B) {
 	worked(b, many, *statusIntents)
 	worked(b, few, *statusIntents/10)
 	for _, args := range []string{
-		"--limit 40", "--limit 0", "--status implementing", "--label api", "--type fix", "--requester alice", "--since 1h", "--limit 40 -o json",
+		"--limit 40", "--limit 0", "--status executing", "--label api", "--type fix", "--requester alice", "--since 1h", "--limit 40 -o json",
 	} {
 		b.Run(strings.ReplaceAll(args, " ", "_"), func(b *testing.B) {
 			line := append([]string{"status"}, strings.Fields(args)...)
