@@ -68,9 +68,25 @@ func TestDocuments(t *testing.T) {
 			checkFile(t, root, path, m[1])
 		}
 		checkScripts(t, root, path, text)
+		checkTitle(t, documents, path, text)
 		for _, m := range documentLink.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 			checkLink(t, documents, path, m[1])
 		}
+	}
+}
+
+// checkTitle checks that the index of the decisions has each of them by the title of its page.
+func checkTitle(t *testing.T, documents map[string]string, path, text string) {
+	t.Helper()
+	name := filepath.Base(path)
+	if filepath.Base(filepath.Dir(path)) != "adr" || name == "README.md" || name == "template.md" {
+		return
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	number, title, _ := strings.Cut(strings.TrimPrefix(first, "# "), ". ")
+	index := documents[filepath.Join(filepath.Dir(path), "README.md")]
+	if row := "| [" + number + "](" + name + ") | " + title + " |"; !strings.Contains(index, row) {
+		t.Errorf("the index of decisions has no row that begins %s", row)
 	}
 }
 
