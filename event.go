@@ -295,7 +295,7 @@ type Schedule struct {
 	Intent     Intent // has the settings of each intent; all else of it is empty
 }
 
-// PauseSchedule stops a schedule, or lets it go on.
+// PauseSchedule pauses or resumes a schedule.
 type PauseSchedule struct {
 	Name, Reason string // the schedule's name, and what is shown with it
 	Paused       bool   // which of the two

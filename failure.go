@@ -31,7 +31,7 @@ const (
 	FailInterrupted FailureReason = "interrupted"
 	FailUnsafe      FailureReason = "unsafe"       // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
-	FailRepository  FailureReason = "repository"   // git or the disk reported an error
+	FailRepository  FailureReason = "repository"   // git or the file system reported an error
 	FailLost        FailureReason = "lost"         // the pod in which the command ran is gone. What it did is not known
 	FailHeld        FailureReason = "held"         // nothing was done: the agent's account is known to refuse calls, or the origin not to answer
 	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it

@@ -162,7 +162,7 @@ func noSandbox(j *Job, err error, needed bool) error {
 	case j.host.Sandbox != demand.Require:
 		return agent.Fail(forge.FailSandbox,
 			"%v. Without a sandbox, nothing runs here that an agent or another system wrote: it would reach your files, keys and logins. "+
-				"Allow %s (pfl-forge doctor says more), or use a machine or container that has nothing of yours. "+
+				"Allow %s (pfl-forge doctor says more), or use a machine or container without your files and logins. "+
 				"To run it unconfined on this one all the same, set %s=%s where pfl-forge runs; no file of a repository can. Then: pfl-forge retry %s",
 			err, e.Needs(), demand.Variable, demand.Unconfined, j.Command.To.Intent)
 	case e.Name() == forge.ExecutorPods:

@@ -158,7 +158,7 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 func TestWithoutSandbox(t *testing.T) {
 	const refused = "the sandbox cannot be made. Without a sandbox, nothing runs here that an agent or another system wrote: " +
 		"it would reach your files, keys and logins. " +
-		"Allow what the test says (pfl-forge doctor says more), or use a machine or container that has nothing of yours. " +
+		"Allow what the test says (pfl-forge doctor says more), or use a machine or container without your files and logins. " +
 		"To run it unconfined on this one all the same, set FORGE_SANDBOX=unconfined where pfl-forge runs; no file of a repository can. Then: pfl-forge retry fix"
 	ran := filepath.Join(t.TempDir(), "ran")
 	verifies := "verify: ['touch " + ran + "']\n"

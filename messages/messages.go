@@ -60,7 +60,7 @@ func All() []Spec {
 		{&forge.Reflect{}, PartyPerson, PartyProject, "reflect", "Event.ID", "asks for a reflection now"},
 		{&forge.Teach{}, PartyPerson, PartyProject, "teach", "Event.ID", "adds, corrects or forgets a piece of knowledge"},
 		{&forge.SetSchedules{}, PartyPerson, PartyProject, "set_schedules", "Event.ID", "replaces the schedules of the project"},
-		{&forge.PauseSchedule{}, PartyPerson, PartyProject, "pause_schedule", "Event.ID", "stops a schedule, or lets it go on"},
+		{&forge.PauseSchedule{}, PartyPerson, PartyProject, "pause_schedule", "Event.ID", "pauses or resumes a schedule"},
 
 		// What workers report, and what timers say.
 		{&forge.Result{}, PartyWorker, PartyIntent, "", "Attempt", "reports what an attempt found; of a step of the project (`Step.OfProject`) to the project"},

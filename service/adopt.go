@@ -35,7 +35,7 @@ func (r *workerRun) adopt(ctx context.Context, h Handler) {
 		}
 		list, err := r.Bus.Commands.Unattended(ctx, h.Step, r.Replica)
 		if err != nil {
-			r.Log.DebugContext(ctx, "cannot look for commands that nobody works on", "error", err)
+			r.Log.DebugContext(ctx, "cannot look for commands without a worker", "error", err)
 			continue
 		}
 		now := map[string]int{}

@@ -300,7 +300,7 @@ func (a *attempt) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		wanted, err := a.run.Bus.Journal.Wanted(ctx, a.cmd.To, a.cmd.Attempt)
 		if err != nil && ctx.Err() == nil {
-			a.log.WarnContext(ctx, "cannot ask whether the attempt is wanted; going on", "error", err)
+			a.log.WarnContext(ctx, "cannot ask whether the attempt is wanted; continuing", "error", err)
 		}
 		if err == nil && !wanted {
 			cancel(ErrNotWanted)

@@ -185,7 +185,7 @@ func (o *Outbox) leftovers() []leftover {
 		case newer:
 			o.log.Warn("a result in the outbox is of a newer version, which has to publish it", "path", l.path, "error", err)
 		default: // it was killed while it wrote
-			o.log.Warn("what is in the outbox is no result", "path", l.path, "error", err)
+			o.log.Warn("a file in the outbox is not a result", "path", l.path, "error", err)
 			l.remove(o.log)
 		}
 	}

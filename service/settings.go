@@ -91,7 +91,7 @@ func settings() []setting {
 		{flag: "stream-replicas", env: "FORGE_STREAM_REPLICAS", value: "N", usage: "servers that keep each stream: 3 on a cluster", set: setStreamReplicas},
 		{flag: "drain-timeout", env: "FORGE_DRAIN_TIMEOUT", value: "DURATION", usage: "for running work at the end", initial: fixed("25s"), set: setDrainTimeout},
 		{
-			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "whom the runner tells what needs people",
+			flag: "notifications", env: "FORGE_NOTIFICATIONS", value: "FILE", usage: "the targets of the runner's notifications",
 			set: setFile(func(c *Config) *string { return &c.Runner.Notifications }),
 		},
 		{
@@ -227,7 +227,7 @@ func setProjectGroup(c *Config, s string) error {
 		p.Group, err = subjects.ParseGroup(group)
 		return err
 	}
-	return fmt.Errorf("%q is none of the projects of --project (FORGE_PROJECTS)", name)
+	return fmt.Errorf("%q is not one of the projects of --project (FORGE_PROJECTS)", name)
 }
 
 func setStateDir(c *Config, s string) (err error) {

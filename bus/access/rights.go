@@ -21,7 +21,7 @@ type Right struct {
 // Rights returns everything that the account may do. all are the accounts of the
 // installation, this one among them: a service answers in their inboxes.
 func (a Account) Rights(all []Account) []Right {
-	list := []Right{{Why: "hears the answers to its requests", Subscribe: []string{a.Inbox() + ".>"}}}
+	list := []Right{{Why: "receives the answers to its requests", Subscribe: []string{a.Inbox() + ".>"}}}
 	switch a.Role {
 	case Runner:
 		return append(list, runner(all)...)
@@ -108,7 +108,7 @@ func runner(all []Account) []Right {
 			}, microService("pfl-forge")...),
 		},
 		{
-			Why: "reads for people what is of their projects, and hears when there is more",
+			Why: "reads for people what is of their projects, and learns when there is more",
 			Publish: slices.Concat(reads(streams.Transcripts), reads(streams.BucketTranscripts.Stream()), []string{
 				api("DIRECT.GET", streams.Transcripts), api("DIRECT.GET", streams.BucketTranscripts.Stream()),
 				api("STREAM.MSG.GET", streams.Intents), // the wakes' is above
@@ -164,7 +164,7 @@ func worker(role Role) []Right {
 				stores(streams.BucketObjects), stores(streams.BucketTranscripts),
 			),
 		},
-		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
+		{Why: "learns which commands are not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{
 			Why:       "says that it runs",
 			Publish:   []string{PresenceInbox() + ".*"},
@@ -244,10 +244,10 @@ func gateway() []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},
-		{Why: "hears what is not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
+		{Why: "learns which commands are not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},
-		{Why: "reads changes, and hears when there are more", Publish: []string{
+		{Why: "reads changes, and learns when there are more", Publish: []string{
 			api("STREAM.MSG.GET", streams.Events), api("STREAM.INFO", streams.Events),
 		}, Subscribe: []string{"forge.event.*.*.*"}},
 		{Why: "stores what comes through hooks, and reads it", Publish: []string{subjects.EveryDelivery, api("STREAM.MSG.GET", streams.Hooks)}, Subscribe: []string{

@@ -42,7 +42,7 @@ type Config struct {
 	// Accounts returns the accounts that the server's configuration has, as they are
 	// now.
 	Accounts func() ([]access.Account, error)
-	// Lifetime is for how long a connection lasts before it is decided about anew.
+	// Lifetime is for how long a connection lasts before it has to be admitted again.
 	Lifetime time.Duration
 	// Now is the clock.
 	Now func() time.Time

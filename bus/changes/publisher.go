@@ -209,7 +209,7 @@ func (ch *Stream) position(ctx context.Context) (at position, length uint64, err
 		if at, err = parsePosition(m.Header.Get(headerPosition)); err == nil {
 			return at, state.LastSeq, nil
 		}
-		ch.conn.Log.ErrorContext(ctx, "somebody else publishes changes of intents; nobody but runners should be allowed to",
+		ch.conn.Log.ErrorContext(ctx, "another account publishes changes of intents; only runners should be allowed to",
 			"stream", streams.Events, "seq", seq, "subject", m.Subject)
 	}
 	return at, state.LastSeq, nil

@@ -61,7 +61,7 @@ func (c *eventConsumers) unproven(ctx context.Context, in input, m jetstream.Msg
 	meta, metaErr := m.Metadata()
 	if e := signed.IsError(err); e != nil && e.Kind == signed.UnknownKey && metaErr == nil && time.Since(meta.Timestamp) < c.cfg.Authors.Settling {
 		if err := conn.Again(m, keyPause); err != nil {
-			c.events.conn.Log.WarnContext(ctx, "cannot tell the server about an event; it comes again", "error", err)
+			c.events.conn.Log.WarnContext(ctx, "cannot acknowledge an event; it is delivered again", "error", err)
 		}
 		return
 	}
@@ -99,7 +99,7 @@ func (c *eventConsumers) unprovenResult(ctx context.Context, m *nats.Msg, err er
 	}
 	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
 	if err := c.events.conn.BuryAs(ctx, id, "", dead, e.Reason); err != nil {
-		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result whose worker is not proven", "subject", m.Subject, "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot report a result whose worker is not proven", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, unprovenPause.String())
 	return true

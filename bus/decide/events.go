@@ -97,7 +97,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 		err = d.conn.NC.PublishMsg(&nats.Msg{Subject: d.reply, Header: d.header, Data: data})
 	}
 	if err != nil {
-		d.conn.Log.WarnContext(logging.Event(context.Background(), &d.Event), "cannot tell the ruling", "event", d.Event.ID, "error", err)
+		d.conn.Log.WarnContext(logging.Event(context.Background(), &d.Event), "cannot send the ruling", "event", d.Event.ID, "error", err)
 	}
 }
 
@@ -272,7 +272,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 		err = conn.Again(m, after)
 	}
 	if err != nil {
-		c.events.conn.Log.WarnContext(ctx, "cannot tell the server about an event; it comes again", "event", ev.ID, "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot acknowledge an event; it is delivered again", "event", ev.ID, "error", err)
 	}
 }
 

@@ -96,7 +96,7 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 	}
 	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
 	if err := c.events.conn.TellAs(ctx, id, "", dead, err); err != nil {
-		c.events.conn.Log.WarnContext(ctx, "cannot tell of a result of a newer version", "subject", m.Subject, "error", err)
+		c.events.conn.Log.WarnContext(ctx, "cannot report a result of a newer version", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, conn.ParkTime.String())
 }

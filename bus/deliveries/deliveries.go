@@ -123,14 +123,14 @@ func (s *Stream) After(ctx context.Context, seq uint64, take func(Delivery) erro
 func (s *Stream) Heard(ctx context.Context, do func()) error {
 	sub, err := s.conn.NC.Subscribe(subjects.EveryDelivery, func(*nats.Msg) { do() })
 	if err != nil {
-		return fmt.Errorf("hear of deliveries: %w", err)
+		return fmt.Errorf("subscribe to deliveries: %w", err)
 	}
 	context.AfterFunc(ctx, func() { _ = sub.Unsubscribe() })
 	flush, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()
 	if err := s.conn.NC.FlushWithContext(flush); err != nil {
 		_ = sub.Unsubscribe()
-		return fmt.Errorf("hear of deliveries: %w", err)
+		return fmt.Errorf("subscribe to deliveries: %w", err)
 	}
 	return nil
 }

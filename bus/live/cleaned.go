@@ -26,7 +26,7 @@ type cleanedMessage struct {
 func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
 	subject, err := subjects.Cleaned(project)
 	if err != nil {
-		return fmt.Errorf("tell what is cleaned: %w", err)
+		return fmt.Errorf("report what is cleaned: %w", err)
 	}
 	for some := range slices.Chunk(intents, mostCleaned) {
 		data, err := json.Marshal(cleanedMessage{some})

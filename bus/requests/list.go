@@ -50,7 +50,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	selects := filter.Selects
 	if agent != "" {
 		if e.cfg.By == nil {
-			return nil, &errCode{"400", []RefusedField{{"agent", "is not told by this runner"}}}
+			return nil, &errCode{"400", []RefusedField{{"agent", "is not supported by this runner"}}}
 		}
 		var by map[forge.IntentID]bool
 		if err := e.readLarge(ctx, 0, forge.Key{Project: from.Project}, func() (err error) {

@@ -24,7 +24,7 @@ func (cs *Commands) Unattended(ctx context.Context, step forge.Step, me forge.Re
 	}
 	waiting, err := cs.addressed(ctx, step)
 	if err != nil {
-		return nil, fmt.Errorf("look for commands that nobody works on: %w", err)
+		return nil, fmt.Errorf("look for commands without a worker: %w", err)
 	}
 	var list []*Job
 	for s := range waiting {

@@ -120,7 +120,7 @@ func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command
 		err = conn.Again(m, time.Second)
 	}
 	if err != nil {
-		w.commands.conn.Log.WarnContext(ctx, "cannot tell the server about a command; it comes again", "error", err)
+		w.commands.conn.Log.WarnContext(ctx, "cannot acknowledge a command; it is delivered again", "error", err)
 	}
 }
 

@@ -72,5 +72,5 @@ func unmountAll(dir string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: something goes on mounting there: %w", dir, git.ErrBusy)
+	return fmt.Errorf("%s: something keeps mounting there: %w", dir, git.ErrBusy)
 }

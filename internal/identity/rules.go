@@ -151,7 +151,7 @@ func (r *Rule) checkSite() (field string, err error) {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "url", fmt.Errorf("%q is not the https address of an issuer", r.URL)
 	case !isSafe(r.URL):
-		return "url", fmt.Errorf("%q has to begin with https://: whoever can alter its keys lets in anybody", r.URL)
+		return "url", fmt.Errorf("%q has to begin with https://: anyone who can alter its keys can let in anyone", r.URL)
 	case r.Audience == "":
 		return "audience", errors.New("say whom the tokens have to be for; others of this issuer would count otherwise")
 	}

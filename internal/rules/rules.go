@@ -64,7 +64,7 @@ var (
 	// AskedChecks is asked for where an intent tells its project how a change did on a red base branch.
 	AskedChecks = Change{
 		Name: "AskedChecks", Since: 2,
-		Why: "checks that a reviewer asked for were taken for a verify that passes, and a red base branch for mended",
+		Why: "checks that a reviewer asked for were taken for a verify that passes, and a red base branch for fixed",
 	}
 	// DoubtedCar is asked for in package mergequeue.
 	DoubtedCar = Change{

@@ -43,7 +43,7 @@ func Parse(expression, zone string) (*Times, error) {
 	case len(expression) > maxExpression:
 		return nil, fmt.Errorf("has %d bytes; at most %d are allowed", len(expression), maxExpression)
 	case strings.HasPrefix(t.expression, "@"):
-		return nil, errors.New("is none of @hourly, @daily, @weekly, @monthly and @yearly")
+		return nil, errors.New("is not one of @hourly, @daily, @weekly, @monthly and @yearly")
 	case len(strings.Fields(t.expression)) != 5:
 		return nil, errors.New(`needs five fields, for minute, hour, day of the month, month and day of the week, such as "30 2 * * 1-5"`)
 	case !gronx.IsValid(t.expression):

@@ -80,7 +80,7 @@ var (
 	attrStep    = closed("forge.step", "step, which is also the role of the agent", forge.Steps()...)
 	attrStatus  = closed("forge.intent.status", "status of the intent", statuses...)
 	attrWaiting = closed("forge.waiting", "what a person has to do", waitings...)
-	attrFor     = closed("forge.waits_for", "who has to go on: `system` or `person`", forSystem, forPerson)
+	attrFor     = closed("forge.waits_for", "who has to act next: `system` or `person`", forSystem, forPerson)
 	attrReason  = closed("error.type", "why it failed; empty if it did not: [guide-failures.md](guide-failures.md)", append(reasons, "")...)
 	attrOutcome = closed("forge.outcome", "`ok`, `failed`, `error` (it could not be tried), `stopped` (not wanted any more, or drained)",
 		outcomeOK, outcomeFailed, outcomeError, outcomeStopped)

@@ -122,7 +122,7 @@ var (
 	}
 	deadLetters = &Instrument{
 		"forge.dead_letters", Gauge, "{message}", byRunner, Max, nil, nil,
-		"messages that nobody could handle, of the last 90 days and the newest 1,000: `pfl-forge doctor` lists them",
+		"messages that could not be handled, of the last 90 days and the newest 1,000: `pfl-forge doctor` lists them",
 	}
 	copiesMissing = &Instrument{
 		"forge.nats.copies.missing", Gauge, "{copy}", byRunner, Max, nil, nil,
@@ -230,7 +230,7 @@ var (
 		"forge.redeliveries", Counter, "{message}", byAll, Sum,
 		[]*Attribute{attrKind},
 		nil,
-		"messages that came once more, because whoever had them failed, ended or had to wait",
+		"messages that were delivered again, because their receiver failed, ended or had to wait",
 	}
 	unready = &Instrument{
 		"forge.service.unready", Gauge, "", byAll, Each,

@@ -41,7 +41,7 @@ func (i *Implementer) serveCleaning(ctx context.Context, w *service.Worker) (sto
 			return hideSecrets(w.Secrets, answer, err)
 		})
 		if err != nil && ctx.Err() == nil {
-			i.log.ErrorContext(ctx, "nobody can clean here", "error", err)
+			i.log.ErrorContext(ctx, "this service cannot clean", "error", err)
 		}
 	})
 	return stop

@@ -39,7 +39,7 @@ func (w *work) landedNeighbours(ctx context.Context) []landed {
 	}
 	list, err := w.landedSince(ctx, analyzed, files)
 	if err != nil {
-		w.log.WarnContext(ctx, "cannot tell what was merged since a task's analysis; its agent is not told", "task", w.Task(), "error", err)
+		w.log.WarnContext(ctx, "cannot find out what was merged since a task's analysis; its agent does not learn of it", "task", w.Task(), "error", err)
 		return nil
 	}
 	return list

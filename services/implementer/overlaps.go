@@ -37,7 +37,7 @@ func (i *Implementer) findOverlaps(ctx context.Context, j *jobs.Job, base, head 
 		clashes, err = j.Store.Overlaps(ctx, base, head, others)
 	}
 	if err != nil {
-		i.log.WarnContext(ctx, "cannot tell all tasks that a change does not merge with; the next step looks again", "error", err)
+		i.log.WarnContext(ctx, "cannot find all tasks that a change conflicts with; the next step looks again", "error", err)
 	}
 	var list []forge.Overlap
 	for _, c := range clashes {

@@ -98,7 +98,7 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 			return
 		case d := <-r.snapshots.due:
 			if err := r.keep(ctx, d); err != nil && ctx.Err() == nil {
-				r.log.WarnContext(logging.Machine(ctx, d.Key), "what a start goes on from is not kept; it takes longer", "error", err)
+				r.log.WarnContext(logging.Machine(ctx, d.Key), "cannot store the snapshot for the next start, which takes longer", "error", err)
 			}
 		}
 	}

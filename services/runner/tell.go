@@ -16,7 +16,7 @@ func startNotifying(ctx context.Context, cfg *Config) (finish func()) {
 	if cfg.Notify != nil && len(cfg.Notify.Targets) > 0 {
 		n := &notify.Notifier{Bus: cfg.Bus, Log: cfg.Log, Config: cfg.Notify}
 		if err := n.Prepare(ctx); err != nil {
-			cfg.Log.ErrorContext(ctx, "nobody is notified until the next start", "error", err)
+			cfg.Log.ErrorContext(ctx, "no notifications are sent until the next start", "error", err)
 		} else {
 			notifying = until(ctx, n.Run)
 		}

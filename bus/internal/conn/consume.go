@@ -104,7 +104,7 @@ func Hold(ctx context.Context, c *Conn, m jetstream.Msg) (release func()) {
 			select {
 			case <-tick.C:
 				if err := m.InProgress(); err != nil {
-					c.Log.WarnContext(ctx, "cannot tell that a message is being worked on", "subject", m.Subject(), "error", err)
+					c.Log.WarnContext(ctx, "cannot report that a message is being worked on", "subject", m.Subject(), "error", err)
 				}
 			case <-stop:
 				return

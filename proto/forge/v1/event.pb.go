@@ -1564,7 +1564,7 @@ type Event_builder struct {
 	RequestChanges *RequestChanges
 	// From a person, to the project: replaces its schedules.
 	SetSchedules *SetSchedules
-	// From a person, to the project: stops a schedule, or lets it go on.
+	// From a person, to the project: pauses or resumes a schedule.
 	PauseSchedule *PauseSchedule
 	// -- end of xxx_hidden_Message
 	// anchor names the record by which another machine sent it, as
@@ -1905,7 +1905,7 @@ type event_SetSchedules struct {
 }
 
 type event_PauseSchedule struct {
-	// From a person, to the project: stops a schedule, or lets it go on.
+	// From a person, to the project: pauses or resumes a schedule.
 	PauseSchedule *PauseSchedule `protobuf:"bytes,43,opt,name=pause_schedule,json=pauseSchedule,oneof"`
 }
 
@@ -3684,7 +3684,7 @@ func (b0 Schedule_builder) Build() *Schedule {
 	return m0
 }
 
-// PauseSchedule stops a schedule, or lets it go on.
+// PauseSchedule pauses or resumes a schedule.
 type PauseSchedule struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Name        *string                `protobuf:"bytes,1,opt,name=name"`

@@ -72,7 +72,7 @@ func (c *call) transcript() error {
 	}
 	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), ask)
 	if err != nil {
-		return inWords(err, "there is no such transcript", "the transcript does not go on there")
+		return inWords(err, "there is no such transcript", "the transcript has no such position")
 	}
 	return c.answer(http.StatusOK, found)
 }
@@ -106,7 +106,7 @@ func (c *call) timeline() error {
 
 // auditPages are the parameters of an audit.
 var auditPages = []Query{
-	{"intent", "the only intent to tell of", false},
+	{"intent", "only this intent", false},
 	{"actor", "the name of a person, system or worker", false},
 	{"action", "one of: " + strings.Join(document.AuditActions, ", "), true},
 	{"since", "only what was decided from then on, such as 2026-03-01T12:00:00Z", false},

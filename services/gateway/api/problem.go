@@ -78,7 +78,7 @@ func problemOf(err error, read bool) *Problem {
 	case errors.Is(err, requests.ErrRunnerDown):
 		p.Detail = "no runner is up: nothing was done"
 		if read {
-			p.Detail = "no runner is up that could tell it: ask again"
+			p.Detail = "no runner is up to answer it: ask again"
 		}
 	case errors.Is(err, context.Canceled):
 		p.Detail = "the request was given up"

@@ -8,7 +8,7 @@ import (
 )
 
 // queueQueries are the parameters of the merge queue, with the names of the fields of document.QueueRequest.
-var queueQueries = []Query{{"intent", "the only intent of whose changes is told, with its pull requests; without it all changes", false}}
+var queueQueries = []Query{{"intent", "only the changes of this intent, with its pull requests; without it all changes", false}}
 
 // queue answers with the merge queue of a project, and what keeps all its work waiting.
 func (c *call) queue() error {

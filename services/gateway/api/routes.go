@@ -152,7 +152,7 @@ var filters = []Query{
 	{"requester", "a person or system that asked, or whose words are in it", false},
 	{"agent", "an agent that works on it, or has worked on it", false},
 	{"since", "by when it last changed, such as 2026-03-01T12:00:00Z", false},
-	{"after", "the id to go on after: next of the answer before", false},
+	{"after", "the id after which the page begins: next of the previous answer", false},
 	{"limit", "how many, at most 500; 100 if it is left out", false},
 }
 

@@ -12,7 +12,7 @@ import (
 
 // The parameters of a list and of an intent as a whole, with the names of the fields of whole.Request.
 var (
-	overviewPages = []Query{{"after", "the id to go on after: next of the answer before", false}}
+	overviewPages = []Query{{"after", "the id after which the page begins: next of the previous answer", false}}
 	wholePages    = []Query{{"records", "how many of its records are known already, and left out", false}}
 )
 
@@ -45,7 +45,7 @@ func (c *call) whole() error {
 	}
 	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, subjects.VerbWhole, ask)
 	if err != nil {
-		return inWords(err, "there is no such intent", "it is not told as a whole")
+		return inWords(err, "there is no such intent", "it cannot be answered as a whole")
 	}
 	text, err := packed.Open(found)
 	if err != nil {

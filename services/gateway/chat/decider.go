@@ -80,7 +80,7 @@ func (d *decider) read(ctx context.Context) bool {
 	})
 	d.seq = max(d.seq, last)
 	if err != nil && ctx.Err() == nil {
-		d.cfg.Log.WarnContext(ctx, "cannot read what people did in a chat; it is tried again", "chat", d.cfg.Name, "error", err)
+		d.cfg.Log.WarnContext(ctx, "cannot read what people did in a chat; trying again", "chat", d.cfg.Name, "error", err)
 	}
 	return err == nil
 }
@@ -162,7 +162,7 @@ func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 func (d *decider) tell(ctx context.Context, a *Act, text string) error {
 	err := d.talk.Tell(ctx, a, text)
 	if err != nil && ctx.Err() == nil {
-		d.cfg.Log.WarnContext(ctx, "a person in a chat could not be told the outcome", "chat", d.cfg.Name, "error", err)
+		d.cfg.Log.WarnContext(ctx, "cannot send a person in a chat the outcome", "chat", d.cfg.Name, "error", err)
 		return nil
 	}
 	return err

@@ -265,7 +265,7 @@ func (n *Notice) offerApproval(d *document.Detail, add func(Do, string, Button))
 		add(Approve, "Let it be analyzed", Button{Good: true, Confirm: "Exactly the text with this hash is analyzed."})
 		return
 	default:
-		add(Approve, "Approve", Button{Good: true, Confirm: "Exactly the plan with this hash is let go on."})
+		add(Approve, "Approve", Button{Good: true, Confirm: "Exactly the plan with this hash is approved."})
 	}
 	add(Changes, "Ask for changes", Button{})
 }

@@ -112,7 +112,7 @@ func ParsePress(data []byte) (*Press, error) {
 	case !isHex(c.Seen) || c.Seen == "":
 		return nil, errors.New("s: is no state")
 	case !isHex(c.Plan) || (c.Plan == "") == (c.Do == Approve || c.Do == Changes):
-		return nil, errors.New("h: is no hash of what is decided")
+		return nil, errors.New("h: is not the hash of a plan or change")
 	case c.Index < 0 || c.Index > maxIndex || c.Pick < 0 || c.Pick > maxIndex || c.Do != Answer && (c.Index > 0 || c.Pick > 0):
 		return nil, errors.New("q: is no question")
 	}

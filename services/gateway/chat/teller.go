@@ -239,7 +239,7 @@ func (t *teller) lookAround(ctx context.Context) {
 		}
 		delete(t.due, key)
 		if err := t.keep(ctx, key); err != nil && ctx.Err() == nil {
-			t.failed(ctx, err, "cannot tell an intent", name(key))
+			t.failed(ctx, err, "cannot report an intent", name(key))
 			t.look(key, notBefore(err, t.cfg.Now()))
 		}
 	}

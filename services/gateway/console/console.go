@@ -245,7 +245,7 @@ func (v *visit) fails(err error) {
 		entrance{v}.toSignIn(out.why)
 		return
 	}
-	status, words := http.StatusServiceUnavailable, "This cannot be told now. Nothing was changed; try again."
+	status, words := http.StatusServiceUnavailable, "This cannot be shown now. Nothing was changed; try again."
 	if e, ok := errors.AsType[*refusal](err); ok {
 		status, words = e.status, e.words
 	} else if p, ok := errors.AsType[*api.Problem](err); ok {

@@ -52,12 +52,12 @@ func unplanned(d *document.Detail) bool { return planned(d) && d.Tasks == 0 && l
 var offers = []offer{
 	{
 		Name: "approve", Label: "Let it be analyzed", Verb: tokens.Approve, Key: "a", fits: unplanned,
-		Next: "Exactly this text is analyzed. The plan that comes of it waits for approval again, where the policy says so.",
+		Next: "Exactly this text is analyzed. Its plan waits for approval again, where the policy says so.",
 	},
 	{
 		Name: "approve", Label: "Approve this plan", Verb: tokens.Approve, Key: "a",
 		fits: func(d *document.Detail) bool { return planned(d) && !unplanned(d) },
-		Next: "Exactly what is shown, with this hash, is let go on. When enough people have approved it, agents begin, and what they make is merged " +
+		Next: "You approve exactly what is shown, with this hash. When enough people have approved it, agents begin, and their change is merged " +
 			"once it is verified and reviewed by agents: no person sees it before, unless it changes protected paths, or its reviewers disagree.",
 	},
 	{
@@ -70,13 +70,13 @@ var offers = []offer{
 	{
 		Name: "changes", Label: "Ask for changes", Verb: tokens.Change, Key: "c", Field: fieldNeeded, Ask: "What should be different",
 		fits: func(d *document.Detail) bool { return made(d) || planned(d) && !unplanned(d) },
-		Next: "It is made again in the same conversation, with your words, and waits again if the rules say so. What was approved of it counts for " +
-			"nothing any more. It spends no attempt. " + others.Joins,
+		Next: "It is made again in the same conversation, with your words, and waits again if the rules say so. Earlier approvals " +
+			"no longer count. It uses no attempt. " + others.Joins,
 	},
 	{
 		Name: "change", Label: "Change the request", Verb: tokens.Edit, Key: "e", Field: fieldNeeded, Ask: "What should be added", fits: planned,
-		Next: "Your words are added to the request, for good. A plan that there is is dropped, and it is analyzed anew, from the beginning; first it " +
-			"waits for an approval of its new text, if the former one had to. " + others.Joins,
+		Next: "Your words are added to the request, for good. An existing plan is dropped, and the request is analyzed again from the beginning; first it " +
+			"waits for an approval of its new text, if the old one had to. " + others.Joins,
 	},
 	{
 		Name: "retry", Label: "Run again", Verb: tokens.Retry, Key: "t", Field: fieldWords, Ask: "Instructions, if any",
@@ -87,11 +87,11 @@ var offers = []offer{
 		Name: "budget", Label: "Raise the budget", Verb: tokens.Retry, Key: "t", Field: fieldAmount,
 		Ask:  "New total in US dollars; empty to look at the project's limits once more",
 		fits: func(d *document.Detail) bool { return d.Waiting == forge.WaitingBudget && d.Parent == "" }, // a child has its parent's
-		Next: "It goes on as far as the new budget, and the limits of the project, allow. Without an amount its own budget stays as it is.",
+		Next: "It continues as far as the new budget, and the limits of the project, allow. Without an amount its own budget stays as it is.",
 	},
 	{
 		Name: "resume", Label: "Resume", Verb: tokens.Resume, Key: "u", fits: waitsFor(forge.WaitingPaused),
-		Next: "Agents go on where they stopped, if it is this intent that was paused. A pause of the whole project, or a wait for an account, is ended " +
+		Next: "Agents continue where they stopped, if it is this intent that was paused. A pause of the whole project, or a wait for an account, is ended " +
 			"for the project: pfl-forge resume --all.",
 	},
 	{

@@ -137,7 +137,7 @@ type found struct {
 // Why a rule does not match although it might: its pattern does not see all of the text, or its team, which follows, cannot be read.
 const (
 	tooLong    = "the text is longer than patterns see"
-	unreadTeam = "the forge does not tell our account who is in the team "
+	unreadTeam = "the forge does not show our account the members of team "
 )
 
 // first looks for the first rule that matches.

@@ -196,7 +196,7 @@ func TestTeamThatCannotBeRead(t *testing.T) {
 	} {
 		text = strings.Replace(text, "title: none", "title: none, permission: read", 1)
 		d := parse(t, text).Decide(&t1, nil, unused, now)
-		if d.Do != want || !strings.Contains(d.Explain(), "no  rule 1 (intake.yaml): the forge does not tell our account who is in the team core\n") {
+		if d.Do != want || !strings.Contains(d.Explain(), "no  rule 1 (intake.yaml): the forge does not show our account the members of team core\n") {
 			t.Errorf("%s: %s, want %s\n%s", text, d.Do, want, d.Explain())
 		}
 	}

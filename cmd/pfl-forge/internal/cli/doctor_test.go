@@ -134,10 +134,10 @@ func TestDoctorFindsWhatIsMissing(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()
 	o := newOrganisation(t)
-	o.expect(kit.ExitError, "fail  runner        no runner is up: intents are accepted, and nothing goes on\n"+
+	o.expect(kit.ExitError, "fail  runner        no runner is up: intents are accepted, but nothing runs\n"+
 		strings.Repeat(" ", 20)+"> start forge-runner with this server\n", "shop", "doctor")
 	stop := o.runner()
-	out := o.expect(kit.ExitError, `fail  project       nobody serves project "shop" here: start the services with --project shop=URL`, "shop", "doctor")
+	out := o.expect(kit.ExitError, `fail  project       project "shop" is not served here: start the services with --project shop=URL`, "shop", "doctor")
 	for _, line := range []string{
 		"fail  analyzer      no analyzer runs: intents wait to be analyzed", "fail  implementer   no implementer runs", "warn  reflector     no reflector runs",
 	} {
@@ -198,5 +198,5 @@ func TestDoctorSaysWhetherAGatewayServes(t *testing.T) {
 	said("ok    gateway       1 replica; no forge of project shop is watched")
 	o.announce("gateway", "gateway-2", "v1", "shop", "bank")
 	said("ok    gateway       2 replicas, of which 1 watch a forge of project shop")
-	said("fail  project       nobody serves project \"shop\" here")
+	said("fail  project       project \"shop\" is not served here")
 }

@@ -120,20 +120,20 @@ func TestProjectThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	o := newOrganisation(t)
 	o.runner()
-	o.expectAll(kit.ExitError, `nobody serves project "shop" here: start the services with --project shop=URL`, "shop",
+	o.expectAll(kit.ExitError, `project "shop" is not served here: start the services with --project shop=URL`, "shop",
 		[]string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"},
 		[]string{"goal", "run", "--criterion", "c", "Do it"}, []string{"audit"})
 	stop := o.announce("analyzer", "a1", "v1", "shop", "bank")
 	o.expect(kit.ExitOK, "no intents yet", "shop", "status")
 	o.expect(kit.ExitOK, "one\n", "shop", "create", "one", "--title", "One")
-	o.expectAll(kit.ExitError, `nobody serves project "shpo" here, did you mean "shop"?; known are shop: give --project one of these, `+
+	o.expectAll(kit.ExitError, `project "shpo" is not served here, did you mean "shop"?; known are shop: give --project one of these, `+
 		`or start the services with --project shpo=URL`, "shpo", []string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"})
 	stop() // and nobody serves it any more, but somebody did
 	o.expect(kit.ExitOK, "two\n", "shop", "create", "two", "--title", "Two")
-	if out := o.expect(kit.ExitOK, "two", "shop", "status"); strings.Contains(out, "nobody serves") {
+	if out := o.expect(kit.ExitOK, "two", "shop", "status"); strings.Contains(out, "is not served") {
 		t.Errorf("said %q", out)
 	}
-	o.expect(kit.ExitError, `nobody serves project "shpo" here, did you mean "shop"?; known are shop`, "shpo", "status")
+	o.expect(kit.ExitError, `project "shpo" is not served here, did you mean "shop"?; known are shop`, "shpo", "status")
 }
 
 // While no runner is up, what is known goes on to be accepted, and everybody says at once
@@ -148,7 +148,7 @@ func TestNoRunnerNow(t *testing.T) {
 	o.expect(kit.ExitOK, "two\naccepted; no runner is up: start forge-runner with this server\nnext: pfl-forge",
 		"shop", "create", "two", "--title", "Two")
 	o.expect(kit.ExitOK, "one accepted; no runner is up: start forge-runner with this server\n", "shop", "pause", "one")
-	o.expect(kit.ExitOK, "no runner is up, nothing goes on before one is: start forge-runner with this server\n", "shop", "status")
+	o.expect(kit.ExitOK, "no runner is up; nothing runs until one starts: start forge-runner with this server\n", "shop", "status")
 	o.expect(kit.ExitOK, `"no_runner": true`, "shop", "status", "-o", "json")
 	o.expectAll(kit.ExitError, `no runner is up that could say who serves project "shpo", which has no intents yet, did you mean "shop"?; `+
 		`known are shop: start forge-runner with this server, and try again`, "shpo",

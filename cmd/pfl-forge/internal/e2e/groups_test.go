@@ -39,7 +39,7 @@ func TestGroupsOfReplicas(t *testing.T) {
 	if log, err := os.ReadFile(other.log.Name()); err != nil || strings.Contains(string(log), "append-") {
 		t.Errorf("a replica of another group got commands of the project: %v\n%s", err, log)
 	}
-	c.says(c.forge("create", "nowhere", "--project", "missing", "--title", "Nowhere", "--body", "Please."), 1, "nobody serves project")
+	c.says(c.forge("create", "nowhere", "--project", "missing", "--title", "Nowhere", "--body", "Please."), 1, `project "missing" is not served`)
 
 	analyzer := c.procs[2]
 	analyzer.kill()

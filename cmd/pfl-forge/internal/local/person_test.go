@@ -218,7 +218,7 @@ func (p *person) takenBack() bool {
 // partial reports whether a problem may be that of a part of a text, read while the
 // rest was still being written.
 func partial(p forgedir.Problem) bool {
-	return strings.HasPrefix(p.Hint, "mend it") || strings.HasPrefix(p.Hint, "if it is not") || p.Hint == "resolve the conflict and remove the markers"
+	return strings.HasPrefix(p.Hint, "fix it") || strings.HasPrefix(p.Hint, "if it is complete") || p.Hint == "resolve the conflict and remove the markers"
 }
 
 // judge decides whether the edit of a sheet was taken in, or refused.

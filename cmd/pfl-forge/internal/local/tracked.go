@@ -59,7 +59,7 @@ func (r *Repository) ofPerson(ctx context.Context, inputs []forgedir.Input) (goo
 			continue
 		}
 		bad = append(bad, forgedir.Problem{
-			Path: in.Path, Reason: "git tracks this file: it came with the repository, and is not taken for a request of yours",
+			Path: in.Path, Reason: "git tracks this file: it came with the repository, so it is not taken as your request",
 			Hint: "if it is yours: git rm --cached " + in.Path,
 		})
 	}

@@ -70,7 +70,7 @@ func (r *activeRun) announce(ctx context.Context, workers []worker, in presence.
 		}
 		stop, err := r.session.Bus.Presence.Announce(ctx, one)
 		if err != nil {
-			r.Log.WarnContext(ctx, "others may not see that this run goes on", "service", name, "error", err)
+			r.Log.WarnContext(ctx, "others may not see that this run is active", "service", name, "error", err)
 		}
 		stops = append(stops, stop)
 	}

@@ -178,7 +178,7 @@ func TestNoRunner(t *testing.T) {
 		a := w.request("ada", ask.method, ask.path, ask.body)
 		want := "no runner is up: nothing was done"
 		if ask.method == http.MethodGet {
-			want = "no runner is up that could tell it: ask again"
+			want = "no runner is up to answer it: ask again"
 		}
 		a.wants(t, ask.method+" "+ask.path, http.StatusServiceUnavailable, want)
 		if a.header.Get("Retry-After") == "" {

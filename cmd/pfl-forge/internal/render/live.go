@@ -123,7 +123,7 @@ func (l *Live) lasting(now time.Time) (lines []string) {
 	}
 	for _, a := range l.byAge() {
 		if worthALine(a.Attempt.Step) && now.Sub(a.began) >= sayEvery {
-			parts := []string{StepName(a.Attempt) + ": goes on for " + elapsed(a, now), ConsumedOf(&a.Usage), a.silent(now), a.last}
+			parts := []string{StepName(a.Attempt) + ": running for " + elapsed(a, now), ConsumedOf(&a.Usage), a.silent(now), a.last}
 			parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 			lines = append(lines, l.format(Line{At: now, Who: Subject(&a.Progress), Text: strings.Join(parts, ", ")}))
 		}

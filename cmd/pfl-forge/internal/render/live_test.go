@@ -102,7 +102,7 @@ func TestLiveElsewhere(t *testing.T) {
 		To: key, Attempt: attempts(forge.StepImplement, 1), Kind: forge.ProgressTool, Text: "Bash make", At: at.Add(2 * time.Minute),
 		Usage: forge.Usage{InputTokens: 500, CacheReadTokens: 9000, CostUSD: 0.5},
 	})
-	const lasts = "implement: goes on for 3m, 500 tokens, 9.0k cached, $0.50, silent for 1m, Bash make"
+	const lasts = "implement: running for 3m, 500 tokens, 9.0k cached, $0.50, silent for 1m, Bash make"
 	if lines := l.lasting(at.Add(3 * time.Minute)); len(lines) != 1 || !strings.HasSuffix(lines[0], lasts) {
 		t.Errorf("said %q of the call of an agent, and of nothing else", lines)
 	}

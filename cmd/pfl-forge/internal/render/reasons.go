@@ -106,7 +106,7 @@ var reasons = []Reason{
 		"update it, then retry; pfl-forge doctor says which version is needed",
 	},
 	{
-		forge.FailSandbox, "there is no sandbox on this machine for what an agent or another system wrote, or for what has to have one",
+		forge.FailSandbox, "this machine has no sandbox for what an agent or another system wrote, or for what requires one",
 		inbox,
 		"allow one (pfl-forge doctor says what is missing), run the worker where there is one, or on Kubernetes with --pod-template; " +
 			"to run it unconfined on your own machine, FORGE_SANDBOX=unconfined",
@@ -137,7 +137,7 @@ var reasons = []Reason{
 		"fix it on the base branch, commit, then retry",
 	},
 	{
-		forge.FailRepository, "git or the disk reported an error",
+		forge.FailRepository, "git or the file system reported an error",
 		"tries again after 30 seconds, and after a minute more, in the same session and checkout",
 		"fix what the message names (the origin, its credentials, the disk), then retry",
 	},
@@ -149,27 +149,27 @@ var reasons = []Reason{
 	{
 		forge.FailHeld, "nothing was done: the agent's account is known to refuse calls, or the git origin not to answer",
 		"waits with all that need the same, until the quota is reset, a person resumes it, or the origin answers; uses no retry",
-		"mend the key, the login or the quota, then pfl-forge resume --all; for the origin, nothing",
+		"fix the key, the login or the quota, then pfl-forge resume --all; for the origin, nothing",
 	},
 	{
 		forge.FailOrigin, "the git origin does not answer, refuses the credentials, or keeps nothing that is pushed below refs/forge",
-		"waits with all of the project, and goes on by itself within seconds of the origin's return; uses no retry",
+		"the whole project waits, and continues within seconds of the origin's return; uses no retry",
 		"nothing, or bring the origin back; for credentials, give the workers new ones",
 	},
 	{
 		forge.FailPush, "a hook of the git origin, or the protection of the branch, refused the push of this change, and accepted another one",
 		"does not try again: the origin refuses this change alone",
-		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or mend the hook and retry",
+		"read what the origin said, then pfl-forge retry <intent> --with 'what to change', or fix the hook and retry",
 	},
 	{
 		forge.FailBase, "the base branch fails its own verify commands",
-		"waits with all that would be verified, and goes on by itself when the base branch passes; uses no retry",
+		"everything that would be verified waits, and continues when the base branch passes; uses no retry",
 		"mend the base branch",
 	},
 	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
-		"reserves it by the project's policy, which the worker told, and makes the call",
-		"nothing; if it comes again and again, a worker reads another pfl-forge.yaml than the rest: see its logs",
+		"reserves it by the policy that the worker reported, and makes the call",
+		"nothing; if it keeps happening, a worker reads a different pfl-forge.yaml than the others: see its logs",
 	},
 }
 

@@ -144,7 +144,7 @@ func rebase(r *forge.Rebase) (string, Tone) {
 // verified returns the outcome of verify commands that passed, be it not at once.
 func verified(v *forge.VerifyReport, tree string) string {
 	if command := verdict.Flaky(v, tree); command != "" {
-		text := fmt.Sprintf("verified at the second try: %s fails now and then", term.Short(command, 60))
+		text := fmt.Sprintf("verified at the second try: %s is flaky", term.Short(command, 60))
 		if slices.ContainsFunc(v.Trials, func(r forge.CheckRun) bool { return r.Name == verdict.TrialBase && !r.Passed }) {
 			text += ", also without the change"
 		}
@@ -186,9 +186,9 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 		return "the base branch moved, and the rebased change differs from the reviewed one: it is reviewed again", Plain
 	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
 	case forge.MergeProposed:
-		return "goes on at its pull request", Plain
+		return "continues at its pull request", Plain
 	case forge.MergeEdited:
-		return "somebody else has changed the branch of its pull request; it is not overwritten", Attention
+		return "someone else changed the branch of its pull request; it is not overwritten", Attention
 	case forge.MergeClosed:
 		return "its pull request was closed, or is to be merged elsewhere", Attention
 	case forge.MergeChecksFailed:

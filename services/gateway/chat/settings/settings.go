@@ -238,7 +238,7 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 		}
 		seen[in.Channel] = true
 		if len(in.Projects) == 0 {
-			wrong(at+"projects", "is empty: name the projects that are told there")
+			wrong(at+"projects", "is empty: name the projects that are reported there")
 		}
 		for _, p := range in.Projects {
 			id, err := forge.ParseProjectID(p)
@@ -257,7 +257,7 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 			c.On = []notify.Kind{notify.KindWaiting, notify.KindBudget, notify.KindFailed}
 		}
 		if in.Submit != "" && !slices.Contains(in.Projects, in.Submit) {
-			wrong(at+"submit", "%.60q is none of the projects of the channel", in.Submit)
+			wrong(at+"submit", "%.60q is not one of the projects of the channel", in.Submit)
 		}
 		list = append(list, c)
 	}
@@ -341,7 +341,7 @@ func (f *file) webhook(e *entry, cfg *chat.Config, secrets *redact.Redactor, wro
 		"people": len(e.People) > 0,
 	} {
 		if given {
-			wrong(field, "is for Slack: a webhook is told, and does not answer")
+			wrong(field, "is for Slack: a webhook is only notified, and cannot answer")
 		}
 	}
 	for i := range e.Channels {

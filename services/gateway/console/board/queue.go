@@ -51,7 +51,7 @@ type Car struct {
 // its facts first. Estimates are explained once, by those of the first project that has any. Titles are those of the intents that were read.
 func (q *Queues) Add(p forge.ProjectID, d *document.Queue, all []document.State) {
 	if d.Paused {
-		q.Facts = append(q.Facts, Fact{Project: p, Says: "is paused", Then: "Nothing of it goes on before it is resumed: pfl-forge resume --all."})
+		q.Facts = append(q.Facts, Fact{Project: p, Says: "is paused", Then: "Nothing in it runs until it is resumed: pfl-forge resume --all."})
 	}
 	for _, f := range d.Facts {
 		q.Facts = append(q.Facts, factOf(p, &f))
@@ -89,21 +89,21 @@ func (q *Queues) Add(p forge.ProjectID, d *document.Queue, all []document.State)
 
 // factOf returns a fact in words.
 func factOf(p forge.ProjectID, d *document.Fact) Fact {
-	f := Fact{Project: p, Why: d.Why, Since: d.Since, Then: "It goes on by itself when that is over."}
+	f := Fact{Project: p, Why: d.Why, Since: d.Since, Then: "It continues when that is over."}
 	if d.Until != nil {
 		f.Until = *d.Until
 	}
 	switch d.Fact {
 	case forge.FailOrigin:
-		f.Says, f.Then = "cannot reach its git origin", "All goes on by itself when it answers."
+		f.Says, f.Then = "cannot reach its git origin", "Everything continues when it answers."
 	case forge.FailPush:
-		f.Says, f.Then = "may not push to its git origin", "A push is tried again now and then."
+		f.Says, f.Then = "may not push to its git origin", "Pushes are retried from time to time."
 	case forge.FailBase:
-		f.Says, f.Then = "has a red base branch", "Whatever would be verified goes on by itself when it passes."
+		f.Says, f.Then = "has a red base branch", "Everything that would be verified continues when it passes."
 	case forge.FailQuota:
 		f.Says = "calls no agent of " + d.Of + ", whose account is at its limit"
 	case forge.FailAuth:
-		f.Says, f.Then = "calls no agent of "+d.Of+", whose account refuses", "When that is mended: pfl-forge resume --all."
+		f.Says, f.Then = "calls no agent of "+d.Of+", whose account refuses", "When that is fixed: pfl-forge resume --all."
 	default:
 		f.Says = "waits for " + d.Of
 	}

@@ -27,7 +27,7 @@ func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
 		s.unheard = config.IntakeFileName + " of the repository does not count: " + err.Error()
 	}
 	if s.unheard != w.unheard[s.Repository.ID] && s.unheard != "" {
-		w.cfg.Log.WarnContext(ctx, "a repository's own intake rules do not count; the operator's go on alone", "repository", s.Repository.Name, "error", err)
+		w.cfg.Log.WarnContext(ctx, "a repository's own intake rules do not count; the operator's rules apply alone", "repository", s.Repository.Name, "error", err)
 	}
 	w.unheard[s.Repository.ID] = s.unheard
 	return nil

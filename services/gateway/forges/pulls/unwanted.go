@@ -79,7 +79,7 @@ func (k unwanted) closeAndSay(ctx context.Context, key pullKey, words string) (b
 
 // words returns our comment on what was stopped. A task is retried with its intent, when that has ended.
 func (s Stopped) words(id forge.IntentID) string {
-	const then = " goes on with it, and opens this pull request again. Whoever opens it by hand keeps it."
+	const then = " continues it, and opens this pull request again. If a person opens it by hand, it stays open."
 	if s.Task != "" {
 		return fmt.Sprintf(closedWord+"task `%s` was %s. When its intent has ended, `pfl-forge retry %s`"+then, s.Task, s.Status, id)
 	}

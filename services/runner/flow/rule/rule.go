@@ -107,7 +107,7 @@ const (
 	// ChangesWanted: a person who may asks for changes of a plan or a change that waits for approval, or at the pull
 	// request; their words are the feedback.
 	ChangesWanted = "changes-requested"
-	// Unproven: what the forge merged is not what was verified on its parent.
+	// Unproven: the forge merged a commit that was not verified on its parent.
 	Unproven = "merged-unproven"
 	// Protected: the review approved a change of protected paths; a person has
 	// to approve it as well.

@@ -135,7 +135,7 @@ func (s *State) next(n *forge.Schedule, by forge.Identity) Entry {
 	return e
 }
 
-// pause stops a schedule, or lets it go on. Times that came meanwhile are not made up for.
+// pause pauses or resumes a schedule. Times that came meanwhile are not made up for.
 func (s *State) pause(m *forge.PauseSchedule, p *Project) (forge.Decision, error) {
 	at := s.find(m.Name)
 	switch {

@@ -100,7 +100,7 @@ func checkEffort(cfg *config.Project) []finding {
 		if len(ignored) == 0 {
 			continue
 		}
-		f := finding{"effort", healthy, name + " cannot be told how much to think, so these settings have no effect on it: " + strings.Join(ignored, ", "), ""}
+		f := finding{"effort", healthy, name + " has no setting for effort, so these have no effect on it: " + strings.Join(ignored, ", "), ""}
 		if cfg.Calls.Effort != config.Default().Calls.Effort {
 			f.Health, f.Hint = warning, "choose its model in agents."+name+".models instead, or another agent in roles"
 		}

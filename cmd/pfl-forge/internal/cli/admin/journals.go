@@ -87,7 +87,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 			at, done := &list[i], false
 			fmt.Fprintf(a.Out, "%s: %s\n", key, kit.Safe(at.Reason))
 			if len(at.Words) > 0 {
-				fmt.Fprintf(a.Out, "  in it people said, and would have to say again: %s\n", kit.Safe(strings.Join(at.Words, "; ")))
+				fmt.Fprintf(a.Out, "  it has input of people, who would have to give it again: %s\n", kit.Safe(strings.Join(at.Words, "; ")))
 			}
 			switch {
 			case !at.Loose:
@@ -95,11 +95,11 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 			case yes:
 				done = true
 			case asks:
-				if done, err = a.Confirm(ctx, term, "  set it aside? What it decided is decided anew; its bytes stay in the journal"); err != nil {
+				if done, err = a.Confirm(ctx, term, "  set it aside? What it decided is decided again; its bytes stay in the journal"); err != nil {
 					return err
 				}
 			default:
-				fmt.Fprintln(a.Out, "  it would be set aside: what it decided is decided anew, and its bytes stay in the journal. Do so with --yes")
+				fmt.Fprintln(a.Out, "  it would be set aside: what it decided is decided again, and its bytes stay in the journal. Do so with --yes")
 			}
 			if !done {
 				left++
@@ -108,7 +108,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 			if err := t.Bus.Journal.SetAside(ctx, *at, cmp.Or(t.Actor, "an operator"), time.Now()); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "  set aside; runners go on with it within a minute, or at once when they start")
+			fmt.Fprintln(a.Out, "  set aside; runners continue the journal within a minute, or when they start")
 		}
 	}
 	if left > 0 {

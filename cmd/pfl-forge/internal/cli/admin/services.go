@@ -82,7 +82,7 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 	answer, err := t.Bus.Submissions.Services(ctx, t.Project, t.Actor, false)
 	switch {
 	case errors.Is(err, requests.ErrRunnerDown):
-		return []finding{{runner, broken, "no runner is up: intents are accepted, and nothing goes on", target.StartRunner}}, nil
+		return []finding{{runner, broken, "no runner is up: intents are accepted, but nothing runs", target.StartRunner}}, nil
 	case errors.Is(err, requests.ErrNotAllowed):
 		return []finding{{servicesCheck, warning, err.Error(), "an operator can add that to what this account may publish on"}}, nil
 	case err != nil:
@@ -117,7 +117,7 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 		case !answer.Known: // said of all
 		case !slices.ContainsFunc(answer.Services, serves):
 			found = append(found, finding{
-				w.service, broken, fmt.Sprintf("no %s serves project %s: what it is given of it fails", w.service, t.Project), start,
+				w.service, broken, fmt.Sprintf("no %s serves project %s: its commands fail there", w.service, t.Project), start,
 			})
 		}
 	}
@@ -147,7 +147,7 @@ func checkGateway(t *target.Target, services []requests.Service) finding {
 	switch {
 	case running == 0:
 		return finding{
-			gatewayService, healthy, "no gateway runs: none reaches the project by HTTP, and no issue, chat or pull request of it is served",
+			gatewayService, healthy, "no gateway runs: the project has no HTTP API, and its issues, chats and pull requests are not served",
 			"start forge-gateway if that is wanted",
 		}
 	case serving == 0:
@@ -193,7 +193,7 @@ func checkLacks(t *target.Target, answer *requests.Services) []finding {
 				continue
 			}
 			found = append(found, finding{
-				s.Service, broken, fmt.Sprintf("%s lacks %s, which other copies serve: what it is given of that fails", r.Replica, t.Project),
+				s.Service, broken, fmt.Sprintf("%s does not serve %s, which other copies do: commands of these projects fail there", r.Replica, t.Project),
 				"give every copy of forge-" + s.Service + " the same projects, or groups (--project-group, --group)",
 			})
 		}

@@ -42,9 +42,9 @@ key of the sessions of the gateway's console, which ends them all;
 --person, --system and --follower add accounts, a person's with --no-clean without that right;
 --logins lets in people who log in elsewhere, see auth serve; --backups adds the account that copies
 and restores all streams, whose key is worth as much as the server; --gateway adds the account of
-forge-gateway, which speaks for everybody with its own name beside theirs; --force renews everything.
-Give a renewed key to who uses it and reload the server: it then refuses the former one, and services go on with the new one.
-A server with --logins has to be restarted instead: nats-server reads what it asks about at its start alone.`
+forge-gateway, which acts for people and systems, with its own name beside theirs; --force renews everything.
+Give a renewed key to its user and reload the server: it then refuses the old one, and services continue with the new one.
+A server with --logins has to be restarted instead: nats-server reads its auth callout settings only at its start.`
 
 const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats.example.com
   pfl-forge auth init --out /etc/pfl-forge/nats --person ada --projects shop

@@ -24,8 +24,8 @@ cluster. The nats-server asks about each connection that is made by none of the 
 which auth init --logins has prepared for that.
 
 --identities names the file that says which issuers count, and who is whose account. It and auth.conf
-are read again when they change. Run it twice, on two machines, so that one may end. While none runs,
-connections go on until they end, and accounts with keys are let in as before.`
+are read again when they change. Run two of them, on two machines, so that one may fail. While none runs,
+open connections stay until they end, and accounts with keys are let in as before.`
 
 const serveExample = `  pfl-forge auth serve --server nats://nats.example.com --nkey /etc/pfl-forge/nats/auth.nk \
     --conf /etc/pfl-forge/nats/auth.conf --identities /etc/pfl-forge/identities.yaml`
@@ -59,7 +59,7 @@ func serveCommand(a *kit.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.identities, "identities", "", "`file` that says whose tokens count, and for which account")
 	flags.StringVar(&o.conf, "conf", "", "`file` with the permissions that auth init has written; default: auth.conf beside --nkey")
-	flags.DurationVar(&o.lifetime, "lifetime", callout.DefaultLifetime, "how long a connection lasts before it is decided about anew")
+	flags.DurationVar(&o.lifetime, "lifetime", callout.DefaultLifetime, "how long a connection lasts before it has to be admitted again")
 	_ = cmd.RegisterFlagCompletionFunc("lifetime", cobra.NoFileCompletions)
 	return cmd
 }

@@ -28,7 +28,7 @@ import (
 )
 
 const backupHelp = `Copy everything that the server keeps into a new folder: requests, journals, changes, transcripts
-and stored files. Work goes on meanwhile; what is copied belongs together all the same.
+and stored files. Work continues meanwhile; the copy is consistent all the same.
 
 In a repository it is the repository's own server, with --server the organisation's, of all projects:
 that needs the account "backup" (pfl-forge auth init --backups), or an administrator's.

@@ -15,12 +15,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-const recoverHelp = `Go on in a repository whose store, .forge/nats, has lost something: it was removed, or a machine lost
+const recoverHelp = `Repair a repository whose store, .forge/nats, has lost data: it was removed, or a machine lost
 its power before everything was on the disk. What .forge shows tells what is missing. If you have a
 backup, put that in place instead: pfl-forge restore.
 
 An intent of which the store has an older state is paused, unless it had ended by then: cancel it, or
-resume it to have it go on from there. An intent of which the store has nothing becomes a draft in
+resume it to continue from there. An intent of which the store has nothing becomes a draft in
 .forge/intent-drafts, unless it had ended or the base branch has changes of it: read the drafts before
 the next run takes them in. Approvals and answers that are lost are asked for again.
 
@@ -58,7 +58,7 @@ func RecoverCommand(a *kit.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:     "recover",
-		Short:   "repair a store that has lost something, and go on",
+		Short:   "repair a store that has lost data",
 		Long:    recoverHelp,
 		Example: "  pfl-forge recover --dry-run\n  pfl-forge recover",
 		Args:    kit.NoArgs,
@@ -157,7 +157,7 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 		if r.Stored == 0 {
 			continue
 		}
-		reason := "the store lost what was decided last; resume it to go on from here, or cancel it"
+		reason := "the store lost what was decided last; resume it to continue from here, or cancel it"
 		if len(r.Merged) > 0 {
 			reason = fmt.Sprintf("the store lost what was decided last, and the base branch has %s; cancel it, or resume it to have it made again", r.Merged)
 		}

@@ -51,7 +51,7 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:               "resume <id>...",
-		Short:             "continue what is paused",
+		Short:             "continue paused intents",
 		Long:              "Continue paused intents or tasks where they stopped. With --all, continue the whole project.",
 		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
 		ValidArgsFunction: target.IntentsAndTasks(a, 0),

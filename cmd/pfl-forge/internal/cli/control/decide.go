@@ -64,13 +64,13 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 		Use:   "request-changes <id> <words>",
 		Short: "ask for changes of a plan or a change that waits for you",
 		Long: "Have a plan, or a change, that waits for approval made again in the same conversation, with your words. It waits for approval again;\n" +
-			"approvals of what there was count for nothing any more. It spends no attempt, and may be done ten times in a run.\n" +
+			"earlier approvals no longer count. It uses no attempt, and may be done ten times in a run.\n" +
 			"With --hash, ask for changes of exactly what has this hash, as the inbox shows it; if it has changed since, nothing happens.\n" +
 			"Of a change that its reviewers disagree about, the hash is its commit, as the question has it.\n" +
 			"An id of a task asks for changes of that task's change alone.",
 		Example: "  pfl-forge request-changes reset-link --hash 714fe29f3703 'keep the old route'\n" +
 			"  pfl-forge request-changes reset-link-002 'say why in the commit'",
-		Args:              kit.Between(2, 2, "the id of an intent or a task, or what has to be different,"),
+		Args:              kit.Between(2, 2, "the id of an intent or a task, or the words on what to change,"),
 		ValidArgsFunction: target.IntentsAndTasks(a, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said.Text = args[1]
@@ -123,8 +123,8 @@ func RetryCommand(a *kit.App) *cobra.Command {
 		Short: "retry what failed or is waiting for you",
 		Long: "Retry what failed, or what waits for your files or for budget. An intent that waits for budget or approval then follows the\n" +
 			"project's policy as it is now on the base branch.\n" +
-			"Where another one pushed to the branch of a pull request, the change as it was is proposed again once the branch is as it was, or gone.\n" +
-			"With --adopt, the commit that was seen there becomes the change: it is put on the tip, verified and reviewed anew, and then takes its own place.\n" +
+			"Where someone else pushed to the branch of a pull request, the original change is proposed again once the branch is restored, or gone.\n" +
+			"With --adopt, the commit seen there becomes the change: it is rebased onto the tip, verified and reviewed, and then replaces what is on the branch.\n" +
 			"With --all, list every intent that failed, for a reason or since a time if these are given, and retry them after confirmation.\n" +
 			"Reasons are those of the guide on failures, such as auth or timeout; credentials stands for auth, dependency for what another intent blocked.",
 		Example: "  pfl-forge retry reset-link --with 'keep the old route'\n  pfl-forge retry reset-link --adopt 3f786850e387\n" +
@@ -151,7 +151,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
 	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the intent, in `USD`")
-	cmd.Flags().StringVar(&said.Adopt, "adopt", "", "the `commit` of another one on the branch of a pull request that becomes the change, by 12 digits at least")
+	cmd.Flags().StringVar(&said.Adopt, "adopt", "", "the `commit` that someone else pushed to the branch of a pull request, and that becomes the change; at least 12 digits")
 	cmd.Flags().BoolVar(&f.all, "all", false, "everything that failed or waits for a red base branch, after confirmation")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "with --all: only what failed for this `reason`")
 	cmd.Flags().StringVar(&f.since, "since", "", "with --all: only what failed since a `time`, such as 10:00 or 2h")

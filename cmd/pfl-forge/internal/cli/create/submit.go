@@ -150,7 +150,7 @@ func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 		a.Say("accepted; %s", undecided)
 	}
 	if t.Doubt != nil {
-		a.Say("nobody could say whether project %s is served: %s", t.Project, kit.Safe(t.Doubt.Error()))
+		a.Say("cannot find out whether project %s is served: %s", t.Project, kit.Safe(t.Doubt.Error()))
 	}
 	a.Say("%s", t.Next())
 	return nil

@@ -43,21 +43,21 @@ func Accounts(projects []forge.Summary) (list []Account) {
 func (a *Account) Line() string {
 	if a.Agent == forge.GitOrigin {
 		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
-			"; all goes on by itself when it answers")
+			"; everything continues when it answers")
 	}
 	if a.Agent == forge.GitBase {
 		return term.Line(forge.BaseRed + "since " + a.Since.Local().Format(time.DateTime) + ", at " + a.Message +
-			"; all that would be verified goes on by itself when it passes; look earlier: pfl-forge resume --all")
+			"; everything that would be verified continues when it passes; check now: pfl-forge resume --all")
 	}
 	if a.Agent == forge.GitPush {
 		return term.Line("the " + forge.GitOrigin + " refuses pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
-			"; a push is tried again now and then; earlier: pfl-forge resume --all")
+			"; pushes are retried from time to time; retry now: pfl-forge resume --all")
 	}
 	text := "no call of " + a.Agent + " is made since " + a.Since.Local().Format(time.DateTime)
-	next := "; mend that, then: pfl-forge resume --all"
+	next := "; fix that, then: pfl-forge resume --all"
 	if a.Until != nil {
 		text += " until " + a.Until.Local().Format(time.DateTime)
-		next = ", then it goes on by itself; earlier: pfl-forge resume --all"
+		next = ", then it continues; try now: pfl-forge resume --all"
 	}
 	return term.Line(text + ": " + string(a.Reason) + ": " + a.Message + next)
 }

@@ -20,7 +20,7 @@ import (
 const runHelp = `Work on a goal until every criterion is met or no iterations are left, and show the
 progress. Other work continues meanwhile; the command ends when the goal is finished or
 waits for you, after the agents that work on something else have finished what they do.
-The same command once more goes on with a goal that is in progress. With --server, submit the goal to an organisation's pfl-forge and follow it.
+The same command again continues a goal that is in progress. With --server, submit the goal to an organisation's pfl-forge and follow it.
 
 The goal is a file (default: task.yaml in the repository's folder; - is standard input), or
 a text with one --criterion for each condition, and one --check for each check of the
@@ -192,7 +192,7 @@ func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forg
 		case forge.LoopCompleted, forge.LoopCancelled:
 			return "", fmt.Errorf("id: %s is this goal, and it is %s; begin it again with another id", v.Intent.ID, s.Goal.Status)
 		case forge.LoopMaxIterations, forge.LoopError:
-			return "", fmt.Errorf("id: %s is this goal, and it has ended: %s; `pfl-forge goal resume %s` goes on with it", v.Intent.ID, s.Goal.Status, v.Intent.ID)
+			return "", fmt.Errorf("id: %s is this goal, and it has ended: %s; `pfl-forge goal resume %s` continues it", v.Intent.ID, s.Goal.Status, v.Intent.ID)
 		}
 		return v.Intent.ID, nil
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-const help = `Say which rule of a gateway matches what a forge tells, and why the rules before it do not.
+const help = `Say which rule of a gateway matches an event of a forge, and why the rules before it do not.
 
 The delivery is the JSON of a webhook about an issue, or about a comment with a command, as
-Gitea, Forgejo, GitHub and GitLab send it; their pages of a webhook show the last ones. What
-somebody may do in a repository stands in no delivery: the gateway asks the forge, and here
+Gitea, Forgejo, GitHub and GitLab send it; their pages of a webhook show the last ones. A
+delivery does not say what its author may do in the repository: the gateway asks the forge, and here
 --permission says it. Limits count as unused.
 
-Each rule is told with its file: those of the repository are looked at behind the operator's, and
+Each rule is shown with its file: those of the repository are looked at behind the operator's, and
 make what follows stricter or leave it as it is.
 
 Nothing is asked and nothing is submitted. On a forge, the comment /forge explain says the same of
@@ -53,7 +53,7 @@ type options struct {
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "intake",
-		Short: "try the rules by which a gateway makes intents of issues",
+		Short: "try the rules by which a gateway turns issues into intents",
 		Args:  kit.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

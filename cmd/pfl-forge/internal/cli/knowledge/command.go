@@ -32,7 +32,7 @@ import (
 )
 
 const help = `What the project knows: discoveries, lessons, patterns and constraints that agents found out while they worked on
-goals, and what people added. Intents are told what has to do with them, see pfl-forge knowledge list --about.
+goals, and what people added. Intents get what is relevant to them, see pfl-forge knowledge list --about.
 
 What you forget or correct does not come back from what agents find later.`
 
@@ -135,13 +135,13 @@ func listCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "list what the project knows, the oldest first",
-		Long:    "List what the project knows, the oldest first; with --about in the order in which an intent with that text is told it.",
+		Long:    "List what the project knows, the oldest first; with --about in the order of relevance to an intent with that text.",
 		Example: "  pfl-forge knowledge list --about 'links that expire'\n  pfl-forge knowledge list --type lesson -o json",
 		Args:    kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, kind := range kinds {
 				if !slices.Contains(knowledge.Types(), forge.KnowledgeType(kind)) {
-					return kit.Usage(fmt.Errorf("--type: %q is none of %s", kind, words(knowledge.Types())))
+					return kit.Usage(fmt.Errorf("--type: %q is not one of %s", kind, words(knowledge.Types())))
 				}
 			}
 			known, err := read(cmd.Context(), a, about)
@@ -158,7 +158,7 @@ func listCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	set.StringVar(&about, "about", "", "order by what has to do with this `text` most")
+	set.StringVar(&about, "about", "", "order by relevance to this `text`")
 	kit.ListVar(set, &kinds, "type", nil, "only these `types`: "+words(knowledge.Types()))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(texts(knowledge.Types()), cobra.ShellCompDirectiveNoFileComp))
 	kit.OutputFlag(cmd, &format)

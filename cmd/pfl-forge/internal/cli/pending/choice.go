@@ -145,7 +145,7 @@ var Retry = &Choice{
 // Resume goes on with an intent, a task or a project that is paused.
 var Resume = &Choice{
 	Key: 'u', Name: "resume", Done: "resumed", GoesOn: true,
-	Help:  "continue what is paused",
+	Help:  "continue paused intents",
 	Fits:  waits(forge.WaitingPaused),
 	Needs: nothing,
 	Sure:  unasked,

@@ -43,8 +43,8 @@ func retryTyped(s *forge.Summary) []string {
 		return []string{"git commit or git stash, then " + retry}
 	case s.Waiting == forge.WaitingBase:
 		return []string{
-			"mend the base branch: all go on at once with " + retry + ", or when one of them looks, within 5 minutes",
-			retry + " --with 'mend it'", // then this change is to do so
+			"fix the base branch, then continue all at once with " + retry + ", or wait: it is checked again within 5 minutes",
+			retry + " --with 'fix it'", // then this change is to do so
 		}
 	case s.Waiting == forge.WaitingBudget && strings.Contains(s.Reason, "budget."): // of all intents together
 		return []string{"raise the budget in " + config.FileName + " and commit it, then " + retry}

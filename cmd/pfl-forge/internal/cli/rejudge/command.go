@@ -34,8 +34,8 @@ and what it cost. So a new model, another agent or a changed prompt is tried on 
 it decides on any.
 
 The inputs are those of the journal: the request, the requirements, the commit, what its commands
-printed. The answer is weighed by the rules of this program, with its evidence looked up in that
-commit. Nothing else happens: no run hears of it, no branch moves, nothing is merged.
+printed. The answer is judged by the rules of this program, with its evidence looked up in that
+commit. Nothing else happens: no run is affected, no branch moves, nothing is merged.
 
 The agents run here, in this repository, and are paid like any other call: --budget bounds what
 they may cost in all.`

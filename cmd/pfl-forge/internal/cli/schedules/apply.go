@@ -20,8 +20,8 @@ import (
 )
 
 const applyHelp = `Put the schedules of pfl-forge.yaml in force, as they are on the base branch, or those of --file.
-They take the place of all that are in force: one that is not in the file ends. One that has not changed goes on as it
-is, paused or not. You are who asks for the intents of those that are new or have changed.
+They take the place of all that are in force: one that is not in the file ends. One that has not changed stays as it
+is, paused or not. You become the requester of the intents of those that are new or have changed.
 
 With --server, give the file: --file pfl-forge.yaml.`
 
@@ -199,7 +199,7 @@ func runCommand(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run <name>", Short: "submit the intent of a schedule now",
 		Long: "Submit the intent of a schedule now, as pfl-forge.yaml on the base branch or --file has it: to try it, or not to wait.\n" +
-			"It is an intent of yours, and changes nothing about when the schedule is due.",
+			"You are its requester. The next time of the schedule stays as it is.",
 		Example: "  pfl-forge schedules run nightly && pfl-forge run",
 		Args:    kit.Between(1, 1, "the name"), ValidArgsFunction: names(a),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,8 +26,8 @@ import (
 
 const help = `Show the schedules that are in force: when each is due, and what became of the last time.
 
-The list schedules of pfl-forge.yaml takes effect when a person applies it. They are who asks for
-the intents. Of a schedule at most one intent is open at a time; while it is, times are left out.`
+The list schedules of pfl-forge.yaml takes effect when a person applies it. That person is the
+requester of the intents. Of a schedule at most one intent is open at a time; meanwhile times are left out.`
 
 // Command returns the command schedules with those below it.
 // Without one of those below it lists the schedules in force.
@@ -35,7 +35,7 @@ func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
 		Use:     "schedules",
-		Short:   "show, apply, pause and run what is submitted again and again",
+		Short:   "show, apply, pause and run recurring intents",
 		Long:    help,
 		Example: "  pfl-forge schedules\n  pfl-forge schedules apply --dry-run\n  pfl-forge schedules pause nightly --reason 'until the release'",
 		Args:    kit.KnownCommand,
@@ -141,7 +141,7 @@ func pauseCommand(a *kit.App) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "pause <name>...", Short: "stop schedules for a while",
-		Long:    "Stop schedules for a while. The intents that were submitted go on.",
+		Long:    "Stop schedules for a while. Intents that were already submitted continue.",
 		Example: "  pfl-forge schedules pause nightly --reason 'until the release'",
 		Args:    kit.AtLeast(1, "the name"), ValidArgsFunction: names(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -155,12 +155,12 @@ func pauseCommand(a *kit.App) *cobra.Command {
 // resumeCommand returns the command that lets schedules go on.
 func resumeCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "resume <name>...", Short: "let schedules go on",
-		Long:    "Let schedules go on. Times that came meanwhile are not made up for.",
+		Use: "resume <name>...", Short: "resume schedules",
+		Long:    "Resume schedules. Times that passed meanwhile are not made up for.",
 		Example: "  pfl-forge schedules resume nightly",
 		Args:    kit.AtLeast(1, "the name"), ValidArgsFunction: names(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return pause(cmd.Context(), a, args, "goes on", forge.PauseSchedule{})
+			return pause(cmd.Context(), a, args, "resumed", forge.PauseSchedule{})
 		},
 	}
 }

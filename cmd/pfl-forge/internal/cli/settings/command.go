@@ -18,9 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-const help = `Show by which settings the project is worked on, as its workers read them last, and where each
-comes from: the default, the repository's pfl-forge.yaml, or the operator, which is whoever runs
-the services.
+const help = `Show the project's settings, as its workers read them last, and where each comes from: the
+default, the repository's pfl-forge.yaml, or the operator who runs the services.
 
 A command line is shown up to the first word that may hold a secret.`
 
@@ -30,7 +29,7 @@ func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
 		Use:     "settings",
-		Short:   "show by which settings the project is worked on, and where each comes from",
+		Short:   "show the project's settings, and where each comes from",
 		Long:    help,
 		Example: "  pfl-forge settings\n  pfl-forge settings --changed\n  pfl-forge settings -o json",
 		Args:    kit.NoArgs,

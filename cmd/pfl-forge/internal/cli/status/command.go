@@ -60,7 +60,7 @@ type Document struct {
 }
 
 // noRunner says why nothing goes on.
-const noRunner = "no runner is up, nothing goes on before one is: " + target.StartRunner
+const noRunner = "no runner is up; nothing runs until one starts: " + target.StartRunner
 
 // flags are the flags of status.
 type flags struct {

@@ -64,16 +64,16 @@ func (t *Target) Unserved(ctx context.Context) error {
 	serve := fmt.Sprintf("start the services with --project %s=URL", t.Project)
 	others, err := t.others(ctx)
 	if err != nil || len(others) == 0 {
-		return fmt.Errorf("nobody serves project %q here: %s", t.Project, serve)
+		return fmt.Errorf("project %q is not served here: %s", t.Project, serve)
 	}
-	return fmt.Errorf("nobody serves project %q here%s; known are %s: give --project one of these, or %s",
+	return fmt.Errorf("project %q is not served here%s; known are %s: give --project one of these, or %s",
 		t.Project, meant(t.Project, others), Listed(others), serve)
 }
 
 // unknownWithoutRunner returns the error for a project without a journal while no runner can
 // say who serves it.
 func (t *Target) unknownWithoutRunner(ctx context.Context) error {
-	err := fmt.Errorf("no runner is up that could say who serves project %q, which has no intents yet", t.Project)
+	err := fmt.Errorf("no runner is up to say whether project %q, which has no intents yet, is served", t.Project)
 	others, readErr := t.others(ctx)
 	switch {
 	case slices.Contains(others, t.Project):

@@ -24,8 +24,8 @@ const consoleHelp = `Serve the console for this repository to your browser: what
 the page of each with its change, evidence and transcripts. What you decide there counts as
 what you decide with approve, answer, reject and the others.
 
-It listens on 127.0.0.1 alone, and prints an address that counts once, in one browser. It
-goes on until Ctrl-C, whether or not a run does: pages say which, and follow both.`
+It listens on 127.0.0.1 alone, and prints an address that can be used once, in one browser. It
+runs until Ctrl-C, whether or not a run is active: the pages show which, and follow both.`
 
 // Command returns the command console.
 func Command(a *kit.App) *cobra.Command {
@@ -69,7 +69,7 @@ func serve(ctx context.Context, a *kit.App, port int) error {
 	if _, err := fmt.Fprintln(a.Out, s.address()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.Say("The console of %s, for %s. Open the address in a browser of this machine: it counts once. Ctrl-C ends the console.",
+	a.Say("The console of %s, for %s. Open the address in a browser of this machine: it can be used once. Ctrl-C ends the console.",
 		repo.Project, kit.Safe(repo.Actor))
 	return s.run(ctx, l)
 }

@@ -187,7 +187,7 @@ func TestAddressCountsOnce(t *testing.T) {
 		t.Errorf("once more, by the same browser: %d", again.status)
 	}
 	if page := s.ask(http.MethodGet, "/console/inbox", c); page.status != http.StatusOK || !strings.Contains(page.text, "Ada Lovelace") ||
-		!strings.Contains(page.text, "No run goes on") || strings.Contains(page.text, "Sign out") {
+		!strings.Contains(page.text, "No run is active") || strings.Contains(page.text, "Sign out") {
 		t.Errorf("the inbox: %d\n%s", page.status, page.text)
 	}
 }
