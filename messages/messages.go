@@ -1,4 +1,7 @@
 // Package messages is the registry of all messages: who sends each, who decides on it, and by which verb people send it.
+//
+// The codec, the subjects' verbs, the permissions, AsyncAPI and the table in ARCHITECTURE.md follow All: a new message is a struct in
+// package forge, its .proto and a row here (ADR 0030). A verb is part of subjects and of the API's addresses, and is never renamed.
 package messages
 
 import forge "github.com/pfl-forge/pfl-forge"

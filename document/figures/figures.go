@@ -1,5 +1,8 @@
 // Package figures has the documents that say how well the work of a project went, by week: what is asked for and what is answered, on the bus, by HTTP
 // and by the command line.
+//
+// A runner fills a Health from the journals (services/runner); bus/requests, the gateway's API and the CLI pass it on as it is. Every
+// answer fits into one message: Bound leaves out the commands and texts that have no room, and says how many.
 package figures
 
 import (

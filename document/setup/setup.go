@@ -1,4 +1,7 @@
-// Package setup has the documents about how a project is set up, as programs read them.
+// Package setup has the documents about how a project is set up, as programs read them: its schedules, and the settings in force.
+//
+// A runner answers with them from the project's summary; bus/requests, the gateway's API and the CLI pass them on as they are. They are for
+// everyone who may look at the project, so texts of intents and the ends of command lines are left out here, not by the reader.
 package setup
 
 import (

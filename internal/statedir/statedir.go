@@ -1,5 +1,8 @@
 // Package statedir tells whether a service's state directory can be worked in: whether it can be written to, and is the one that
 // it was when the process began. A service that cannot is not ready, and takes no work.
+//
+// Package service asks it for /readyz, and for a worker before and after each attempt (ADR 0080). A mark in the directory shows that it was
+// not replaced by an empty one. At most one write is under way, however long the disk takes, so asking never piles up.
 package statedir
 
 import (

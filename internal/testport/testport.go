@@ -1,4 +1,7 @@
 // Package testport gives tests ports for servers that start late, or that stop and start again at the same address.
+//
+// A server that starts at once listens on port 0 and needs none of this. Free hands out ports from outside the range of those
+// that the kernel chooses for port 0, each once per process, so that parallel tests do not get each other's.
 package testport
 
 import (

@@ -1,5 +1,8 @@
 // Package backends puts together what a worker process needs to run agents: every
 // agent that there is, with what it takes from the process's environment.
+//
+// The mains of the workers and package local call Open or Host; doctor calls CheckAll. It is the only place that imports all back ends: a
+// new one is a line here (CONTRIBUTING.md). Credentials are read when a call begins, so a new key counts without a restart.
 package backends
 
 import (

@@ -1,4 +1,7 @@
 // Package repotest opens repositories for tests of workers.
+//
+// Tests of the analyzer, implementer, reviewer and reflector use it to have a jobs.Repository over a real git repository, with the recipe
+// agent or a real CLI whose model follows a scenario. Each is closed when the test ends, and its state directory is gone.
 package repotest
 
 import (

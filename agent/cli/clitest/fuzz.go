@@ -1,4 +1,8 @@
-// Package clitest fuzzes what back ends make of the output of agents' CLIs.
+// Package clitest fuzzes the readers of agents' output: each back end that describes a CLI calls Fuzz from a fuzz target of its own
+// test, with lines of the real program as seeds.
+//
+// A reader gets bytes that a model can influence. It may fail an attempt, but must neither panic nor report more than the output
+// says. Only tests import this package.
 package clitest
 
 import (

@@ -1,5 +1,8 @@
 // Package executortest is the suite that every process.Executor passes, wherever it runs
-// commands.
+// commands: namespaces of this machine, a container of package remotetest, and pods on a cluster.
+//
+// A test of the executor calls Run. The suite checks the contract that package jobs relies on: exit codes and output arrive whole,
+// limits end a command with all its processes, and a command sees the directories that it was given and nothing else of the state.
 package executortest
 
 import (

@@ -1,5 +1,8 @@
 // Package remotetest has the other end of package remote as tests need it: a container
 // made of this very executable, without a cluster.
+//
+// A test calls Main first in its TestMain, since the container runs the test binary once more, and uses Container where a worker uses
+// pods. It takes user namespaces: Need skips a test where the machine gives none.
 package remotetest
 
 import (

@@ -1,5 +1,8 @@
 // Package issuertest gives tests a real OpenID Connect issuer in their own process,
 // which also signs what no honest one would.
+//
+// It answers discovery, keys, authorization codes and refreshes over HTTP. Tests of logins alter single claims or header fields with Sign
+// and Forge, take the issuer away with Away, or hold its answers back. A token that differs from an honest one in any way must be refused.
 package issuertest
 
 import (

@@ -1,5 +1,8 @@
 // Package tokens says whose a bearer token is, and what its holder may do, by a file of the
 // operator. The file has the SHA-256 of each token, and never a token.
+//
+// The API, the console and the chats ask a Book for every request; roles.go is the table of roles and verbs. The file is read again when it
+// changes, and one with a mistake leaves the former entries in force. A removed entry counts for nothing from the next request on.
 package tokens
 
 import (

@@ -1,4 +1,7 @@
 // Package changes stores the change of each attempt of an implementer, for readers who have no repository.
+//
+// Package implementer calls Keep before it reports an attempt, and reports the patch id that Keep returns. A runner shows the stored text
+// only if its id is the one in the journal (ADR 0102). A change that cannot be stored never fails an attempt.
 package changes
 
 import (

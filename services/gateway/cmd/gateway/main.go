@@ -1,4 +1,7 @@
-// The gateway service serves people and systems by HTTP.
+// Command gateway is the service that serves people and systems by HTTP, and talks to forges and chats.
+//
+// Its settings are the file of --gateway (package gateway). It decides nothing: whatever is asked of it goes to a runner as an event in the
+// name of the asker. "gateway token" makes a token for the file of tokens and does nothing else.
 package main
 
 import (

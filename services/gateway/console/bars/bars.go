@@ -1,4 +1,7 @@
 // Package bars has the measures that the bar charts of the console share. It is pure.
+//
+// Packages costs and health of the console compute the heights and scales of their charts with it. Any value above zero has a bar that
+// can be seen, and a value that is no number is drawn as zero.
 package bars
 
 import "math"

@@ -1,5 +1,8 @@
 // Package download sends a file of lines of JSON that is made while it is sent, so that a browser has either all of it or says that it
 // failed: a person would have half of it otherwise, and not know.
+//
+// The console's pages of audits and timelines use it. An error before the first line can still be answered with a page; later the
+// connection is cut, since a complete answer would claim that the file is whole.
 package download
 
 import (

@@ -1,4 +1,7 @@
 // Package folds divides the lines of a transcript into blocks, of which a page shows the first line and folds the others. It is pure.
+//
+// The console's page of a transcript calls Of with one page of lines. Every line is in exactly one block, and keeps the number by which
+// it can be linked.
 package folds
 
 import "github.com/pfl-forge/pfl-forge/document"

@@ -1,4 +1,7 @@
 // Package session makes the sessions of people who are signed in to the console.
+//
+// A session is a sealed cookie, not an entry of a store: it names an entry of the file of tokens, and is opened with a key that all
+// gateways of an address share. It ends after 12 hours, and at once when its entry is removed from the file, replaced or expired.
 package session
 
 import (

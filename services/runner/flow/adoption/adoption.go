@@ -1,4 +1,8 @@
-// Package adoption says which change of an intent a person may have a commit of another one become (docs/adr/0134), and refuses the rest.
+// Package adoption finds the task whose change a commit on its pull request's branch may replace, when a person asks for that with retry
+// --adopt (docs/adr/0134), and refuses the rest.
+//
+// Package flow calls Offered when it decides on such a retry. A commit can be adopted only if it was seen last at the head of a task's
+// branch, so a person adopts what they looked at, and nothing that was pushed since. It changes no state.
 package adoption
 
 import (

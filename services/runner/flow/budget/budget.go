@@ -1,5 +1,9 @@
 // Package budget accounts for money: Slice and Room say how much one call of an agent may
 // cost, and Ledger is the account of the budgets that a project's intents share.
+//
+// A project asks the Ledger before it lets an intent send a call (Reserve) and when a call ended (Commit); package dispatch uses
+// Room for the intent's own share. A call waits in the Ledger while calls under way may still give something back, and is refused after that. Every
+// operation can be repeated without effect. Amounts are US dollars.
 package budget
 
 import "github.com/pfl-forge/pfl-forge"

@@ -1,4 +1,7 @@
 // Package facts says what journals and answers show, without the rules of flow: the simulator compares those with it.
+//
+// The simulator gives every record to the checkers here (Accounts, Looks, Once, Pushes, Train, Turns and the Check functions), which keep
+// what they need and return an error where a decision contradicts it. They may not import flow, or a wrong rule would agree with itself.
 package facts
 
 import (

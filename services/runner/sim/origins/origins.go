@@ -1,4 +1,7 @@
 // Package origins says what must hold of each decision while a git origin is away. It knows nothing of the world that is simulated.
+//
+// The simulator asks an Origin whether a worker reaches it, may push, or is overtaken, and gives every record to Check. An origin that is
+// away fails no intent, costs no attempt, and is reported to people once. Which worlds have such an origin follows from their seed.
 package origins
 
 import (

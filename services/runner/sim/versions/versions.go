@@ -1,5 +1,8 @@
 // Package versions has the runners of a simulated world know different versions of the rules: they are upgraded and rolled back at any
 // time, and what they take for the version that all of them know may be wrong.
+//
+// The simulator asks for the version with which each runner decides, and gives every record to Check: a runner decides by the active
+// version or by that of the record before, and leaves a journal alone that it does not understand.
 package versions
 
 import (

@@ -1,5 +1,8 @@
 // Package whole has projects that merge each intent as one change, in some worlds of the simulator, and knows what holds there
 // without the rules: everything of an intent is about one task, so that there is one branch, and one pull request at most.
+//
+// The simulator gives every record to Intents.Check. Which worlds have such a project follows from their seed alone, so that a new kind
+// of world does not change those that exist.
 package whole
 
 import (

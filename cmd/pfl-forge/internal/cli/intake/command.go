@@ -1,5 +1,8 @@
 // Package intake has the command intake explain, which says what the rules of a gateway make of a webhook's delivery, and why. It reads
 // two files and asks no server and no forge: for who writes rules, before a gateway has them.
+//
+// The decision is that of services/gateway/intake, the package that the gateway itself decides with. Facts that a delivery does not have,
+// such as the permission of its author, are flags; limits count as unused.
 package intake
 
 import (

@@ -1,4 +1,8 @@
 // Package loss says in which way a repository's store has less than its files show.
+//
+// Package local calls it before anything is decided in a repository, and recover and status show its result. Each file in .forge names the
+// message of the journal that it follows from; a store that ends before that has lost messages, and deciding on would do things twice.
+// It only reads.
 package loss
 
 import (

@@ -1,5 +1,8 @@
 // Package apps has the Apps of a forge for tests, by which GitHub lets programs in: their
 // installations, and the tokens that those make.
+//
+// Package forgetest answers GitHub's API of Apps with it. Like GitHub it takes a JWT only if the App's key signed it for this moment, and a
+// token only until its end.
 package apps
 
 import (

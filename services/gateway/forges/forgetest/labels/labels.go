@@ -1,5 +1,7 @@
-// Package labels has the labels of a repository of a fake forge, as Gitea's API makes and lists them. A name is there as often as it was made,
-// as on Gitea, so that whoever makes one twice is found out.
+// Package labels has the labels of a repository of a fake forge, as Gitea's API makes and lists them.
+//
+// Package forgetest answers requests with it. A name is there as often as it was made, as on Gitea, so that a client that makes one
+// twice is found out.
 package labels
 
 import "net/http"

@@ -1,4 +1,7 @@
 // Package protect has the protection of the branches of a forge for tests, in Gitea's words.
+//
+// Package forgetest asks Blocked before it merges, and shows the same rule in the dialects of GitHub and GitLab. A test that needs a
+// branch to refuse a merge sets a Rule.
 package protect
 
 import (

@@ -1,5 +1,8 @@
 // Package queues has the merge queue of a forge for tests: who was put in, and taken out, and how the dialects of Gitea, GitHub and GitLab
 // say so.
+//
+// Package forgetest keeps an Entry with each pull request and answers with it. Events are kept in order and never removed, since the
+// gateway finds out from them how an entry left the queue.
 package queues
 
 import (

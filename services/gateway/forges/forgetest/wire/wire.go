@@ -1,5 +1,8 @@
 // Package wire is between a forge for tests and those who talk with it: answers that are faulty or
 // lost, and hooks that are lost, doubled or late.
+//
+// Package forgetest passes every request and hook through it. A Script of faults is used up in order, one for each request that it
+// matches, so a test says exactly which answer is lost.
 package wire
 
 import (
