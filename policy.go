@@ -65,7 +65,7 @@ type BestOfTwo struct {
 	By   Stronger // makes the second one
 }
 
-// Reviewer is who makes a review.
+// Reviewer is the agent that makes a review.
 type Reviewer struct {
 	// Agent is the back end.
 	Agent string

@@ -113,7 +113,7 @@ type Summary struct {
 	Parent IntentID
 	// Children are the intents that this one was split into.
 	Children []ChildSummary
-	// Requester is who published the intent: a person by a proven name, or a system.
+	// Requester is the publisher of the intent: a person by a proven name, or a system.
 	Requester string
 	// Requesters are the people whose words are in it, by proven and claimed names.
 	Requesters []Identity

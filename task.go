@@ -103,7 +103,7 @@ type Review struct {
 	Attempt int
 	// Head is the commit that was read. A review of another commit counts for nothing.
 	Head string
-	// By is who made it; zero where a recipe's check did.
+	// By is the agent that made it; zero where a recipe's check did.
 	By Reviewer
 	// Second says that it is that of the second reviewer, of what the first approved.
 	Second bool

@@ -250,7 +250,7 @@ func (w *Word) said() (*forge.Clarification, string, error) {
 	case nothing != "":
 		return nil, "", invalid("blocked and nothing_to_do are both set; say one of them")
 	case q.Question == "":
-		return nil, "", invalid("blocked.question is empty; ask what a person has to answer so that you can go on")
+		return nil, "", invalid("blocked.question is empty; ask what a person has to answer so that you can continue")
 	case q.Context == "":
 		return nil, "", invalid("blocked.reason is empty; say what is missing and what you tried")
 	}

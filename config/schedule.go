@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/schedules"
 )
 
-// Schedule has an intent submitted again and again. The file alone does nothing: a person applies it, and is who asks for these intents.
+// Schedule has an intent submitted again and again. The file alone does nothing: a person applies it, and becomes the requester of these intents.
 type Schedule struct {
 	// Name names it: letters in lower case, digits and hyphens.
 	Name string `yaml:"name"`

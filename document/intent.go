@@ -94,7 +94,7 @@ type Family struct {
 	Children   []string `edit:"itself"               schema:"intent" yaml:"children,omitempty"` // its parts
 }
 
-// Origin is who published an intent. Files always have system and event_id.
+// Origin names the publisher of an intent. Files always have system and event_id.
 type Origin struct {
 	System  string `json:"system,omitempty"   yaml:"system"`          // the publisher
 	EventID string `json:"event_id,omitempty" yaml:"event_id"`        // the publisher's own name of it; the same one is never a second intent

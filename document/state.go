@@ -43,7 +43,7 @@ type Asking struct {
 	Requester string `json:"requester,omitempty" yaml:"requester,omitempty"`
 	// Requesters are the people whose words are in it.
 	Requesters []Identity `json:"requesters,omitempty" yaml:"requesters,omitempty"`
-	// Approver is who approved it, once enough people did.
+	// Approver names the person whose approval was the last of enough.
 	Approver string `json:"approver,omitempty" yaml:"approver,omitempty"`
 	// Approvals are set while it waits for approval.
 	Approvals *Approvals `json:"approvals,omitempty" yaml:"approvals,omitempty"`

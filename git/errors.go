@@ -158,16 +158,16 @@ func CauseOf(err error) Cause {
 			return c.cause
 		}
 	}
-	// A server says the same of a repository that is missing there, which is for a person to mend.
+	// A server says the same of a repository that is missing there, which a person has to fix.
 	if strings.Contains(e.Stderr, "does not appear to be a git repository") && slices.ContainsFunc(e.Args, isGone) {
 		return CauseGone
 	}
 	return ""
 }
 
-// Refusal tells a push that was refused from one that failed. It returns the words with which an origin refused a push by a hook
-// or by its protection, a line each, and whether it did. They are whatever the hook prints, so who shows them makes them safe and
-// short. An origin that says nothing is told by the status that git has of the ref.
+// Refusal reports whether an origin refused a push by a hook or by its protection, and returns the lines with which it did; a push that
+// failed otherwise is not refused. The lines are printed by the hook, so a caller that shows them makes them safe and short. An origin that
+// prints nothing is recognized by the status that git has of the ref.
 func Refusal(err error) (words string, refused bool) {
 	if c := CauseOf(err); c != CauseHook && c != CauseProtected {
 		return "", false
@@ -213,7 +213,7 @@ func Unreachable(err error) bool {
 // RefusedError says that an origin refused what was pushed below refs/forge.
 type RefusedError struct {
 	Err error
-	// All says that it refuses whatever is pushed there, also what it has already; otherwise it has something against this alone.
+	// All is set if the origin refuses every push there, also of commits that it has already; otherwise it refused this push alone.
 	All bool
 }
 

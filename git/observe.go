@@ -25,8 +25,8 @@ type Observer func(ctx context.Context, op Operation) (_ context.Context, end fu
 // observerKey is the context key of an Observer.
 type observerKey struct{}
 
-// WithObserver returns a context whose operations an Observer is told. With nil there is no
-// Observer any more: so a caller leaves out what it repeats every few seconds.
+// WithObserver returns a context whose operations are reported to an Observer. A nil o removes the
+// Observer: callers use that for operations that they repeat every few seconds.
 func WithObserver(ctx context.Context, o Observer) context.Context {
 	return context.WithValue(ctx, observerKey{}, o)
 }

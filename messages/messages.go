@@ -31,9 +31,9 @@ func (p Party) String() string {
 type Spec struct {
 	// Message is a value of the type, with zero fields.
 	Message forge.Message
-	// From is who sends it.
+	// From is the sender.
 	From Party
-	// To is who decides on it. Cancel, Pause and Resume can also be sent to a
+	// To is the receiver, which decides on it. Cancel, Pause and Resume can also be sent to a
 	// project, and are then about all of its intents.
 	To Party
 	// Verb is the last token of the subject on which people send it; empty if it

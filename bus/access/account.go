@@ -30,8 +30,8 @@ const (
 	// Auth is the service that lets in people who log in elsewhere, and services with
 	// a token.
 	Auth Role = "auth"
-	// Gateway is the service that speaks HTTP to the outside. What it asks for is asked by
-	// the person or system whom it names, through it.
+	// Gateway is the service that speaks HTTP to the outside. Its requests are those of
+	// the person or system that it names.
 	Gateway Role = "gateway"
 	// Backup copies all streams, and restores them. It can read everything, and put anything in
 	// its place.

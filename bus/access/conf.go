@@ -61,9 +61,9 @@ func Conf(users []User, all []Account) string {
 }
 
 // noRequests returns the part of the configuration that has the server take none of its own answers for a request that destroys what
-// lasts. It sends an answer on whatever subject its asker names, also on one of its own calls, where one without a text is a request without
-// one: that to a consumer that has nothing would delete a stream. A server hears calls in its system account, and there
-// these lead nowhere, whoever makes them: an administrator who has to make one takes its line out and reloads the server.
+// lasts. The server sends an answer to any subject that the requester names, also to one of its own calls, and takes an empty answer there for
+// a request without arguments: an empty answer of a consumer could delete a stream. The server serves calls in its system account, and a
+// mapping there drops these for every caller: an administrator who has to make one takes its line out and reloads the server.
 func noRequests() string {
 	var b strings.Builder
 	b.WriteString("accounts {\n  $SYS: {\n    mappings: {\n")

@@ -213,8 +213,8 @@ func auth() []Right {
 var throughGateway = []string{"submit", "edit", "approve", "request_changes", "reject", "answer", "retry", "cancel", "pause", "resume"}
 
 // gateway returns the rights of the service that speaks HTTP to the outside, besides its
-// inbox. It asks for nothing in its own name, and each of its subjects says that it came
-// through it. It makes no consumer: who may make one can have it deliver anywhere. From those that a runner makes for its own
+// inbox. It asks for nothing in its own name: each subject that it publishes on names the
+// person or system, and the gateway as the way. It makes no consumer: who may make one can have it deliver anywhere. From those that a runner makes for its own
 // two steps it takes commands; of other commands, objects, sessions and transcripts it reads and stores nothing.
 func gateway() []Right {
 	name := string(Gateway)

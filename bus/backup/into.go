@@ -128,8 +128,8 @@ func lock(parent string) (unlock func(), err error) {
 // shelf is a folder of backups as it was found.
 type shelf struct {
 	path string
-	// backups are the names of those that WriteInto made, the oldest first; parts those of what
-	// it did not complete.
+	// backups are the names of the backups that WriteInto made, the oldest first; parts are the
+	// names of incomplete ones.
 	backups, parts []string
 	// left are the paths of Kept.
 	left []string

@@ -183,7 +183,7 @@ func (s *Store) receive(ctx context.Context, name string, w io.Writer) (*snapsho
 	for {
 		msg, err := next(ctx, sub)
 		if err != nil {
-			return nil, fmt.Errorf("the server does not go on: %w", err)
+			return nil, fmt.Errorf("the server does not continue: %w", err)
 		}
 		if len(msg.Data) == 0 {
 			if status := msg.Header.Get("Status"); status != "" && status != "204" {

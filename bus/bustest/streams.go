@@ -117,8 +117,8 @@ func (s *Server) Alter(t testing.TB, stream, subject, text, other string) {
 	})
 }
 
-// AppendNewer appends a record to a journal as a newer runner may have written it: it says what the last one says, and
-// follows from it by its hash, but has a field that this version does not know. It returns what names the record.
+// AppendNewer appends a record to a journal as a newer runner may have written it: a copy of the last one,
+// chained to it by its hash, with a field that this version does not know. It returns the reference of the record.
 func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Ref) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {

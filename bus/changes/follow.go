@@ -110,8 +110,8 @@ func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered
 	return nil
 }
 
-// Behind returns how many changes a follower has not settled: those that it
-// has, and those that wait for it.
+// Behind returns how many changes a follower has not acknowledged: the delivered
+// ones, and those still in the stream.
 func (ch *Stream) Behind(ctx context.Context, name string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()

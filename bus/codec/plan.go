@@ -43,14 +43,14 @@ type place struct {
 	oneof uint64
 }
 
-// writePlan is how one field of a struct is written.
+// writePlan describes how one field of a struct is written.
 type writePlan struct {
 	writer
 	place
 	num protowire.Number // the smallest that it may write
 }
 
-// readPlan is how one field of a message is read. A sealed interface has one for each
+// readPlan describes how one field of a message is read. A sealed interface has one for each
 // of its types, all with the same index and oneof.
 type readPlan struct {
 	reader

@@ -149,8 +149,8 @@ type input struct {
 	// read returns a message as an event, and refuses one whose subject says
 	// otherwise.
 	read func(jetstream.Msg) (forge.Event, error)
-	// people says that people and systems may write to it: mistakes in it are
-	// told to them.
+	// people is set if people and systems may write to the stream: a mistake in a
+	// message is answered to its sender.
 	people bool
 	// ordered says that the events of one machine are handled one after the
 	// other.

@@ -27,7 +27,7 @@ type Aside struct {
 	// Seq and Hash name the message that is set aside; a mark of another message, or of other bytes, has no effect.
 	Seq  uint64     `json:"sequence"`
 	Hash chain.Hash `json:"hash"`
-	// By is who set it aside, Why for what reason; both are for people.
+	// By names the person who set it aside, Why gives the reason; both are for people.
 	By  string    `json:"by"`
 	Why string    `json:"why"`
 	At  time.Time `json:"at"`

@@ -71,8 +71,8 @@ func (j *Journal) After(ctx context.Context, key forge.Key, seq uint64) (chain.T
 	}
 	var there map[string]uint64
 	if seq > 0 {
-		// With this, whoever goes on from a message in the middle notices that something before it was removed.
-		// Asked after the newest one is known, and nothing is ever removed: it counts that one and all before it.
+		// With this count a reader that starts in the middle notices that a message before its start was removed.
+		// It is asked for after the newest message is known, so it includes that one and all before it.
 		if there, err = j.conn.Counts(ctx, journalStream(subject), subject); err != nil {
 			return chain.Tail{}, fmt.Errorf("count journal of %s: %w", key, err)
 		}

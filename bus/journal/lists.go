@@ -40,7 +40,7 @@ type projectList struct {
 // NewLists returns a Lists that knows nothing yet.
 func (j *Journal) NewLists() *Lists { return &Lists{journal: j} }
 
-// Summaries is Journal.Summaries of one project. What it returns is also what others get: it is not to be changed.
+// Summaries is Journal.Summaries of one project. Callers share the returned slice and must not change it.
 func (l *Lists) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {

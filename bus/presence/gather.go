@@ -119,7 +119,7 @@ func once(list []Replica) []Replica {
 	})
 }
 
-// name is how services and agents may be called.
+// name matches the names that services and agents may have.
 var name = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // image and runtimeClass match less than Kubernetes takes for them, and no text for people.
@@ -128,8 +128,8 @@ var (
 	runtimeClass = pattern.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 )
 
-// readExecutor returns the executor that metadata describes: one of those that there are,
-// with what can be said of it; a zero one otherwise.
+// readExecutor returns the executor that metadata describes, with the fields that its kind has,
+// or a zero one if metadata names none of the known executors.
 func readExecutor(metadata map[string]string) (e Executor) {
 	switch name := forge.Executor(metadata[metaExecutor]); name {
 	case forge.ExecutorPods:

@@ -107,8 +107,8 @@ func unsayable(m forge.Message) string {
 	return ""
 }
 
-// unsaid returns an error for what no sender says of its event, and for what only a gateway
-// says of whom it speaks for.
+// unsaid returns an error if an event has fields that no sender may set, or fields that only a
+// gateway may set about the person or system that it acts for.
 func unsaid(ev *forge.Event, from subjects.Sender) error {
 	switch {
 	case ev.Anchor != "":

@@ -60,7 +60,7 @@ func refuse(k Kind, format string, args ...any) *Error {
 	return &Error{k, fmt.Sprintf(format, args...)}
 }
 
-// Keys says which key is whose: the file of trusted keys. It is safe for concurrent
+// Keys maps public keys to accounts: the file of trusted keys. It is safe for concurrent
 // use. A nil Keys believes everything, where accounts have no keys.
 type Keys struct {
 	path string // empty: the keys never change

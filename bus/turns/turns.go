@@ -211,7 +211,7 @@ func (t *Turns) remove(ctx context.Context, filter string) error {
 	return t.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done)
 }
 
-// busy returns the lanes in which something waits, those first whose step is nearer to the end of the flow: what was begun is
+// busy returns the lanes with waiting commands, sorted by step, the steps nearest to the end of the flow first: what was begun is
 // finished before other things are begun.
 func (t *Turns) busy() []*lane {
 	t.mu.Lock()

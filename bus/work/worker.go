@@ -95,8 +95,8 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: issued, commands: w.commands, ack: m.Reply(), free: free})
 }
 
-// settle tells the server the outcome of a command. What it cannot tell the
-// server finds out: the command comes again.
+// settle acknowledges a command by its outcome. Where that fails, the server delivers
+// the command again.
 func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
 	defer cancel()

@@ -17,7 +17,7 @@ type Schedule struct {
 	Missed string `json:"missed" yaml:"missed"`
 	// Title is that of its intents.
 	Title string `json:"title" yaml:"title"`
-	// SetBy is who applied it last as it is, and so asks for its intents.
+	// SetBy is the person who applied it last as it is, and so the requester of its intents.
 	SetBy string `json:"set_by" yaml:"set_by"`
 	// Paused says whether a person has paused it, and Reason why; left out unless it is.
 	Paused bool   `json:"paused,omitempty" yaml:"paused,omitempty"`

@@ -55,7 +55,7 @@ type intentRow struct {
 	Children []string `schema:"intent" yaml:"children,omitempty"`
 	// Requester is the person or system that published the intent.
 	Requester string `yaml:"requester,omitempty"`
-	// Approver is who approved what there was to approve so far.
+	// Approver names the person who gave the last approval.
 	Approver string `yaml:"approver,omitempty"`
 	// Goal is the progress of an intent with criteria.
 	Goal *goalRow `yaml:"goal,omitempty"`

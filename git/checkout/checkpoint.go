@@ -23,9 +23,9 @@ type Checkpoint struct {
 	// Tree is the tree of Work. The next Checkpoint compares it, and writes no
 	// commit for a tree that is saved already.
 	Tree git.OID
-	// Last is the last commit with a working tree that was saved. Its parents
-	// are its head and the one saved before it, so one ref keeps all that were
-	// saved.
+	// Last is the commit of the newest saved working tree. Its parents are its
+	// head and the commit that was saved before it, so one ref keeps all saved
+	// commits.
 	Last git.OID
 }
 

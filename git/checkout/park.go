@@ -12,7 +12,7 @@ import (
 
 // Park gives the checkout back and leaves it as it is. Reopen and Recover return it
 // until the pool needs its tree for another checkout; after that they return
-// ErrMissing. So whatever is to outlive it must have been collected. The checkout must
+// ErrMissing. Everything that is needed later must have been collected before. The checkout must
 // not be used any more, and no process may be left in it. It stays parked for the next
 // Pool.
 func (c *Checkout) Park() error {
@@ -80,8 +80,8 @@ func (p *Pool) claim(name string) (ok bool, undo func()) {
 	}
 }
 
-// forget says that there is no checkout of that name any more, so it is not
-// counted.
+// forget removes the name of a checkout that no longer exists from the pool's
+// count.
 func (p *Pool) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // Finder finds all links of a commit, and the files that are wanted by their names. It
-// remembers the directories of the last commit, so that the next one costs what differs.
+// caches the directories of the last commit, so the next one reads only the directories that differ.
 // It is safe for concurrent use.
 type Finder struct {
 	db *Database
@@ -43,7 +43,7 @@ type dirKey struct {
 	all  bool
 }
 
-// directory has the entries of one tree: those that count, whose paths are names, and the
+// directory has the wanted entries of one tree, with their names as paths, and the
 // directories in it.
 type directory struct {
 	found []Found

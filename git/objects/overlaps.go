@@ -72,8 +72,8 @@ func (db *Database) Overlaps(ctx context.Context, base, head git.OID, tasks []Ta
 	return found, nil
 }
 
-// overlaps is one call of Overlaps. What it reads for one task it remembers for
-// the others: they mostly left the same few commits.
+// overlaps is one call of Overlaps. It caches what it reads for one task, because
+// most tasks begin at the same few commits.
 type overlaps struct {
 	replay
 

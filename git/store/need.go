@@ -9,17 +9,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Need says what of an origin a step reads. An origin is asked for that alone: all that it has costs it, and the clone, time for the refs of
+// Need lists the refs of an origin that a step reads. Nothing else is fetched: listing all refs costs the origin and the clone time for
 // every task.
 type Need struct {
-	// Branch is the one that the step works on.
+	// Branch is the branch that the step works on.
 	Branch git.Branch
-	// Intent and Task are the step's; Task is empty for a step of a whole intent. Of a task its newest head comes, and its pending merges.
+	// Intent and Task are the step's; Task is empty for a step of a whole intent. The newest head of the task is fetched, and its pending merges.
 	Intent, Task git.Name
-	// Heads has the heads of all tasks come.
+	// Heads fetches the heads of all tasks.
 	Heads bool
-	// Merging has the pending merges come as they are after the branch was where FetchFor leaves it. So a merge that the branch has is among
-	// them, whoever made it. They are read before or after the branch otherwise.
+	// Merging reads the pending merges after the branch, so that every merge on the branch is among them, also those of other replicas.
+	// Otherwise the order is not defined.
 	Merging bool
 }
 
@@ -38,8 +38,8 @@ func (n Need) validate() error {
 // FetchFor brings the refs that a step needs up to date, and drops those that the origin does not have any more. In a local store it does
 // nothing. Error: ErrNoBranch.
 //
-// Each ref specification is one that git asks the origin for by its prefix, so that the origin does not list the rest; git-ls-remote(1) always
-// has it list all refs, whatever its pattern.
+// Each ref specification is one that git asks the origin for by its prefix, so that the origin does not list the rest; git-ls-remote(1)
+// makes it list all refs for any pattern.
 func (s *Store) FetchFor(ctx context.Context, n Need) error {
 	if s.origin == nil {
 		return nil

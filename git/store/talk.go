@@ -30,9 +30,9 @@ type origin struct {
 	forgetting sync.Mutex
 }
 
-// talk runs a git command that talks to the origin. Its time is the network's, so an
-// Observer is told. An origin that is silent until the command's time is over, or the caller's, is
-// one that does not answer: git.ErrSilent. One that answers a question then is at work: git.ErrSlow.
+// talk runs a git command that talks to the origin. It takes as long as the network does,
+// so an Observer is called. An origin that is silent until the time limit of the command or of the caller yields
+// git.ErrSilent, or git.ErrSlow if it answers a short question then.
 func (o *origin) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
 	return o.run(ctx, o.patience, o.transport(), op, args...)
 }

@@ -74,7 +74,7 @@ func (repo *Repository) announce(m move) error {
 	if m.Files {
 		return disk.WriteDurable(repo.moveFile(), b)
 	}
-	// Its name is durable before the locks that it tells of are: both are on one file system.
+	// The file is durable before the locks that it lists are: both are on one file system.
 	next := repo.moveFile() + ".next"
 	if err := errors.Join(disk.WriteFile(next, b), disk.Flush(next, true)); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (t *transaction) end(verb string) error {
 	return t.git.Wait()
 }
 
-// abort closes git's input, at which it lets go of its locks, and returns what it complained about.
+// abort closes git's input, on which git releases its locks, and returns git's error output.
 func (t *transaction) abort(err error) error {
 	defer t.cancel()
 	if e := t.git.Wait(); e != nil {

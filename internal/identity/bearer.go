@@ -15,7 +15,7 @@ type Bearer struct {
 	issuer *issuer
 }
 
-// Person is who a token is about.
+// Person is the subject of a token.
 type Person struct {
 	// Name is the value of the claim that tells people apart.
 	Name string

@@ -27,7 +27,7 @@ type Rules struct {
 type Rule struct {
 	// URL is that of the issuer, as its tokens have it.
 	URL string `yaml:"url"`
-	// Audience is whom the tokens have to be for: the client id of pfl-forge.
+	// Audience is the client id of pfl-forge, which the tokens have to name.
 	Audience string `yaml:"audience"`
 	// Claim names the claim that tells people apart; sub if it is left out.
 	Claim string `yaml:"claim"`

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"go/ast"
+	"go/token"
 	"regexp"
 	"strings"
 )
@@ -9,9 +10,9 @@ import (
 // riddle matches definitions by a clause instead of a noun, which a reader has to
 // parse twice: "foo is what ..." anywhere, "foo returns what ..." at the beginning.
 // Verbs of saying may have a question as their object: "foo says what is wrong".
-// It also matches people that are not there.
+// It also matches a person or choice as a clause at the beginning ("asker is who asked"), and people that are not there.
 var riddle = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were|has|have) what|somebody|nobody|anybody|former life)\b` +
-	`|^(?:(?:an?|the) )?[\w.]+ (?:\w+ )?what\b`)
+	`|^(?:(?:an?|the) )?[\w.]+ (?:\w+ )?what\b|^(?:(?:an?|the) )?[\w.]+ (?:is|are|was|were) (?:whom?|whose|which)\b`)
 
 var saying = regexp.MustCompile(`(?i)^(?:(?:an?|the) )?[\w.]+ (?:says|tells|reports|explains|describes|shows|asks|chooses|decides) what\b`)
 
@@ -30,6 +31,30 @@ func riddles(folders []folder) []figure {
 					}
 				}
 			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// habit matches words that texts for people had too often, where English has plainer ones: continues, fix, your own.
+var habit = regexp.MustCompile(`(?i)\b(?:goes on|mend(?:s|ed|ing)?|of yours|told so)\b`)
+
+// habits counts the habit words in the texts of each folder: in all strings of the code but the paths of imports.
+func habits(folders []folder) []figure {
+	var out []figure
+	for _, folder := range folders {
+		f := figure{subject: folder.path}
+		for _, s := range folder.files {
+			ast.Inspect(s.tree, func(n ast.Node) bool {
+				if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING {
+					for _, match := range habit.FindAllString(text.Value, -1) {
+						f.value++
+						f.places = append(f.places, s.at(text)+": "+match)
+					}
+				}
+				return true
+			})
 		}
 		out = append(out, f)
 	}

@@ -61,11 +61,21 @@ func TestRules(t *testing.T) {
 				"plain/plain.go": "// overlaps returns the tasks that change the same files.\nfunc overlaps() {\n// this is what git does\n}\n\n" +
 					"// check says what is wrong with it, or with whatever was nobodys.\nfunc check() {}",
 				"clause/clause.go": "// foreseen is\n// what a task has to know.\nvar foreseen int\n\n// lost returns what the stream has lost.\nfunc lost() {}",
+				"asks/asks.go":     "// asker is who asked.\nvar asker int\n\n// key says whose it is, and which are known.\nvar key int",
 				"people/people.go": "type t struct {\n// Set when somebody waits.\na int\nb int // of a former life\n}",
 				"doc/doc.go":       "",
 				"doc/doc_test.go":  "// lost is what the stream has lost.\nvar lost int",
 			},
-			want: []string{"clause: riddles is 2, the bound is 0", "people: riddles is 2, the bound is 0"},
+			want: []string{"asks: riddles is 1, the bound is 0", "clause: riddles is 2, the bound is 0", "people: riddles is 2, the bound is 0"},
+		},
+		{
+			rule: "habits",
+			files: map[string]string{
+				"plain/plain.go":      "// It goes on, and is mended.\nconst a = `continues, amends`",
+				"habit/habit.go":      "const a = `Mend it: a file\nof yours`\n\nvar b = \"it goes on\"",
+				"habit/habit_test.go": "const c = `goes on`",
+			},
+			want: []string{"habit: habits is 3, the bound is 0"},
 		},
 		{
 			rule: "docs",

@@ -61,6 +61,10 @@ var rules = []rule{
 		reason: `say what it does, with its name and a verb: "pendingOverlaps returns the overlapping tasks that ..."`,
 	},
 	{
+		name: "habits", bound: 0, measure: habits,
+		reason: "say it in plain English: something continues, a person fixes it, the program is your own",
+	},
+	{
 		name: "docs", bound: 0, measure: undocumented,
 		reason: "an exported name has a sentence that begins with it, a field of the vocabulary any comment: who sets it, when, in which unit",
 	},

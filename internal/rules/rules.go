@@ -130,7 +130,7 @@ var (
 	// AdoptedPulls is asked for where a task waits because another one changed its branch.
 	AdoptedPulls = Change{
 		Name: "AdoptedPulls", Since: 5,
-		Why: "who pushed to the branch of a pull request could have the change made again without that, and not go on with it",
+		Why: "who pushed to the branch of a pull request could have the change made again without that, and could not continue with it",
 	}
 	// SecondPush is asked for in package mergequeue.
 	SecondPush = Change{

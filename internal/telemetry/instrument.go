@@ -33,7 +33,7 @@ type Instrument struct {
 	Kind InstrumentKind
 	// Unit is that of UCUM; one in braces is only a note.
 	Unit string
-	// By is who records it: runner, workers, gateway, or all.
+	// By names the services that record it: runner, workers, gateway, or all.
 	By string
 	// Across says how to combine replicas.
 	// A query that combines them otherwise is wrong by the number of runners.

@@ -211,7 +211,7 @@ func (g *Gateway) addForges(list []hooks.Hook) error {
 	return nil
 }
 
-// Projects returns those of which a forge is watched: whose issues become intents of theirs, or whose pull requests are kept.
+// Projects returns the projects with a repository at a watched forge: their issues become intents, or their pull requests are opened here.
 func (g *Gateway) Projects() []forge.ProjectID { return g.projects }
 
 // Mount has a handler serve everything below a path, such as "/hooks/".

@@ -85,13 +85,13 @@ type work struct {
 	checkout *checkout.Checkout
 	// state is written before and after each thing that must not be done twice.
 	state *checkpoint
-	// fresh says that the checkout has to be set up.
+	// fresh is set if the checkout has to be set up.
 	fresh bool
-	// touched says that an earlier delivery has left something in it.
+	// touched is set if an earlier delivery has left files or commits in it.
 	touched bool
-	// moved says that it was rebuilt from what was saved.
+	// moved is set if it was rebuilt from a saved checkpoint.
 	moved bool
-	// damaged says that its content could not be saved as a whole.
+	// damaged is set if its content could not be saved completely.
 	damaged bool
 	// saved is the last checkpoint of the tree while the agent works.
 	saved checkout.Checkpoint

@@ -100,8 +100,8 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	statements := l.Statements
 	var moved *forge.Rebase
-	// What was verified for its review lands as it is, if the base branch is where it was then. The rest is put onto the
-	// tip and verified there, also where that gives the very commit that was reviewed.
+	// The reviewed commit is merged as it is if the base branch has not moved since it was verified. Otherwise the change is
+	// rebased onto the tip and verified there, even if that yields the reviewed commit.
 	if j.Tip != base || l.Unverified {
 		var err error
 		if moved, err = i.rebaseOntoTip(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(l)}); err != nil {

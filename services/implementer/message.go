@@ -243,8 +243,8 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 	return paragraphs, trailers
 }
 
-// cutTrailers splits the lines of a last paragraph. All of it are trailers if each line
-// is one or continues one, and it is not the subject; otherwise none is.
+// cutTrailers splits the lines of a last paragraph. The paragraph counts as trailers if
+// each line is a trailer or continues one, and it is not the subject; otherwise it has none.
 func cutTrailers(lines []string, body bool) (rest, trailers []string) {
 	all := body && trailer.MatchString(lines[0]) && !slices.ContainsFunc(lines, func(line string) bool {
 		return !trailer.MatchString(line) && line[0] != ' ' && line[0] != '\t'

@@ -88,7 +88,7 @@ type beginning struct {
 	Stopped bool
 	// CutOff says that it continues after an interruption from outside.
 	CutOff bool
-	// Moved says that it continues from what was saved of that.
+	// Moved says that it continues from a checkpoint of that attempt.
 	Moved bool
 	// Answered says that it was blocked, and that a person answered.
 	Answered bool

@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
-// try carries out a trial of a merge: it verifies the change on top of those that are to be merged before it,
-// and merges none of them. What it finds is a hint, which the merge takes where the trees are the same. So it
-// needs no lock, keeps nothing, and may be wrong about what will be merged.
+// try carries out a trial of a merge: it verifies the change on top of the changes ahead of it in the queue, and
+// merges nothing. The later merge uses the finding only if the trees are the same. So a trial needs no lock, keeps
+// nothing, and may assume a wrong order.
 func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 	wanted, err := i.bus.Journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 	if err != nil {
@@ -23,8 +23,8 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 		return agent.Fail(forge.FailKilled, "the trial was cancelled")
 	}
 	in := j.Command.Merge()
-	// Without a candidate the result says that the changes ahead do not go together. That is nothing about
-	// this change: the trial of the one that is in conflict says which it is.
+	// A result without a candidate means that the changes ahead conflict with each other. It does not blame this
+	// change: the trial of the conflicting change names it.
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
 	riders := len(in.Ahead) - in.Batch
 	if in.Batch < 0 || riders < 0 {

@@ -79,7 +79,7 @@ func (h *hearing) check(ctx context.Context, answer []byte, claims []forge.Claim
 		return nil
 	}
 	h.first = answer
-	return agent.Fail(forge.FailInvalidOutput, "code looked up what the answer cites, and it does not hold. Correct what is a mistake of yours; "+
+	return agent.Fail(forge.FailInvalidOutput, "code looked up what the answer cites, and it does not hold. Correct your mistakes; "+
 		"what you cannot show is not met:\n%s", strings.Join(wrong[:min(len(wrong), maxWrong)], "\n"))
 }
 

@@ -178,7 +178,7 @@ func wrap(text string) string {
 				n--
 			}
 			b.WriteString(line[:n] + "\n")
-			line = `\ (the line goes on) ` + line[n:]
+			line = `\ (the line continues) ` + line[n:]
 		}
 		b.WriteString(line)
 	}

@@ -135,7 +135,7 @@ func TestParts(t *testing.T) {
 			}
 			all += text
 		}
-		all = strings.ReplaceAll(all, "\n\\ (the line goes on) ", "")
+		all = strings.ReplaceAll(all, "\n\\ (the line continues) ", "")
 		for _, f := range files {
 			if !strings.Contains(all, f.text) {
 				t.Fatalf("%s cannot be read", f.path)

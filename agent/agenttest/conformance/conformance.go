@@ -103,12 +103,12 @@ func init() { //nolint:gochecknoinits // the list refers to functions that refer
 		name string
 		run  func(*testing.T, *Backend)
 	}{
-		{"mends an answer once", repairsAnswer},
+		{"corrects an answer once", repairsAnswer},
 		{"roles", runsRoles},
 		{"a change gives no orders", givesNoOrders},
 		{"limited tools", limitsTools},
 		{"implements and resumes", implements},
-		{"goes on elsewhere after a kill", resumesElsewhere},
+		{"continues elsewhere after a kill", resumesElsewhere},
 		{"loses a session", losesSession},
 		{"wall clock", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailTimeout) }},
 		{"idle", func(t *testing.T, b *Backend) { endsByLimit(t, b, forge.FailIdle) }},

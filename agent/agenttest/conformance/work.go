@@ -82,7 +82,7 @@ func repairsAnswer(t *testing.T, b *Backend) {
 		// Both calls count.
 		x.mustAddUp(out.Usage)
 		if !strings.Contains(string(x.last().Body), "FIRST-PROMPT") {
-			t.Error("it was asked to mend its answer in another session")
+			t.Error("it was asked to correct its answer in another session")
 		}
 	})
 	t.Run("twice", func(t *testing.T) {

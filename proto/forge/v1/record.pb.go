@@ -1354,7 +1354,7 @@ type Summary_builder struct {
 	Parent *string
 	// children are the intents that this one was split into.
 	Children []*ChildSummary
-	// requester is who published the intent: a person by a proven name, or a
+	// requester is the publisher of the intent: a person by a proven name, or a
 	// system.
 	Requester *string
 	// requesters are the people whose words are in it, by proven and claimed
@@ -2206,7 +2206,7 @@ type ScheduleSummary_builder struct {
 	Missed *string
 	// title is that of its intents.
 	Title *string
-	// set_by is who set it, or changed it last.
+	// set_by is the person who set it, or changed it last.
 	SetBy *string
 	// paused says whether it is, and reason why.
 	Paused *bool

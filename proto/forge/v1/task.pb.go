@@ -1507,7 +1507,7 @@ type Review_builder struct {
 	Statement *string
 	// claims answer the requirements; empty in the review of a recipe's check.
 	Claims []*Claim
-	// by is who made it.
+	// by is the maker.
 	By *Reviewer
 	// second says that it is that of the second reviewer, of what the first
 	// approved.
@@ -1554,7 +1554,7 @@ func (b0 Review_builder) Build() *Review {
 	return m0
 }
 
-// Reviewer is who makes a review.
+// Reviewer is the agent that makes a review.
 type Reviewer struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Agent       *string                `protobuf:"bytes,1,opt,name=agent"`

@@ -118,7 +118,7 @@ type Pull struct {
 	// is merged.
 	Merge    git.OID
 	MergedBy intake.Account
-	// ClosedBy is who closed it; empty unless it is closed, or if the forge does not tell.
+	// ClosedBy is the login that closed it; empty if it is open, or if the forge does not say.
 	ClosedBy intake.Account
 	// URL is its page.
 	URL string

@@ -17,7 +17,7 @@ type Decision struct {
 	Do Do
 	// Rule is the rule that matched; empty if none did, and then nothing becomes of it.
 	Rule string
-	// Asker is whose permission was looked at.
+	// Asker is the account whose permission was checked.
 	Asker Account
 	// As, Project, Type, Risk, Recipe, Agent, BudgetUSD and Priority are for the intent.
 	As        As
@@ -125,7 +125,7 @@ func (rs *Rules) limits(r *Rule) bool { return r.Limit != nil || rs.daily }
 type found struct {
 	// rule is the first that matches; nil if none does.
 	rule *Rule
-	// asker is who asked in its eyes.
+	// asker is the account that asked, by that rule.
 	asker Account
 	// steps are all that were looked at.
 	steps []Step

@@ -77,8 +77,8 @@ func Author(q *forge.QueueMerge) string {
 	return q.Facts.Adopted.Author
 }
 
-// Take fetches the commit that is to be adopted, keeps it, and makes the change of it. Where it is none, the refusal
-// says why.
+// Take fetches the commit to adopt, keeps it in the store, and returns it as a change. The refusal is set instead, with
+// the reason, if the commit cannot be adopted.
 func Take(ctx context.Context, j *jobs.Job, a *forge.Adoption, message Message) (c Change, refusal *forge.Rebase, err error) {
 	commit, err := jobs.OID("adopted.commit", a.Commit)
 	if err != nil {

@@ -102,7 +102,7 @@ func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 		(f.Together == "" || j.Config.MergeQueue.Batch > 1) { // the configuration on the tip has the last word
 		return result{f.Verify, f.Together, f.Guarded, in.In}, true
 	}
-	// A trial runs the commands: its pass may be told of the change right behind it, as one of its base between two failures (ADR 0136).
+	// A trial always runs the commands: the change right behind it may count the pass as one of its base between two failures (ADR 0136).
 	if in.Trial || len(j.Command.Rebase().Tried) > 0 {
 		return result{}, false
 	}

@@ -25,9 +25,9 @@ const (
 )
 
 // trials are the runs of the verify commands on a change that did not pass, on its parent and on the base
-// that it was made on. They are facts: whose fault it is, the rules say by them (verdict.Blame). Each run
-// is in a fresh checkout, with caches of its own, so that none can prepare what another one finds. All of
-// them are reported, also those that decide nothing: a person sees what was tried.
+// that it was made on. They are facts, from which the rules find the fault (verdict.Blame). Each run
+// has a fresh checkout and its own caches, so that no run influences another. All runs
+// are reported, also those that decide nothing, so that a person sees them.
 type trials struct {
 	*jobs.Job
 	checks []forge.Check

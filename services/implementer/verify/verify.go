@@ -85,8 +85,8 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 	return report, found.Reasons, nil
 }
 
-// errLeft says that the verify commands are left to the merge. It is no report, because one without a run would say what a project
-// without any commands says: that there is nothing to pass.
+// errLeft is returned when the verify commands are left to the merge. An empty report would not do: it is the report of a project
+// that has no commands, and so passes.
 var errLeft = errors.New("left to the merge")
 
 // maxNames bounds the names of files in a reason, in bytes.
@@ -177,8 +177,8 @@ func Ride(ctx context.Context, j *jobs.Job, r *forge.MergeResult, f *forge.Rebas
 	return len(f.Conflicts)+len(f.Guarded) == 0 && f.PatchID == patch, err
 }
 
-// AsMade returns the base that a change was made on, and the change there. A change that was put on a later tip and not
-// verified there has its base with it: only there it can be seen whether it passes without what has landed since.
+// AsMade returns the base that a change was made on, and the change there. A change that was rebased onto a later tip and not
+// verified there carries its original base: only on that base a run shows whether it passes without the commits merged since.
 func AsMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
 	l := j.Command.Merge().Change
 	if l == nil || l.MadeOn == "" {

@@ -40,7 +40,7 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 	case s.Pause.Whole():
 		return rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", s.key.Intent)
 	case reading && r.Instructions == "" && r.BudgetUSD == 0:
-		return rule.Ignore("pfl-forge.yaml is being read again already; the next run goes on with it")
+		return rule.Ignore("pfl-forge.yaml is being read again already; the next run uses it")
 	case reading:
 	default:
 		if decision, err := place.Check(control.Retry, ""); err != nil {

@@ -212,7 +212,7 @@ func (s consent) first() bool { return s.Phase == control.Approval && !course(s)
 func (s course) letIn() bool {
 	gate, policy := &s.Plan.Gate, &s.Policy
 	// Whom to ask, and of which origins, is in the policy: of most intents it is read by their analysis, which
-	// would be too late here. It is read once, whatever it says: a worker that tells none leaves the defaults.
+	// would be too late here. It is read once: a worker that reports none leaves the defaults.
 	if policy.AsksFirst && gate.Doubtful(&s.Intent) && !policy.Known && !policy.Read {
 		policy.Unread = true
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// Rules names the rules of this program: those of another program with the same name decide the same. It is no version
-// to be counted up by hand: the name follows from the source of the rules, and from the commit that
-// the program was built from, for what they use from elsewhere.
+// Rules names the rules of this program. Two programs with the same name decide the same, so a snapshot of one can be read by the
+// other. The name is not counted up by hand: it is derived from the source of the rules, and from the commit that the program was
+// built from, for the packages that the rules use.
 //
 // A program that was built from a changed work tree, of which only what the rules use has changed and not the rules, has the
 // name of the one before. That is for whoever works on pfl-forge to know: the snapshots of such a server are

@@ -133,7 +133,7 @@ func (w *world) help(willing bool) bool {
 	case s.Waiting == forge.WaitingBudget:
 		ev.To.Intent, ev.Message = w.raise(s, willing)
 	case s.Waiting == forge.WaitingBase && w.rng.IntN(2) == 0:
-		ev.Message = &forge.Retry{Instructions: "mend the base"}
+		ev.Message = &forge.Retry{Instructions: "fix the base"}
 	default:
 		ev.Message = &forge.Retry{}
 	}

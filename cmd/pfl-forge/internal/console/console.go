@@ -29,7 +29,7 @@ type Console struct {
 	pending     []byte // read, and not decoded yet
 }
 
-// Open returns the terminal behind two streams; false if one of them is none.
+// Open returns the terminal behind two streams; false if one of them is not a terminal.
 func Open(in io.Reader, out io.Writer) (*Console, bool) {
 	input, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(input.Fd())) {

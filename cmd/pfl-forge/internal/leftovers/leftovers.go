@@ -1,6 +1,6 @@
-// Package leftovers finds and removes what intents left that are over: hidden refs,
-// checkouts, agents' state and sessions, logs and whole transcripts. What the journal says
-// of them, and what was merged, stays; transcripts line by line end by themselves.
+// Package leftovers finds and removes the leftovers of finished intents: hidden refs,
+// checkouts, agents' state and sessions, logs and whole transcripts. Their journals and
+// merged changes stay; transcripts line by line expire by themselves.
 package leftovers
 
 import (

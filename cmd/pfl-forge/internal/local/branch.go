@@ -37,9 +37,9 @@ func (l Commits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Compare compares the journals of a project with the base branch. It returns the intents of which the branch has more than
-// their journals, as the branch itself says: whoever can push to it can say so. And it returns the commits of merged tasks, by
-// intent, that the branch has no more.
+// Compare compares the journals of a project with the base branch. ahead lists the intents of which the branch has commits that
+// their journals do not know, by the trailers of the commits, which anyone who can push may write. gone has the commits of merged
+// tasks, by intent, that the branch no longer has.
 func (r *Repository) Compare(ctx context.Context, b *bus.Bus, project forge.ProjectID) (ahead []Ahead, gone map[forge.IntentID]Commits, err error) {
 	landed, err := r.Landed(ctx, project)
 	if err != nil {

@@ -123,8 +123,8 @@ func (d *filesSync) drafts(ctx context.Context, known func() map[forge.IntentID]
 	return submitted, d.writeProblems()
 }
 
-// submit has the events of a file decided: all of them, or, if one of them
-// would be refused, none. It returns the problems. Several events are rehearsed
+// submit sends the events of a file to be decided: all of them, or none if one
+// would be refused. It returns the problems. Several events are rehearsed
 // first, as each is decided on its own.
 func (d *filesSync) submit(ctx context.Context, in forgedir.Input) ([]forgedir.Problem, error) {
 	if len(in.Events) > 1 {

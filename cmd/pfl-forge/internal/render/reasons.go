@@ -164,7 +164,7 @@ var reasons = []Reason{
 	{
 		forge.FailBase, "the base branch fails its own verify commands",
 		"everything that would be verified waits, and continues when the base branch passes; uses no retry",
-		"mend the base branch",
+		"fix the base branch",
 	},
 	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",

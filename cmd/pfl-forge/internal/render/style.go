@@ -58,8 +58,8 @@ func (s Style) Status(sum *forge.Summary, text string) string {
 	return text
 }
 
-// Marked is for the line that keys are about: it reverses its colours. Whoever
-// prints the line ends them with it.
+// Marked returns the line that the keys act on in reversed colours. The caller resets
+// them at the end of the line.
 func (s Style) Marked(text string) string {
 	if !s.Colour {
 		return text

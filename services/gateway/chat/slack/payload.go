@@ -22,7 +22,7 @@ type payload struct {
 	Team struct {
 		ID string `json:"id"`
 	} `json:"team"`
-	// User is who did it, with their own workspace, which is another one where workspaces share a channel.
+	// User is the person who acted, with their own workspace, which differs where workspaces share a channel.
 	User struct {
 		ID     string `json:"id"`
 		TeamID string `json:"team_id"`

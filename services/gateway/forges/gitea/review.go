@@ -38,7 +38,7 @@ type (
 		// Line is of the new text, Old of the old one; one of them is 0.
 		Line int64 `json:"position"`
 		Old  int64 `json:"original_position"`
-		// Resolver is who took it as done; null if it is not.
+		// Resolver is the account that resolved it; null if it is open.
 		Resolver *userJSON `json:"resolver"`
 	}
 	// statusJSON has its state in a field of the name status, other than in requests.

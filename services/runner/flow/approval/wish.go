@@ -74,7 +74,7 @@ func (w *Wished) Check(r *Rules, by rules.Version) error {
 	case why != "":
 		return fmt.Errorf("%s (%s); those who may ask for changes are the same", why, setting)
 	case !by.Has(rules.RequestedChanges):
-		return errors.New("a runner of an older version is still there, which could not go on with that; ask again when all are upgraded")
+		return errors.New("a runner of an older version is still there, which could not handle that; ask again when all are upgraded")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func WordsOf(ev *forge.Event, parent forge.IntentID) Words {
 	return Words{By: ev.Actor, Parent: parent != "" && ev.Anchor != "" && ev.Actor == string(parent)}
 }
 
-// Join returns a list of people with those whose words these are: where a parent passes them on, those whom it names.
+// Join adds the authors of w to a list of people: the sender, or the people in named where a parent intent passes their words on.
 func (w Words) Join(list, named []forge.Identity) []forge.Identity {
 	if !w.Parent {
 		return Join(list, w.By)

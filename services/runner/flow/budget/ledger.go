@@ -278,10 +278,10 @@ func (l *Ledger) release(out *outbox.Messages, now time.Time, which func(Call) b
 	l.grant(out, now)
 }
 
-// ReserveReflection reserves budget for a reflection whose costs are those of an intent. wait
-// means that it is to be asked for again later; a refusal says for a person why there is no
-// budget, own that the intent's own is used up and not that of all. 0 without a refusal
-// means that there is no limit.
+// ReserveReflection reserves budget for a reflection, which is charged to the intent on. It returns the
+// amount in US dollars, 0 for no limit. wait means that the caller asks again later. Otherwise a refusal
+// tells a person why there is no budget; own reports whether the intent's own budget is used up rather than
+// that of the project.
 func (l *Ledger) ReserveReflection(on forge.IntentID, now time.Time) (usd float64, refusal string, own, wait bool) {
 	if limit := l.treeLimit(l.root(on)); limit > 0 || l.Limits.Shared() {
 		l.turnDay(now)

@@ -15,8 +15,8 @@ import (
 // maxUnproven bounds the merges that one intent to repair the base branch names. All of them are in what it verifies.
 const maxUnproven = 20
 
-// Repairs are the intents to look at the base branch after a forge merged what is not what was verified on its parent: whoever pressed the
-// button knew better, or did not look. The base branch may fail now, and every later change with it.
+// Repairs are the intents that verify the base branch after a forge merged a commit that was not verified on its parent, because a
+// person pressed its button. The base branch may fail now, and every later change with it.
 //
 // There is one at a time, which looks at everything that was merged before it. Its own merge asks for none: on a base branch that moves all the time
 // each would follow another, and none would be the last. A base branch that fails in spite of that is found by the next change.

@@ -183,8 +183,8 @@ func (s *State) Retry(fired *forge.TimerFired) *Merge {
 	return m
 }
 
-// Stop has the merge under way wait, if the result is of it, and reports whether it does. Its place, its number and
-// what it counted stay: the failure was not one of the merge.
+// Stop has the merge under way wait, if the result is of it, and reports whether it does. The request keeps its
+// place, number and counters, because the merge did not fail by itself.
 func (s *State) Stop(r *forge.Result) bool {
 	m := s.Current
 	if m == nil || m.IsPaused() || r.Attempt != m.Attempt() {

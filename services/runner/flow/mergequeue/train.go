@@ -37,8 +37,8 @@ const (
 	Trying CarState = "trying"
 	// Passed: the merge may take what was found, once those ahead are merged.
 	Passed CarState = "passed"
-	// Stopped: it did not pass on top of those ahead. Those behind it are tried without it, and
-	// whose fault it is, its own merge finds out.
+	// Stopped: the change did not pass on top of those ahead. The changes behind it are tried
+	// without it, and its own merge finds out which change is at fault.
 	Stopped CarState = "stopped"
 	// Untested: the trial failed, which says nothing about the change. It is ahead of others still.
 	Untested CarState = "untested"

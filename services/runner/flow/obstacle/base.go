@@ -40,7 +40,8 @@ type Red struct {
 	Waits []Waiter
 	// For is the intent that looks; empty if none does.
 	For forge.IntentID
-	// Heard says that it said since that it waits: with another task, as while a person has paused the one that looks.
+	// Heard is set when For reports, after it was asked to look, that it waits too: with another task, as while a person has paused the
+	// one that looks.
 	Heard bool
 	// Number counts the looks, also those of earlier times.
 	Number int
@@ -119,8 +120,8 @@ func (s *State) RedBase() string {
 	return s.Red.Base
 }
 
-// base takes the word of an intent on the base branch: that its change fails as the base does, that it waits because it
-// heard so, or how its change did instead.
+// base records the report of an intent on the base branch: its change fails as the base does, the intent waits because the project
+// said so, or its change passed or failed by itself.
 func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time) {
 	r, known := &s.Red, s.find(forge.GitBase) != nil
 	switch {

@@ -32,7 +32,7 @@ type Known struct {
 
 // Hold is a step that waits for an account.
 type Hold struct {
-	// Task is the one whose step it is; empty of the whole intent.
+	// Task is the task whose step waits; empty for a step of the whole intent.
 	Task forge.TaskID
 	// Step is to be made again.
 	Step forge.Step

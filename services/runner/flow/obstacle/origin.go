@@ -118,9 +118,9 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
 	a.For = ""
-	// What else became of the probe, such as the death of its worker, says nothing of the origin: another one follows.
+	// A probe that ended otherwise, such as by the death of its worker, proves nothing about the origin: another one follows.
 	if f := r.Failure(); f == nil && r.Answers() || f != nil && f.Reason == forge.FailRepository {
-		// A server that answers with a refusal is not away: each step says for itself what it was refused.
+		// A server that answers with a refusal is not away: each step reports its own refusal.
 		s.open()
 		s.tellAll(out, active)
 		return forge.Applied, nil

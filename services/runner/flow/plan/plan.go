@@ -53,8 +53,8 @@ type State struct {
 
 // Asked has the wishes of people who were to approve, and asked for something else.
 type Asked struct {
-	// Wish is the newest about a plan: whoever makes the next one is told. It stays until the text of the request is
-	// another one, so that a retry, and an architect who takes over, know of it. Nil if there is none.
+	// Wish is the newest request for another plan, which the prompt of the next analysis repeats. It stays until the text of the
+	// intent changes, so that a retry and an architect get it too. Nil if there is none.
 	Wish *forge.Wish
 	// Wishes counts those about plans in this run.
 	Wishes int

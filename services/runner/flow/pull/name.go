@@ -46,8 +46,8 @@ func People(a *forge.Adoption) (names []string) {
 	return names
 }
 
-// Barred returns the people whose approval at the forge is not one of another person, where the policy bars requesters: who
-// adopted a commit, and those whom it names as its author; and those of the adoption before, whose commit it is on top of. That one may be nil.
+// Barred returns the people whose approval at the forge does not count where the policy bars requesters (bars): the people who adopted
+// commit a, its authors by name, and those who were barred by the adoption before, on top of which a stands. before may be nil.
 func Barred(bars bool, by []string, a, before *forge.Adoption) (names []string) {
 	if !bars {
 		return nil

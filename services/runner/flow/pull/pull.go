@@ -119,9 +119,9 @@ type Ours struct {
 	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
-	// Barred are the people whose approval of Head is that of one who made it: see forge.Adoption.
+	// Barred are the people whose approval of Head does not count, because they made or adopted it: see forge.Adoption.
 	Barred []string
-	// Replaced is the number of the newest adoption whose commit was replaced by what became of it; 0 if none was.
+	// Replaced is the number of the newest adoption whose commit was replaced by the rebased change; 0 if none was.
 	Replaced int
 }
 

@@ -38,7 +38,7 @@ type Failure struct {
 	Then Then
 	// Keep says that the next attempt goes on in the same session and tree.
 	Keep bool
-	// Tell says that the next attempt is told why this one failed.
+	// Tell is set if the prompt of the next attempt says why this one failed.
 	Tell bool
 }
 

@@ -119,9 +119,9 @@ func (s *State) set(by forge.Identity, m *forge.SetSchedules, p *Project) (forge
 	return forge.Applied, nil
 }
 
-// next returns a schedule as it goes on: as it was, if it is the same. One that has changed keeps its last time and its intent, so that
-// no second one is opened beside it, whether it is paused, since who paused it wanted that of the name, and whose words were in it: another
-// time of the day does not make them those of another person.
+// next returns the entry of a schedule that is applied again, unchanged if the schedule is the same. A changed one keeps its last time and
+// its open intent, so that no second intent is opened; its pause, because a person paused the name; and the requesters of its texts,
+// because another time of the day does not change who wrote them.
 func (s *State) next(n *forge.Schedule, by forge.Identity) Entry {
 	at := s.find(n.Name)
 	if at < 0 {

@@ -35,7 +35,7 @@ type Intent struct {
 	// ended, how it ended.
 	Status forge.Status `json:"status,omitzero"`
 	Title  string       `json:"title,omitzero"`
-	// About says what else it is about, to find what has to do with it.
+	// About has further text of the intent, by which related runs and knowledge are found.
 	About string `json:"about,omitzero"`
 	// DependsOn are the intents that this one waits for by its plan.
 	DependsOn []forge.IntentID `json:"depends_on,omitzero"`

@@ -60,7 +60,7 @@ func NeedsSecond(p *forge.Policy, in *forge.Intent) bool {
 func Combine(first, second *forge.Review, two bool) On {
 	switch {
 	case first.Verdict != forge.VerdictApproved:
-		// Cheap first: one rejection is enough, whatever another one would say.
+		// One rejection is enough, so the second reviewer is not asked after it.
 		return Rejected
 	case !two:
 		return Approved

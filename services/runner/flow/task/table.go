@@ -65,7 +65,7 @@ const (
 	// Nothing: an attempt committed nothing.
 	Nothing On = "nothing committed"
 	// NothingToMend: an attempt added nothing to a change that had failed to verify.
-	NothingToMend On = "nothing to mend"
+	NothingToMend On = "nothing to fix"
 	// NotNeeded: nothing has to be changed, and that is fine.
 	NotNeeded On = "no change needed"
 	// Blocked: the agent cannot go on before a person has answered a question.
@@ -120,7 +120,7 @@ const (
 	// PullHeld: its pull request was closed, is to be merged elsewhere, or another one has changed its branch.
 	PullHeld On = "its pull request waits for a person"
 	// PullFreed: that is over.
-	PullFreed On = "its pull request goes on"
+	PullFreed On = "its pull request continues"
 	// Adopted: a person has a commit of another one on its branch become the change.
 	Adopted On = "adopted by a person"
 	// NotAdopted: that commit cannot become the change.

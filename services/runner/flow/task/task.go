@@ -83,7 +83,7 @@ type Task struct {
 	Unfunded forge.Step
 	// Cleared is the newest approval of a candidate in spite of protected paths.
 	Cleared Clearance
-	// Word has the newest that its agent said beside its commits.
+	// Word has the newest answer of its agent beside its commits: blocked, or nothing to do.
 	Word Word
 	// Replica has the checkout; empty: any may have the next attempt.
 	Replica forge.ReplicaID
@@ -106,8 +106,8 @@ type Beginning struct {
 	// Continue says that the next implementation continues in the tree that the one
 	// before left, uncommitted files included.
 	Continue bool
-	// Wish is the newest of a person who asked for changes while it waited for them: whoever makes and
-	// reviews it next is told. Nil if there is none.
+	// Wish is the newest request for changes by a person for whom the task waited. The next implement
+	// and review prompts repeat it. Nil if there is none.
 	Wish *forge.Wish
 }
 

@@ -30,7 +30,7 @@ func CheckGoal(g *forge.GoalSummary, status forge.Status) error {
 	case g.Used > g.Most:
 		return fmt.Errorf("%d iterations of %d were used", g.Used, g.Most)
 	case g.Status == "":
-		return fmt.Errorf("it is %s, and its loop goes on", status)
+		return fmt.Errorf("it is %s, and its loop has not ended", status)
 	case (g.Status == forge.LoopCompleted) != (status == forge.StatusDone):
 		return fmt.Errorf("it is %s, and its loop %s", status, g.Status)
 	case g.Status == forge.LoopCompleted && g.Met != g.Criteria:

@@ -7,9 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// What a person pushed is never overwritten, unless a person says that it becomes
-// the change; and then what became of it takes its place, once for each time that
-// they said so. Whatever they say, the commit is the one that they named.
+// Workers never overwrite a commit that a person pushed, unless a person adopts it.
+// Each adoption allows one push: the change that was made of the adopted commit
+// replaces it. The adopted commit is always the one that the person named.
 
 // adoptions are those of one task, as its intent and the project decided on them.
 type adoptions struct {

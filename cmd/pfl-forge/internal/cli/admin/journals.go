@@ -54,7 +54,7 @@ func heldJournal(at *journal.Trouble) finding {
 
 // repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
 // asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
-// repairs notices what it did not. It needs no runner: where none could start because of what it repairs, it works.
+// repairs notices what it did not. It needs no runner, since a damaged journal may keep every runner from starting.
 //
 // What people said in such a message is printed before the question, because it is lost with it: an approval has to be
 // given again. A message that was followed by another one meanwhile is an error of SetAside, and nothing is changed by

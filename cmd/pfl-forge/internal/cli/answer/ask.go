@@ -90,8 +90,8 @@ type asking struct {
 
 // offerSame offers to give an answer to all other intents that ask the same.
 //
-// One key says yes to all of them or to none; nothing is printed if no other intent asks. A refusal of one is printed
-// and does not keep the answer from the others.
+// One key accepts for all of them or none. Nothing is printed if no other intent asks the same. A refusal of one intent
+// is printed, and the others still get the answer.
 func offerSame(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID, q *document.Question, text string) error {
 	others, err := askingTheSame(ctx, a, id, q)
 	if err != nil || len(others) == 0 {

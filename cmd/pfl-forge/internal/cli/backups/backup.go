@@ -1,11 +1,11 @@
 // Package backups is the commands that copy what a server keeps, and put it
 // back.
 //
-// The copying is package bus/backup's. Here is whose server it is, and, after
-// a restore in a repository, what its base branch has that the backup does
-// not know of: see compare.
+// Package bus/backup copies. This package chooses the server, and after a
+// restore in a repository finds the commits of the base branch that the
+// backup does not know: see compare.
 //
-// Three commands: backup copies, restore puts a copy into an empty server, and recover goes on with what is left where
+// Three commands: backup copies, restore puts a copy into an empty server, and recover repairs a store where
 // there is no copy. They print each stream as it is done to standard error, and the result to standard output. The
 // reasons for the order of streams are in ADR-0073, those for folders of backups in ADR-0139, and those for a store
 // that lost something in ADR-0079. The tests are the scripts backup.txtar and recover.txtar in

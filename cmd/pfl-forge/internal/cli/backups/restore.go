@@ -228,8 +228,8 @@ func all(found []local.Ahead) []ahead {
 	return list
 }
 
-// words says for a person what was found.
-// It says what can be done, and when: in an organisation before the workers start.
+// words describes the finding for a person, with the commands to run; in an
+// organisation these have to be run before the workers start.
 func (x *ahead) words() string {
 	switch {
 	case x.Unknown:

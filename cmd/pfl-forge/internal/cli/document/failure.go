@@ -52,9 +52,9 @@ func (f Failure) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.
 // maxOutput bounds the lines of a command's output in a description of several tasks.
 const maxOutput = 10
 
-// PrintTaskFailure prints why a task failed and the issues of its reviews, each once: not
-// what said, which was printed before, says already. Of what a command printed it prints the
-// end.
+// PrintTaskFailure prints why a task failed and the issues of its reviews, each once, without
+// lines that are in said, which was printed before. It prints only the end of a command's
+// output.
 func PrintTaskFailure(a *kit.App, said string, task forge.TaskID, failure string, issues []string) {
 	said = kit.Safe(said)
 	say := func(text string) {

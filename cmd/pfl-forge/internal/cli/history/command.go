@@ -104,8 +104,8 @@ func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 	}, nil
 }
 
-// none says that there are no finished runs, and what to do about it.
-// With filters it names the call without them.
+// none returns the line for an empty list, with the next command.
+// With filters that is the call without them.
 func (f *flags) none() string {
 	if f.intent+f.kind+f.outcome+f.agent+f.since != "" {
 		return "no finished runs match; without filters: pfl-forge history"

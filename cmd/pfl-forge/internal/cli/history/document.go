@@ -69,8 +69,7 @@ type happened struct {
 	// Task is the task that it is about; empty if it is about the whole intent.
 	Task forge.TaskID `json:"task,omitempty" yaml:"task,omitempty"`
 
-	// Step to CostUSD are of an attempt: which one, how it ended, who made it, and what it
-	// used. Outcome is ok, rejected, another verdict, or the name of a failure.
+	// Step to CostUSD describe an attempt: its name, outcome, agent and usage. Outcome is ok, rejected, another verdict, or the name of a failure.
 	Step         forge.Step `json:"step,omitempty"          yaml:"step,omitempty"`
 	Attempt      int        `json:"attempt,omitempty"       yaml:"attempt,omitempty"`
 	Outcome      string     `json:"outcome,omitempty"       yaml:"outcome,omitempty"`

@@ -69,7 +69,7 @@ func chooseRun(v *forge.View, run int) (*forge.History, error) {
 	return &v.History[i], nil
 }
 
-// printPastDetail prints a finished run: what it was, its timeline, what was noticed in it.
+// printPastDetail prints a finished run: its head, its timeline and its observations.
 // Fields that are empty are left out. Texts of agents are made safe for a terminal here.
 func printPastDetail(a *kit.App, d *pastDetail) {
 	style := a.Style(a.Out)

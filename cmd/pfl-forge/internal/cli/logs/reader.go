@@ -53,14 +53,14 @@ func (q *Query) filter() subjects.TranscriptFilter {
 	return subjects.TranscriptFilter{Project: q.Project, Intent: q.Intent, Task: q.Task, Step: q.Step, Number: q.Attempt}
 }
 
-// wants reports whether an entry is asked for. Of entries that are about no attempt,
-// none is when a step or an attempt is.
+// wants reports whether an entry is asked for. Entries without an attempt are
+// left out if the query names a step or an attempt.
 func (q *Query) wants(e *Entry) bool {
 	return (q.Task == "" || e.Task == q.Task) && (q.Step == "" || e.Step == q.Step) &&
 		(q.Attempt == 0 || e.Attempt == q.Attempt) && !e.At.Before(q.Since)
 }
 
-// Reader reads, and goes on where it was: what it has shown it shows no more.
+// Reader reads entries, and continues after the last one that it has shown.
 //
 // Its fields below mu are used by the goroutines of Read. show is called with mu held, so it must not call the Reader.
 type Reader struct {

@@ -1,10 +1,10 @@
 // Package pending is the one model of a pending decision: an intent that waits for a
 // person.
 //
-// A Decision says what it is about: why the intent waits, its plan, what was tried, its
-// questions. The Choices say what can be done about it: each has a key, what a person must
-// say first (Need), the event that is sent, and the commands that do the same from a shell.
-// A Batch sends choices and prints what became of them.
+// A Decision has the reason why the intent waits, its plan, its attempts and its questions. A
+// Choice is one possible action: its key, the input that it needs of a person (Need), the event
+// that it sends, and the shell commands that do the same. A Batch sends several choices and
+// prints their outcomes.
 //
 // The inbox, the commands of package control, the questions of package answer, the live
 // view and the goals' commands are all made of these. To add a choice, add a variable in

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Report prints the ruling on something that was sent; done says so if it was applied. That
-// there is none yet has a reason, too. A refusal is not printed but returned as an error.
+// Report prints the ruling on an event that was sent: done if it was applied, and the reason if it
+// was ignored or not decided yet. A refusal is not printed but returned as an error.
 func Report(a *kit.App, who, done string, r forge.Ruling) error {
 	switch r.Decision {
 	case forge.Applied:

@@ -29,8 +29,8 @@ func Notifications(a *kit.App) (*notify.Config, error) {
 	return notify.Load(path)
 }
 
-// Follow shows what an organisation's runner does until nothing can go on, or until one
-// intent cannot, if that is named. Where none is up it says so, and waits for one.
+// Follow shows the work of an organisation's runner until no intent, or not the named one,
+// can continue without a person. Without a runner it prints that, and waits for one.
 // The target stays open, and is the caller's to close.
 func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.IntentID) (*local.Outcome, error) {
 	if t.NoRunner {

@@ -1,7 +1,7 @@
 // Package settings is the command settings: it says by which settings a project is worked on, and where each comes from.
 //
-// A runner answers with the settings that a worker read last and reported in a result (ADR 0116), so what is shown is what
-// was in force, not what a file says now. Command lines are cut before a word that may hold a secret.
+// A runner answers with the settings that a worker read last and reported in a result (ADR 0116), so the command shows the settings that
+// were in force, not what a file says now. Command lines are cut before a word that may hold a secret.
 package settings
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// filter is which intents are listed, as flags have it.
+// filter selects the intents to list, by the flags.
 type filter struct {
 	document.Filter
 	since string

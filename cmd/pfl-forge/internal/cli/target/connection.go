@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// connection returns how to reach the organisation's NATS. What a flag says counts
-// more than what the context says.
+// connection returns how to reach the organisation's NATS. A flag overrides
+// the context.
 func connection(a *kit.App) (bus.Config, error) {
 	cfg := bus.Config{URL: a.Server, Creds: a.Creds}
 	if a.Context != "" {

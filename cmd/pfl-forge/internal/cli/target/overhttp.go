@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
-// byHTTP is the connection of a target to a gateway, and what was read of it. A command looks at one intent, or at all,
-// more than once; what it shows is of one moment.
+// byHTTP is the connection of a target to a gateway, with a cache of its answers: a command reads an intent, or the list,
+// more than once, and prints one state of it.
 type byHTTP struct {
 	*overhttp.Client
 

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// knownWait is how long a runner has to answer when its answer is only for the person:
-	// the project is known, whatever it says.
+	// knownWait bounds the wait for a runner whose answer is only shown: the project is
+	// known already, so the command continues without it.
 	knownWait = 2 * time.Second
 	// namedProjects is how many projects an error names.
 	namedProjects = 20

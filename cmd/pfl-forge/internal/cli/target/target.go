@@ -1,5 +1,5 @@
-// Package target is whom a command talks to about which project: the repository's own
-// server, which this process may have to start, or an organisation's, over NATS or through its gateway.
+// Package target connects a command to the server of its project: the repository's own,
+// which this process may have to start, or an organisation's, over NATS or through its gateway.
 //
 // A command that only looks opens a Reader; one that wants something decided opens a
 // Decider, or uses Once while a person is being asked. Both return a *Target, which the
@@ -58,7 +58,7 @@ type Target struct {
 	NoRunner bool
 	// Doubt is why CheckProject could not find out who serves the project; nil if it could.
 	Doubt error
-	// Turns says how many calls of the project wait for their turn, as of CheckProject; nil if none does, or no one says.
+	// Turns says how many calls of the project wait for their turn, as of CheckProject; nil if none waits, or if that is not known.
 	Turns *turns.State
 	// Stored has the sequence of the last message of each intent's journal, as of the last Summaries; nil before, and by HTTP.
 	Stored map[forge.IntentID]uint64

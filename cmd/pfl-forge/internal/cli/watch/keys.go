@@ -76,9 +76,9 @@ func (w *watching) pressOn(ctx context.Context, k console.Key, s *forge.Summary)
 // Those that end an intent are left to the inbox.
 var offered = []*pending.Choice{pending.Approve, pending.Answer, pending.Retry, pending.Resume, pending.Pause}
 
-// keyFor returns the key that the view names for an intent: of the choice that settles
-// what it waits for, or else of the one that pauses it.
-// The board is given it, so that package render knows of no choices.
+// keyFor returns the key that the view shows for an intent: that of the choice that ends
+// its wait, or that of pausing if it does not wait.
+// The board gets it as a parameter, so that package render does not know choices.
 func keyFor(s *forge.Summary) string {
 	c := pending.Pause
 	if i := slices.IndexFunc(offered, func(c *pending.Choice) bool { return c.Fits(s) }); i >= 0 {

@@ -37,7 +37,7 @@ var ErrNone = errors.New("there is no login: pfl-forge login begins one")
 // Folder is that of a login. Each gateway has one of its own.
 type Folder string
 
-// Login is who has logged in, where, and what the issuer gave.
+// Login is a login at an issuer: the person, the issuer, and its tokens.
 type Login struct {
 	// Issuer and Client are the issuer, and the id that it knows the command line by; both are empty for a token that was given as it is.
 	Issuer string `json:"issuer"`

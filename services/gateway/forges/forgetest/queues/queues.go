@@ -37,7 +37,7 @@ type Event struct {
 	In bool
 	// Cause is GitHub's word for why it was taken out: failed_checks, merge_conflict, manual or merge.
 	Cause string
-	// By is who did that; empty for the forge.
+	// By is the login of the account that did that; empty for the forge.
 	By string
 	// Commit is the one that the queue tried: on GitHub that of its own branch.
 	Commit string

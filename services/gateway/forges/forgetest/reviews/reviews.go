@@ -48,7 +48,7 @@ type Remark struct {
 	Path, Body, Commit string
 	// To is the first remark of the discussion that this one answers in; 0 if it begins one.
 	To int64
-	// Resolver is who took the discussion as done, of its first remark alone.
+	// Resolver is the login that resolved the discussion; only its first remark has it.
 	Resolver string
 }
 
