@@ -202,7 +202,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 		{"project", "FORGE_PROJECTS", "shop=/a b", "white space"},
 		{"project", "FORGE_PROJECTS", "shop=/a\x1b[0m", "control"},
 		{"project-group", "FORGE_PROJECT_GROUPS", "shop", "NAME=GROUP"},
-		{"project-group", "FORGE_PROJECT_GROUPS", "shop=large", "none of the projects"},
+		{"project-group", "FORGE_PROJECT_GROUPS", "shop=large", "not one of the projects"},
 		{"group", "FORGE_GROUP", "a.b", "a-z"},
 		{"group", "FORGE_GROUP", strings.Repeat("a", 33), "at most 32"},
 		{"state-dir", "FORGE_STATE_DIR", "a\x00b", "needed"},

@@ -77,7 +77,7 @@ func Routes() []Route {
 		},
 		{http.MethodGet, base + "/costs", tokens.Costs, "What the agents of a project used.", costQueries, []int{http.StatusOK}, (*call).costs},
 		{
-			http.MethodGet, base + "/settings", tokens.Settings, "By which settings a project is worked on, and where each comes from.", nil,
+			http.MethodGet, base + "/settings", tokens.Settings, "The settings of a project, and where each comes from.", nil,
 			[]int{http.StatusOK},
 			(*call).settings,
 		},

@@ -151,7 +151,7 @@ func TestDoctorFindsWhatIsMissing(t *testing.T) {
 	o.announce("reviewer", "reviewer-1", "v1", "bank")
 	o.expect(kit.ExitError, "fail  reviewer      no reviewer serves project shop: what it is given of it fails", "shop", "doctor")
 	o.announce("reviewer", "reviewer-2", "v1", "shop")
-	out = o.expect(kit.ExitError, "fail  reviewer      reviewer-1 lacks shop, which other copies serve: what it is given of that fails\n", "shop", "doctor")
+	out = o.expect(kit.ExitError, "fail  reviewer      reviewer-1 does not serve shop, which other copies do: commands of these projects fail there\n", "shop", "doctor")
 	if strings.Contains(out, "bank") { // another project is nothing to who asks for this one
 		t.Errorf("said %s", out)
 	}
@@ -189,11 +189,11 @@ func TestDoctorSaysWhetherAGatewayServes(t *testing.T) {
 	o.runner()
 	said := func(want string) {
 		t.Helper()
-		if out := o.expect(kit.ExitError, want, "shop", "doctor"); strings.Contains(out, "lacks shop") {
+		if out := o.expect(kit.ExitError, want, "shop", "doctor"); strings.Contains(out, "does not serve shop") {
 			t.Errorf("said %s", out)
 		}
 	}
-	said("ok    gateway       no gateway runs: none reaches the project by HTTP")
+	said("ok    gateway       no gateway runs: the project has no HTTP API")
 	o.announce("gateway", "gateway-1", "v1")
 	said("ok    gateway       1 replica; no forge of project shop is watched")
 	o.announce("gateway", "gateway-2", "v1", "shop", "bank")

@@ -150,7 +150,7 @@ func TestNoRunnerNow(t *testing.T) {
 	o.expect(kit.ExitOK, "one accepted; no runner is up: start forge-runner with this server\n", "shop", "pause", "one")
 	o.expect(kit.ExitOK, "no runner is up; nothing runs until one starts: start forge-runner with this server\n", "shop", "status")
 	o.expect(kit.ExitOK, `"no_runner": true`, "shop", "status", "-o", "json")
-	o.expectAll(kit.ExitError, `no runner is up that could say who serves project "shpo", which has no intents yet, did you mean "shop"?; `+
+	o.expectAll(kit.ExitError, `no runner is up to say whether project "shpo", which has no intents yet, is served, did you mean "shop"?; `+
 		`known are shop: start forge-runner with this server, and try again`, "shpo",
 		[]string{"create", "one", "--title", "One"}, []string{"status"}, []string{"run"})
 

@@ -297,7 +297,7 @@ func TestConsoleWithoutNATS(t *testing.T) {
 // TestConsoleWithoutRunner tells of it, and offers nothing.
 func TestConsoleWithoutRunner(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
-	w.signIn("ada").get("/console/inbox").wants(t, "the inbox", http.StatusServiceUnavailable, "No runner is up that could tell it: ask again.")
+	w.signIn("ada").get("/console/inbox").wants(t, "the inbox", http.StatusServiceUnavailable, "No runner is up to answer it: ask again.")
 	w.decides(quota.Limits{})
 	w.signIn("ada").get("/console/inbox").wants(t, "with one", http.StatusOK, "Nothing waits for you")
 }

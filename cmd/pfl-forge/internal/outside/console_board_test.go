@@ -170,7 +170,7 @@ func TestBoardOfOneWhoLosesARole(t *testing.T) {
 		s.looking.Go(func() {
 			p := fay.get("/console/board")
 			p.wants(t, "who waits as well", http.StatusOK, "<bdi>fay</bdi>", "update-the-parser-1", "<code>bank/")
-			if strings.Contains(p.text, "Cannot be read now") || strings.Contains(p.text, "cannot be told now") {
+			if strings.Contains(p.text, "Cannot be read now") || strings.Contains(p.text, "cannot be read now") {
 				t.Errorf("a project is left out:\n%s", p.text)
 			}
 		})

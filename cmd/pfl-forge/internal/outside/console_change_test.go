@@ -39,7 +39,7 @@ func TestConsoleChange(t *testing.T) {
 		"Requirements and evidence", "the parser is as it was", "✓ the words are there", `file <a href="#f0"><code><bdi>a.go:12</bdi>`, "return nil",
 		"The change", "3 files", "+10002", "proven</b> to be the whole change",
 		"The plan does not name 2 files", "&lt;U&#43;001B&gt;</mark>[2Jclear", "../../up", ">a.go<", // those first
-		"line 1 of attempt 3", "The change goes on",
+		"line 1 of attempt 3", "More of the change",
 		"What happened before", "Attempt 2 was <b class=\"no\">rejected", "the parser is not changed", "go test ./...", "failed</b>", "FAIL: TestParser",
 		"Rules that changed its course", "verify-failed", "rework",
 		"Who decided", "ada", "submit", "bob", "approve", plan,

@@ -84,7 +84,7 @@ func TestConsoleForms(t *testing.T) {
 	w.request("ada", http.MethodPost, dear+"/pause", "{}").wants(t, "pause", http.StatusOK)
 	wait.Until(t, "it is paused", func() bool { return strings.HasSuffix(state(dear), "paused") })
 	p = ada.get(consolePath(dear))
-	p.wants(t, "paused", http.StatusOK, "Agents go on where they stopped", "The intent ends as cancelled, for good.")
+	p.wants(t, "paused", http.StatusOK, "Agents continue where they stopped", "The intent ends as cancelled, for good.")
 	action, resume := p.form(t, dear, "resume")
 	ada.do(http.MethodPost, action, resume).wants(t, "resume", http.StatusSeeOther)
 	wait.Until(t, "it goes on", func() bool { return state(dear) == "executing <nil>" })

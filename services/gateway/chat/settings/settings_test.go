@@ -90,7 +90,7 @@ func TestChatSettings(t *testing.T) {
 		{"projects: [shop, api]", "projects: []", "chats[0].channels[0].projects: is empty"},
 		{"projects: [shop, api]", "projects: [shop, a/b]", "chats[0].channels[0].projects"},
 		{"on: [waiting, done]", "on: [waits]", "chats[0].channels[0].on[0]: is \"waits\""},
-		{"submit: shop", "submit: bank", "chats[0].channels[0].submit: \"bank\" is none of the projects"},
+		{"submit: shop", "submit: bank", "chats[0].channels[0].submit: \"bank\" is not one of the projects"},
 		{"ada: U0123ABCD", "ada: ada", "chats[0].people.ada: \"ada\" is no id of an account"},
 		{"bob: U0123ABCE", "bob: U0123ABCD", "chats[0].people.bob: is the account of ada as well"},
 		{"bob: U0123ABCE", "eve: U0123ABCE", "chats[0].people.eve: there is no such entry in the file of tokens"},
