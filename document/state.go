@@ -21,7 +21,7 @@ type Summary struct {
 	Waiting forge.Waiting `json:"waiting,omitempty" yaml:"waiting,omitempty"`
 	// Reason says why it waits or failed.
 	Reason string `json:"reason,omitempty" yaml:"reason,omitempty"`
-	// Activity says in words what goes on.
+	// Activity names the present work in words.
 	Activity string `json:"activity,omitempty" yaml:"activity,omitempty"`
 	// Plan is the hash that an approval has to name.
 	Plan       string `json:"plan,omitempty" yaml:"plan,omitempty"`

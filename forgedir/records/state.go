@@ -44,7 +44,7 @@ type intentRow struct {
 	Waiting string `schema:"Waiting" yaml:"waiting,omitempty"`
 	// Reason says why the intent waits or failed.
 	Reason string `yaml:"reason,omitempty"`
-	// Activity says in words what goes on.
+	// Activity names the present work in words.
 	Activity            string `yaml:"activity,omitempty"`
 	document.Attributes `yaml:",inline"`
 	// Run counts from 1.

@@ -104,7 +104,7 @@ var (
 	// FailedAgain is asked for in package task.
 	FailedAgain = Change{
 		Name: "FailedAgain", Since: 5,
-		Why: "a recipe whose change failed made the same change twice more, and each time it was found out anew whose fault that is",
+		Why: "a recipe whose change failed made the same change twice more, and each time the fault was searched for again",
 	}
 	// SettledCheck is asked for where a change is to be verified: what a worker reports then is read by package verdict, which has no versions.
 	SettledCheck = Change{

@@ -46,7 +46,7 @@ type Talk interface {
 var ErrNothing = errors.New("this asks for nothing")
 
 // ErrTyped says that a person can be asked for words only right after they pressed, and that it is too late now.
-var ErrTyped = errors.New("it is too late to ask for words")
+var ErrTyped = errors.New("it is too late to ask for your words")
 
 // Posted is a message of ours in a channel.
 type Posted struct {

@@ -273,7 +273,7 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 func (t *turn) stale(now *document.Detail) string {
 	entry, err := t.find()
 	if err != nil {
-		return "Nothing was done: your entry in the file of tokens does not count any more."
+		return "Nothing was done: your entry in the file of tokens was removed or has expired."
 	}
 	var last *document.Decided
 	for i := range now.Decisions {
@@ -284,7 +284,7 @@ func (t *turn) stale(now *document.Detail) string {
 			return ""
 		}
 	}
-	why := "Nothing was done: it is not as you saw it any more. The message is brought up to date."
+	why := "Nothing was done: it has changed since you saw it. The message is updated."
 	if last != nil {
 		why += fmt.Sprintf(" The last decision was %s, by %s.", last.What, t.cfg.Words.line(last.By, maxLabel))
 	}

@@ -134,7 +134,7 @@ func (c *changePage) unshown() string {
 	cut := slices.ContainsFunc(c.Truncated, func(t document.Truncated) bool { return t.Field == "candidates" })
 	switch {
 	case len(c.Waits) == 0 || cut:
-		return "It is not known here which changes wait for it."
+		return "It is not known here which changes wait for approval."
 	case i < 0:
 		return "The task that is shown here does not wait for it."
 	case c.Change == nil:
@@ -146,7 +146,7 @@ func (c *changePage) unshown() string {
 	case c.Change.Hidden > 0:
 		return fmt.Sprintf("%d lines of the change are not shown below, since they alter white space alone.", c.Change.Hidden)
 	case !c.Change.Proven:
-		return "What is shown of the change is not proven to be the whole."
+		return "The change that is shown is not proven to be complete."
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func (v *visit) approveAll() error {
 func pickOf(pick string) (d decision, err error) {
 	q, err := url.ParseQuery(pick)
 	if err != nil {
-		return d, &refusal{http.StatusBadRequest, "The form did not come as a whole. Nothing was done."}
+		return d, &refusal{http.StatusBadRequest, "The form is incomplete. Nothing was done."}
 	}
 	d = decision{name: "approve", form: q}
 	if d.project, err = project(q.Get("project")); err != nil {

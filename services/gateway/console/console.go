@@ -207,7 +207,7 @@ func (v *visit) enter(route *Route) error {
 		}
 		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
 		if err := v.r.ParseForm(); err != nil {
-			return &refusal{http.StatusBadRequest, "The form did not come as a whole, or is too large."}
+			return &refusal{http.StatusBadRequest, "The form is incomplete or too large."}
 		}
 	}
 	t, err := v.console.session(v.r)

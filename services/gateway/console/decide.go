@@ -308,7 +308,7 @@ func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided 
 // done says that a decision had been taken by the person who sends it once more.
 func (v *visit) done(own *document.Decided, now *document.Detail) error {
 	return v.show(http.StatusOK, "stale", "Done", stalePage{
-		Title: "It was done", Why: "You decided this before, and it counts once. The journal has it:", Since: []document.Decided{*own}, Intent: now,
+		Title: "It was done", Why: "You decided this before, and a decision counts once. The journal has:", Since: []document.Decided{*own}, Intent: now,
 	})
 }
 
@@ -322,7 +322,7 @@ func (v *visit) known(d *decision) error {
 		return v.done(own, now)
 	}
 	return v.show(http.StatusConflict, "stale", "Decided already", stalePage{
-		Title: "It had been decided already", Why: "What you sent was not counted once more.", Since: d.since(now), Intent: now,
+		Title: "It had been decided already", Why: "What you sent was not counted again.", Since: d.since(now), Intent: now,
 		Words: d.words(), Retry: d.retry(v.token, now),
 	})
 }

@@ -24,7 +24,7 @@ func TestOddProofsAreSaid(t *testing.T) {
 		}
 		return list
 	}
-	const altered, old, other = "passes the checks that it has altered itself", "1 of them by nothing that the change adds", "another review of this commit has"
+	const altered, old, other = "passes the checks that it has altered itself", "1 of them by nothing in the change", "another review of this commit has"
 	cases := map[string]struct {
 		verified document.Verified
 		reviews  []document.Review

@@ -146,7 +146,7 @@ func TestChatStale(t *testing.T) {
 	w.press("bob", &old, "Approve")
 	w.deliver(slacktest.Form(w.slack.Submit(accounts["bob"], view, "Keep the name.")))
 	w.watch(w.config(w.client()))
-	w.told("bob", "it is not as you saw it any more")
+	w.told("bob", "it has changed since you saw it")
 	w.told("bob", "The last decision was edit, by ada")
 	w.told("bob", "Your words were: Keep the name.")
 	now, _ := w.shown(path)["plan"].(string)

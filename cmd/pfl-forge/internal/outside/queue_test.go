@@ -113,5 +113,5 @@ func TestBoardWithoutARunnersQueue(t *testing.T) {
 		return document.Costs{Rows: []document.CostRow{}}, nil
 	})
 	w.signIn("viewer").get("/console/board").wants(t, "with a runner that has no queue", http.StatusOK,
-		"What holds these up, and their merge queues, cannot be read now: <code>shop</code>", "No intent is like this")
+		"What these wait for, and their merge queues, cannot be read now: <code>shop</code>", "No intent is like this")
 }

@@ -183,7 +183,7 @@ func merged(l *forge.MergeEnded) (string, Tone) {
 	case forge.MergeVerifyFailed:
 		return verifyFailed("verify failed in the merge", l.Result.Verify), Bad
 	case forge.MergePatchChanged:
-		return "the base branch moved, and the rebased change differs from the reviewed one: it is reviewed again", Plain
+		return "the base branch moved, and the rebased change differs from the reviewed one: reviewed again", Plain
 	case forge.MergeTried, forge.MergeRefused, forge.MergeOvertaken: // no answers to a task
 	case forge.MergeProposed:
 		return "continues at its pull request", Plain

@@ -155,7 +155,7 @@ func (c *Client) call(ctx context.Context, by *rest.Client, method, query string
 	}
 	var said outcome
 	if err := json.Unmarshal(raw, &said); err != nil {
-		return fmt.Errorf("%s: the answer is none of Slack: %w", method, err)
+		return fmt.Errorf("%s: the answer is not one of Slack: %w", method, err)
 	}
 	if !said.OK {
 		return fmt.Errorf("%s: %w", method, c.refusal(said.Error))
@@ -164,7 +164,7 @@ func (c *Client) call(ctx context.Context, by *rest.Client, method, query string
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return fmt.Errorf("%s: the answer is none of Slack: %w", method, err)
+		return fmt.Errorf("%s: the answer is not one of Slack: %w", method, err)
 	}
 	return nil
 }

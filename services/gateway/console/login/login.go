@@ -35,7 +35,7 @@ const (
 var ErrOften = identity.ErrOften
 
 // ErrOther says that what came back does not belong to a login of this browser.
-var ErrOther = errors.New("this is not a login that was begun in this browser, or it took longer than ten minutes: begin again")
+var ErrOther = errors.New("this login was not started in this browser, or took longer than ten minutes: log in again")
 
 // Config says with which accounts people sign in.
 type Config struct {

@@ -91,7 +91,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 			}
 			switch {
 			case !at.Loose:
-				fmt.Fprintln(a.Out, "  it stays: others build on it, or one before it was altered; put a backup in place, or see pfl-forge recover --dry-run")
+				fmt.Fprintln(a.Out, "  it stays: later messages build on it, or an earlier one was altered; put a backup in place, or see pfl-forge recover --dry-run")
 			case yes:
 				done = true
 			case asks:

@@ -61,7 +61,7 @@ func (s *signatures) add(e *journal.Entry) {
 func (s *signatures) examine(ev *forge.Event) (kind chain.Kind, detail, hint string) {
 	if ev.Signature == "" {
 		s.Unsigned++
-		return unsigned, "has no signature", "nothing but the runner that journaled it says whose it is"
+		return unsigned, "has no signature", "only the runner that journaled it names its sender"
 	}
 	p, err := signed.Parse(ev.Signature)
 	var account string
@@ -81,7 +81,7 @@ func (s *signatures) examine(ev *forge.Event) (kind chain.Kind, detail, hint str
 			return unproven, "is not the result that was signed", "the runner that journaled it was taken over"
 		}
 		s.Reworded++
-		return reworded, "was signed by " + account + " in another form, such as JSON", "that it says the same is the word of the runner that journaled it"
+		return reworded, "was signed by " + account + " in another form, such as JSON", "only the runner that journaled it says that it is the same"
 	}
 	s.Signed++
 	return "", "", ""

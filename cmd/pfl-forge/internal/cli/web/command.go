@@ -21,7 +21,7 @@ import (
 )
 
 const consoleHelp = `Serve the console for this repository to your browser: what waits for you, all intents, and
-the page of each with its change, evidence and transcripts. What you decide there counts as
+the page of each with its change, evidence and transcripts. What you decide there counts like
 what you decide with approve, answer, reject and the others.
 
 It listens on 127.0.0.1 alone, and prints an address that can be used once, in one browser. It
