@@ -144,7 +144,7 @@ func TestConsoleLoginAttacks(t *testing.T) {
 		}
 		_, w.base = w.gateway(settings) // each with as many tries as there are at first
 	}
-	const notThis = "this login was not started in this browser"
+	const notThis = "login was not started in this browser"
 	carol, eve := &browser{w: w}, &browser{w: w}
 	address := carol.leaves(i, "/console/board", claims)
 	refused("without a login", &browser{w: w}, address, notThis)
