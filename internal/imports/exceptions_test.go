@@ -16,4 +16,8 @@ var exceptions = []exception{
 		rule: "lines", subject: "services/runner/sim", until: 3145,
 		reason: "the actions at a forge came last; the model of the base branch (repo.go) is the next to get a package of its own",
 	},
+	{
+		rule: "habits", subject: "services/runner/flow/task", until: 3,
+		reason: "these texts are in records, which a fold has to decide again word by word; another text takes a new version of the rules",
+	},
 }

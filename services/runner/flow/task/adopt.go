@@ -43,7 +43,7 @@ func (t Taking) offer(x *Turn, branch string, seen *forge.PullRequest) bool {
 // advice says how the commit that is offered becomes the change.
 func (t Taking) advice(x *Turn) string {
 	commit := pull.Short(t.Offer.Commit)
-	return fmt.Sprintf("To adopt commit %s, verified and reviewed again: pfl-forge retry %s --adopt %s", commit, x.Intent.ID, commit)
+	return fmt.Sprintf("To go on with commit %s, verified and reviewed anew: pfl-forge retry %s --adopt %s", commit, x.Intent.ID, commit)
 }
 
 // Adopt has the commit that the branch was seen at become the change, because a person says so.

@@ -83,7 +83,7 @@ const (
 
 // words returns it for people.
 func (r Reached) words() string {
-	return [...]string{"cannot continue", "changes nothing", "does not verify", "is rejected", "is approved"}[r]
+	return [...]string{"cannot go on", "changes nothing", "does not verify", "is rejected", "is approved"}[r]
 }
 
 // Trial has the facts about one of two changes, and no opinion.

@@ -51,7 +51,7 @@ func TestChoose(t *testing.T) {
 			task.Trial{Reached: task.Nowhere},
 			task.Trial{Reached: task.Out},
 			false,
-			"the first changes nothing, the second cannot continue",
+			"the first changes nothing, the second cannot go on",
 		},
 		{
 			"of two rejected ones the one that meets more",

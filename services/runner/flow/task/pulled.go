@@ -60,13 +60,13 @@ func (t Pulled) answered(x *Turn, m *forge.MergeResult) {
 		}
 		t.held(x, why, "When that is as you want it")
 	case forge.MergeDenied:
-		t.held(x, fmt.Sprintf("the forge refuses %s: %s", pull.ShortName(seen), m.Refusal), "It is asked again every 10 minutes. When that is fixed")
+		t.held(x, fmt.Sprintf("the forge refuses %s: %s", pull.ShortName(seen), m.Refusal), "It is asked again every 10 minutes. When that is mended")
 	case forge.MergeOverdue:
 		if len(seen.Checks) > 0 { // those that are waited for
-			t.held(x, m.Refusal, "It continues when they have ended. To propose it again")
+			t.held(x, m.Refusal, "It goes on by itself when they have ended. To propose it anew")
 			return
 		}
-		t.held(x, fmt.Sprintf("%s has waited for a day: it %s", pull.ShortName(seen), m.Refusal), "It continues when that is over. To propose it again")
+		t.held(x, fmt.Sprintf("%s has waited for a day: it %s", pull.ShortName(seen), m.Refusal), "It goes on by itself when that is over. To propose it anew")
 	default: // it goes on
 	}
 }
