@@ -149,9 +149,10 @@ func TestDoctorFindsWhatIsMissing(t *testing.T) {
 	o.expect(kit.ExitError, "fail  reviewer      no reviewer runs: reviews wait\n"+strings.Repeat(" ", 20)+
 		"> start forge-reviewer with this server and --project shop=URL\n", "shop", "doctor")
 	o.announce("reviewer", "reviewer-1", "v1", "bank")
-	o.expect(kit.ExitError, "fail  reviewer      no reviewer serves project shop: what it is given of it fails", "shop", "doctor")
+	o.expect(kit.ExitError, "fail  reviewer      no reviewer serves project shop: its commands fail there", "shop", "doctor")
 	o.announce("reviewer", "reviewer-2", "v1", "shop")
-	out = o.expect(kit.ExitError, "fail  reviewer      reviewer-1 does not serve shop, which other copies do: commands of these projects fail there\n", "shop", "doctor")
+	out = o.expect(kit.ExitError, "fail  reviewer      reviewer-1 does not serve shop, which other copies do: "+
+		"commands of these projects fail there\n", "shop", "doctor")
 	if strings.Contains(out, "bank") { // another project is nothing to who asks for this one
 		t.Errorf("said %s", out)
 	}

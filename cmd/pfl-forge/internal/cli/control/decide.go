@@ -151,7 +151,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&said.Text, "with", "", "`instructions` for the agents")
 	cmd.Flags().Float64Var(&said.BudgetUSD, "budget", 0, "new total budget of the intent, in `USD`")
-	cmd.Flags().StringVar(&said.Adopt, "adopt", "", "the `commit` that someone else pushed to the branch of a pull request, and that becomes the change; at least 12 digits")
+	cmd.Flags().StringVar(&said.Adopt, "adopt", "", "the `commit` on the branch of a pull request that becomes the change; at least 12 digits")
 	cmd.Flags().BoolVar(&f.all, "all", false, "everything that failed or waits for a red base branch, after confirmation")
 	cmd.Flags().StringVar(&f.reason, "reason", "", "with --all: only what failed for this `reason`")
 	cmd.Flags().StringVar(&f.since, "since", "", "with --all: only what failed since a `time`, such as 10:00 or 2h")
