@@ -21,7 +21,7 @@ func TestClusterUpgrade(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
 	source, before := c.imagesBefore(t)
-	beside(t, 8)
+	beside(t, 6)
 	in := newSandboxedInstallation(t, c, "pfl-forge-upgrade", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 
