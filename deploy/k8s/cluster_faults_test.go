@@ -33,7 +33,7 @@ replicas:
 func TestClusterFaults(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 6)
+	beside(t, 7)
 	in := newSandboxedInstallation(t, c, "pfl-forge-faults", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 	shop := strings.Replace(in.sandboxedShop(t), "components: [", "components: [../pfl-forge/deploy/k8s/components/backup, ", 1)

@@ -45,7 +45,7 @@ components: [../pfl-forge/deploy/k8s/components/keda]
 func TestClusterKEDA(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 7)
+	beside(t, 8)
 	began := time.Now()
 	available := c.installKEDA(t)
 	in := newInstallation(t, c, "pfl-forge-keda", version)

@@ -70,6 +70,7 @@ func TestClusterProduction(t *testing.T) {
 		in.renewed(t, server, was)
 	}
 	in.merged(t)
+	in.measured(t)
 }
 
 // evict asks for a pod's end as kubectl drain does.

@@ -26,7 +26,7 @@ import (
 func TestCluster(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 15)
+	beside(t, 19)
 	in := newInstallation(t, c, "pfl-forge-test", version)
 
 	began := time.Now()

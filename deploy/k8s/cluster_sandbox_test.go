@@ -195,9 +195,11 @@ func (c *cluster) putProfile(t *testing.T, namespace, image string) (node string
 			RestartPolicy: core.RestartPolicyNever, SecurityContext: &core.PodSecurityContext{RunAsUser: &root},
 			Containers: []core.Container{{
 				Name: "profile", Image: image, ImagePullPolicy: core.PullIfNotPresent, Command: []string{"/bin/sh", "-c", script},
-				ReadinessProbe: &core.Probe{
-					ProbeHandler:  core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"test", "-e", "/tmp/there"}}},
-					PeriodSeconds: 1,
+				// Asked until it is there, and no more: each call of a program in a pod costs the node a tenth of a second of processor time.
+				StartupProbe: &core.Probe{
+					ProbeHandler:     core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"test", "-e", "/tmp/there"}}},
+					PeriodSeconds:    1,
+					FailureThreshold: 600,
 				},
 				VolumeMounts: []core.VolumeMount{{Name: "profile", MountPath: "/profile"}, {Name: "node", MountPath: "/node"}},
 			}},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -24,20 +25,23 @@ import (
 func (in *installation) measured(t *testing.T) {
 	t.Helper()
 	want := map[string]int{"done": len(in.asked)}
-	var got map[string]int
-	wait.Until(t, fmt.Sprintf("metrics say that %d intents are done", want["done"]), func() bool {
-		got = map[string]int{}
-		for _, m := range intents.FindAllStringSubmatch(in.metrics(t, "runner"), -1) {
-			n, err := strconv.ParseFloat(m[2], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n > 0 {
-				got[m[1]] += int(n)
-			}
+	wait.Until(t, fmt.Sprintf("metrics say that %d intents are done", want["done"]), func() bool { return maps.Equal(in.counts(t), want) })
+}
+
+// counts returns how many intents have which status, by the metrics of a runner.
+func (in *installation) counts(t *testing.T) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	for _, m := range intents.FindAllStringSubmatch(in.metrics(t, "runner"), -1) {
+		n, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			t.Fatal(err)
 		}
-		return got["done"] == want["done"] && len(got) == 1
-	})
+		if n > 0 {
+			counts[m[1]] += int(n)
+		}
+	}
+	return counts
 }
 
 // counted looks for the attempts that workers count.

@@ -98,44 +98,50 @@ func share(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// lanes has the tests that may go on side by side, those that take long first: the last one to begin decides when
-// all have ended.
-var lanes = struct {
-	mu   sync.Mutex
-	free sync.Cond
+// queue has the tests of one kind that may go on side by side, those that take long first: the last one to begin decides
+// when all have ended.
+type queue struct {
 	// waiting has the minutes of those that wait, the longest first; busy counts the others.
 	waiting []int
 	busy    int
+}
+
+// queues has the long tests, as many of which go on at once as K8S_PARALLEL says, and the light ones, one of which goes on beside them:
+// two cores that have two installations wait for a tenth of the time, and a third long one is too much for them.
+var queues = struct {
+	mu          sync.Mutex
+	free        sync.Cond
+	long, light queue
 }{}
 
-// light is how many minutes a test takes at most that goes on beside as many as K8S_PARALLEL says, and not as one of them:
-// those are the last to begin, and when the longer ones come to an end the cores have room.
+// light is how many minutes a light test takes at most.
 const light = 4
 
-// beside has a test that takes so many minutes go on beside others, as many at once as K8S_PARALLEL says, and a light one
-// more. Everything before it is done by one test after the other: images are built once, and for all cores.
+// beside has a test that takes so many minutes go on beside others. Everything before it is done by one test after the other: images are
+// built once, and for all cores.
 func beside(t *testing.T, minutes int) {
 	t.Helper()
 	most := 2
 	if n, err := strconv.Atoi(os.Getenv("K8S_PARALLEL")); err == nil && n > 0 {
 		most = n
 	}
+	q := &queues.long
 	if most > 1 && minutes <= light {
-		most++
+		q, most = &queues.light, 1
 	}
-	l := &lanes
+	l := &queues
 	l.mu.Lock()
 	l.free.L = &l.mu
-	l.waiting = append(l.waiting, minutes)
-	slices.SortFunc(l.waiting, func(a, b int) int { return b - a })
+	q.waiting = append(q.waiting, minutes)
+	slices.SortFunc(q.waiting, func(a, b int) int { return b - a })
 	l.mu.Unlock()
 	t.Parallel()
 	l.mu.Lock()
-	for l.busy >= most || l.waiting[0] != minutes {
+	for q.busy >= most || q.waiting[0] != minutes {
 		l.free.Wait()
 	}
-	l.waiting = l.waiting[1:]
-	l.busy++
+	q.waiting = q.waiting[1:]
+	q.busy++
 	l.free.Broadcast()
 	l.mu.Unlock()
 	began := time.Now()
@@ -143,7 +149,7 @@ func beside(t *testing.T, minutes int) {
 		figure(t, "%s took %s beside others", t.Name(), time.Since(began).Round(time.Second))
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.busy--
+		q.busy--
 		l.free.Broadcast()
 	})
 }
