@@ -86,6 +86,9 @@ const (
 	TaskFailed       TaskStatus = "failed"
 )
 
+// CancelledByAPerson begins Task.Failure of a task that a person cancelled, and of no other.
+const CancelledByAPerson = "cancelled by a person"
+
 // Verdict is the result of a review.
 type Verdict string
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -140,7 +141,7 @@ const (
 	// BudgetRaised: a person says retry, and the policy was read again.
 	BudgetRaised On = "retry with budget"
 	// Cancelled: a person cancels the task.
-	Cancelled On = "cancelled by a person"
+	Cancelled On = forge.CancelledByAPerson
 	// GaveUp: a step failed as often as it may.
 	GaveUp On = "the agent's retries used up"
 )
