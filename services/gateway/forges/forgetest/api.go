@@ -57,7 +57,7 @@ func (f *Fake) permission(q *request) (int, any) {
 	return http.StatusOK, object{"permission": q.repo.role(user, "owner"), "user": f.user(user)}
 }
 
-// role returns what a user may in a repository, of whom one may all. All repositories are public.
+// role returns the role of a user in a repository, that of its owner by another name. All repositories are public.
 func (r *repo) role(user, all string) string {
 	if r.may(user) {
 		return all

@@ -30,7 +30,7 @@ func (f *Hub) Suspend(installation int64, suspended bool) {
 	f.apps.Installations[installation].Suspended = suspended
 }
 
-// Grant changes what an installation was given.
+// Grant replaces the permissions of an installation.
 func (f *Hub) Grant(installation int64, permissions map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -77,9 +77,6 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}":                                                         f.showProject,
 		"POST /projects/{id}/hooks":                                                  f.makeLabHook,
 		"GET /projects/{id}/members/all/{user}":                                      f.member,
-		"GET /projects/{id}/labels/{label}":                                          func(q *request, _ *labIn) (int, any) { return q.repo.labels.Find(q.PathValue("label")) },
-		"POST /projects/{id}/labels":                                                 func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
-		"GET /personal_access_tokens/self":                                           func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
 		"GET /projects/{id}/issues":                                                  f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
 		"GET /projects/{id}/issues/{number}":                                         f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                                         f.ofIssue(f.editLab(f.labIssue)),
@@ -106,6 +103,9 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /groups/{group}":                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
 		"GET /groups/{group}/members/all/{user}":     f.groupMember,
 		"GET /projects/{id}/repository/files/{path}": func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
+		"GET /projects/{id}/labels/{label}":          func(q *request, _ *labIn) (int, any) { return q.repo.labels.Find(q.PathValue("label")) },
+		"POST /projects/{id}/labels":                 func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
+		"GET /personal_access_tokens/self":           func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
@@ -262,8 +262,8 @@ func (f *Lab) showUser(q *request, _ *labIn) (int, any) {
 func (f *Lab) showProject(q *request, _ *labIn) (int, any) {
 	p := f.settings(q.repo)
 	return http.StatusOK, object{
-		"id": q.repo.id, "path_with_namespace": q.repo.name, "visibility": p.Visibility, "default_branch": "main", "merge_method": p.Method, "squash_option": p.Squash,
-		"merge_trains_enabled":                  q.repo.queue,
+		"id": q.repo.id, "path_with_namespace": q.repo.name, "visibility": p.Visibility, "merge_method": p.Method, "squash_option": p.Squash,
+		"default_branch": "main", "merge_trains_enabled": q.repo.queue,
 		"only_allow_merge_if_pipeline_succeeds": p.Pipelines, "only_allow_merge_if_all_discussions_are_resolved": p.Resolved,
 	}
 }

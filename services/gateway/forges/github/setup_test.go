@@ -70,10 +70,12 @@ func TestLacks(t *testing.T) {
 		faults []forgetest.Fault
 		want   []string
 	}{
-		"all there":          {"write", nil, nil},
-		"a reader":           {"read", nil, []string{"the right to write in root1/web for the account bot"}},
-		"an unknown token":   {"write", []forgetest.Fault{denied("GET", "/user", 401)}, []string{"a token that GitHub knows"}},
-		"without a scope":    {"write", []forgetest.Fault{denied("POST", "/statuses/", 404)}, []string{"the permission Commit statuses: Read and write, of the token"}},
+		"all there":        {"write", nil, nil},
+		"a reader":         {"read", nil, []string{"the right to write in root1/web for the account bot"}},
+		"an unknown token": {"write", []forgetest.Fault{denied("GET", "/user", 401)}, []string{"a token that GitHub knows"}},
+		"without a scope": {"write", []forgetest.Fault{denied("POST", "/statuses/", 404)}, []string{
+			"the permission Commit statuses: Read and write, of the token",
+		}},
 		"without permission": {"write", []forgetest.Fault{denied("GET", "/check-runs", 403)}, []string{"the permission Checks: Read-only, of the token"}},
 		"without two": {"write", []forgetest.Fault{denied("POST", "/labels", 403), denied("POST", "/pulls", 403)}, []string{
 			"the permission Issues: Read and write, of the token", "the permission Pull requests: Read and write, of the token",
@@ -89,6 +91,7 @@ func TestLacks(t *testing.T) {
 	if got, err := github.Lacks(wait.Context(t), c, "root1/none"); err != nil || !slices.Equal(got, []string{"a repository root1/none that the account may see"}) {
 		t.Errorf("of no repository: %q, %v", got, err)
 	}
+	w.as("root1", "PUT", "/repos/"+repo+"/collaborators/bot", `{"permission": "write"}`)
 	w.fake.Script(denied("POST", "/pulls", 502))
 	if got, err := github.Lacks(wait.Context(t), c, repo); err == nil {
 		t.Errorf("of a forge with a fault: %q", got)

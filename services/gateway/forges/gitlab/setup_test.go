@@ -19,11 +19,13 @@ func TestLacks(t *testing.T) {
 		faults []forgetest.Fault
 		want   []string
 	}{
-		"all there":                {"admin", []string{"api", "read_user"}, nil, nil},
-		"another scope":            {"admin", []string{"read_api"}, nil, []string{"the scope api of the token"}},
-		"an unknown token":         {"admin", []string{"api"}, []forgetest.Fault{{Method: "GET", Part: "/user", Status: 401}}, []string{"a token that GitLab knows"}},
-		"a token that may nothing": {"admin", []string{"api"}, []forgetest.Fault{{Method: "GET", Part: "/user", Status: 403}}, []string{"the scope api of the token"}},
-		"an older version":         {"admin", nil, []forgetest.Fault{{Method: "GET", Part: "/personal_access_tokens/self", Status: 404}}, nil},
+		"all there":        {"admin", []string{"api", "read_user"}, nil, nil},
+		"another scope":    {"admin", []string{"read_api"}, nil, []string{"the scope api of the token"}},
+		"an unknown token": {"admin", []string{"api"}, []forgetest.Fault{{Method: "GET", Part: "/user", Status: 401}}, []string{"a token that GitLab knows"}},
+		"a token that may nothing": {"admin", []string{"api"}, []forgetest.Fault{{Method: "GET", Part: "/user", Status: 403}}, []string{
+			"the scope api of the token",
+		}},
+		"an older version": {"admin", nil, []forgetest.Fault{{Method: "GET", Part: "/personal_access_tokens/self", Status: 404}}, nil},
 		"one who may not merge": {"write", []string{"api"}, nil, []string{
 			"the role Maintainer in root1/web for the account bot, or that Developers are allowed to merge into main",
 		}},
@@ -38,7 +40,8 @@ func TestLacks(t *testing.T) {
 		}
 	}
 	w.fake.Lab.Change(func(s *forgetest.LabState) { s.Scopes = []string{"api"} })
-	if got, err := gitlab.Lacks(wait.Context(t), w.Client, "root1/none"); err != nil || !slices.Equal(got, []string{"a project root1/none that the account may see"}) {
+	got, err := gitlab.Lacks(wait.Context(t), w.Client, "root1/none")
+	if err != nil || !slices.Equal(got, []string{"a project root1/none that the account may see"}) {
 		t.Errorf("of no project: %q, %v", got, err)
 	}
 	w.fake.Script(forgetest.Fault{Method: "GET", Part: "/members/", Status: 502})

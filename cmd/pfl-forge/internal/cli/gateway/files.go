@@ -12,7 +12,8 @@ type file struct{ name, text string }
 // sweeps has how often a forge is asked for what happened where no hook tells: those that serve many limit that more.
 var sweeps = map[string]string{kindGitea: "10s", kindGitHub: "1m", kindGitLab: "1m"}
 
-// settings returns the files for an account, as the line of it in the settings, and for people. Every text that was typed is quoted, so that none of it is YAML of its own.
+// settings returns the files for an account, as the line of it in the settings, and for people. Every text that was typed is quoted, so that
+// none of it is YAML of its own.
 func (o *options) settings(as string, people []person) []file {
 	kind, quoted := o.kind(), make([]string, len(people))
 	for i, p := range people {

@@ -98,6 +98,9 @@ func (a *Apps) Make(app string, id int64, token string, end time.Time) (status i
 
 // Find returns the answer with the installation of an App in a repository, which is one of its names if is says so.
 func (a *Apps) Find(app string, is func(name string) bool) (status int, out any) {
+	if app == "" {
+		return a.Unknown()
+	}
 	for _, i := range a.Installations {
 		if i.App == app && slices.ContainsFunc(i.Repos, is) {
 			return http.StatusOK, i.shown()
