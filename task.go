@@ -86,8 +86,7 @@ const (
 	TaskFailed       TaskStatus = "failed"
 )
 
-// CancelledByAPerson begins Task.Failure of a task that a person cancelled, and of no other.
-const CancelledByAPerson = "cancelled by a person"
+const CancelledByAPerson = "cancelled by a person" // begins Task.Failure of a task that a person cancelled, and of no other
 
 // Verdict is the result of a review.
 type Verdict string

@@ -123,7 +123,7 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges
 	m := markOf(to, a)
 	m.Queue = isByQueue(in)
 	b.WriteString(m.String())
-	b.WriteString(k.verdict(in) + "\n\n" + k.merges(&in.Policy) + "\n")
+	b.WriteString(k.verdict(in) + "\n\n" + whoMerges(k, &in.Policy) + "\n")
 	f := &in.Facts
 	fmt.Fprintf(&b, "\n### Request\n\n%s", intake.Quote(f.Request, k.cfg.Secrets, maxRequest))
 	if len(f.Requesters) > 0 {
@@ -205,8 +205,8 @@ func (k *Keeper) verdict(in *forge.PullInput) string {
 	return strings.Join(append(parts, fmt.Sprintf("$%.2f", f.CostUSD), attempts, fmt.Sprintf("patch `%s`", commit(in.PatchID))), " · ")
 }
 
-// merges says who merges a pull request, and what that waits for.
-func (k *Keeper) merges(p *forge.PullPolicy) string {
+// whoMerges says who merges a pull request, and what that waits for.
+func whoMerges(k *Keeper, p *forge.PullPolicy) string {
 	switch {
 	case p.By != byForge:
 		return "A person merges it."

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
@@ -141,7 +140,7 @@ const (
 	// BudgetRaised: a person says retry, and the policy was read again.
 	BudgetRaised On = "retry with budget"
 	// Cancelled: a person cancels the task.
-	Cancelled On = forge.CancelledByAPerson
+	Cancelled On = "cancelled by a person"
 	// GaveUp: a step failed as often as it may.
 	GaveUp On = "the agent's retries used up"
 )
