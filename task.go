@@ -80,10 +80,11 @@ type TaskStatus string
 
 // The statuses of a task.
 const (
-	TaskPending      TaskStatus = "pending"
-	TaskImplementing TaskStatus = "implementing"
-	TaskDone         TaskStatus = "done"
-	TaskFailed       TaskStatus = "failed"
+	TaskPending        TaskStatus = "pending"
+	TaskImplementing   TaskStatus = "implementing"
+	TaskDone           TaskStatus = "done"
+	TaskFailed         TaskStatus = "failed"
+	CancelledByAPerson            = "cancelled by a person" // begins Task.Failure of a task that a person cancelled, and of no other
 )
 
 // Verdict is the result of a review.

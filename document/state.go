@@ -153,6 +153,11 @@ type TaskState struct {
 	Commit string `json:"commit,omitempty" yaml:"commit,omitempty"`
 }
 
+// IsCancelled reports whether a person cancelled the task. One that failed by itself is not, also where it was cancelled before.
+func (t *TaskState) IsCancelled() bool {
+	return t.Status == forge.TaskFailed && strings.HasPrefix(t.Detail, forge.CancelledByAPerson)
+}
+
 // Change is the data of a published event.
 type Change struct {
 	State

@@ -244,6 +244,7 @@ func gateway() []Right {
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},
 		{Why: "reads leases", Publish: reads(streams.Leases)},
+		{Why: "is the one that watches a forge", Publish: []string{subjects.EveryWatch}},
 		{Why: "learns which commands are not needed any more", Subscribe: []string{"forge.control.*.*", subjects.EveryCleaned}},
 		{Why: "hands on what people and systems ask for, each of whom it names", Publish: asks},
 		{Why: "asks a runner for what there is to see", Publish: looks},

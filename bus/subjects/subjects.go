@@ -149,6 +149,12 @@ func ParseResult(s string) (step forge.Step, k forge.Key, err error) {
 	return step, k, CheckIntent(k)
 }
 
+// watch stands in place of a step, and EveryWatch matches every lease on watching a forge.
+const (
+	watch      = "watch"
+	EveryWatch = "forge.lease." + watch + ".*." + None + "." + None
+)
+
 // Lease returns the subject of the lease on a step of a task, or of an intent if
 // task is empty.
 func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error) {
@@ -163,6 +169,12 @@ func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error)
 		of = string(task)
 	}
 	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), CheckIntent(intent)
+}
+
+// Watch returns the subject of the lease on watching a forge. It is among those on steps, and a step of none.
+func Watch(forgeName string) (string, error) {
+	_, err := forge.ParseProjectID(forgeName) // the name is one of that form
+	return strings.Join([]string{"forge.lease", watch, forgeName, None, None}, "."), err
 }
 
 // LeasesIn matches every lease on something of a project.

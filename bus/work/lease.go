@@ -97,7 +97,21 @@ func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease,
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, job.ack, nuid.Next()})
+	return ls.acquire(ctx, subject, job.ack, h)
+}
+
+// AcquireWatch is Acquire for a gateway that is to watch a forge.
+func (ls *Leases) AcquireWatch(ctx context.Context, forgeName string, h LeaseHolder) (*Lease, error) {
+	subject, err := subjects.Watch(forgeName)
+	if err != nil {
+		return nil, fmt.Errorf("acquire lease: %w", err)
+	}
+	return ls.acquire(ctx, subject, "", h)
+}
+
+// acquire is Acquire by the subject of the lease.
+func (ls *Leases) acquire(ctx context.Context, subject, ack string, h LeaseHolder) (*Lease, error) {
+	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, ack, nuid.Next()})
 	if err != nil {
 		return nil, err
 	}

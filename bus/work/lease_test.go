@@ -73,6 +73,36 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// TestLeaseOfAForge: one gateway at a time watches a forge, and leases on steps of a project of the same name are others.
+func TestLeaseOfAForge(t *testing.T) {
+	b := bustest.Start(t)
+	watch := func(ctx context.Context, forgeName string, replica forge.ReplicaID) (*work.Lease, error) {
+		return b.Leases.AcquireWatch(ctx, forgeName, work.LeaseHolder{Replica: replica, Life: "1"})
+	}
+	one, err := watch(wait.Context(t), "shop", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch(wait.Briefly(t, 100*time.Millisecond), "shop", "b"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the forge is watched twice: %v", err)
+	}
+	if _, err := watch(wait.Context(t), "other", "b"); err != nil {
+		t.Errorf("another forge: %v", err)
+	}
+	if at, err := b.Leases.AtWork(wait.Context(t), "shop"); err != nil || len(at) > 0 {
+		t.Errorf("at work are %v, %v", at, err)
+	}
+	one.Release(t.Context())
+	if two, err := watch(wait.Context(t), "shop", "b"); err != nil || two.Held() != nil {
+		t.Errorf("after it was given back: %v", err)
+	}
+	for _, bad := range []string{"", "a.b", "*", "No Id"} {
+		if _, err := watch(wait.Context(t), bad, "a"); err == nil {
+			t.Errorf("%q is taken for the name of a forge", bad)
+		}
+	}
+}
+
 // The connection is lost after the server has written a lease and before it could say so: the
 // replica has the lease, and does not wait for the end of its own.
 func TestLeaseWhoseConfirmationIsLost(t *testing.T) {

@@ -24,8 +24,8 @@ const (
 var decoding = map[string]string{
 	"agent/agenttest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
 	"internal/telemetry/otlptest": tests, "internal/testreport": tests, "services/gateway/forges/forgetest": tests,
-	"services/gateway/forges/forgetest/apps": tests,
-	"deploy/k8s/internal/testpod":            tests, "deploy/images": "reads the base image that its build has compared with a digest",
+	"services/gateway/forges/forgetest/apps": tests, "services/gateway/forges/forgetest/person": tests,
+	"deploy/k8s/internal/testpod": tests, "deploy/images": "reads the base image that its build has compared with a digest",
 
 	"agent/answer.go": "FuzzAnswers", "agent/audit.go": "FuzzAnswers", "agent/execution.go": "FuzzAnswers", "agent/intake.go": "FuzzAnswers",
 	"agent/judgment.go": "FuzzAnswers", "agent/reflection.go": "FuzzAnswers", "agent/skill.go": "FuzzAnswers",

@@ -263,7 +263,7 @@ var restrictions = []restriction{
 			"./internal/testdir",
 			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",
 			"./agent/process/executortest", "./agent/remote/remotetest",
-			"./cmd/pfl-forge/internal/console/consoletest",
+			"./cmd/pfl-forge/internal/console/consoletest", "./services/gateway/forges/forgetest/person",
 		},
 		reason: "they are for tests and for what tests share",
 	},

@@ -13,8 +13,8 @@
 //	4  the retry of a task whose change could not be verified or reviewed goes on with that change; a person may ask for
 //	   changes of what waits for approval
 //	5  a recipe whose change was to blame for a failed verify, and that makes the same one again, has failed; a change that failed once is run
-//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name;
-//	   one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
+//	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name,
+//	   and that there is none; one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
 //	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
 //	   one that failed is searched; who approved a plan or a change does not say what is done while that counts
 //
@@ -120,6 +120,11 @@ var (
 	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
 	// LateChecks is asked for in package mergequeue.
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
+	// NoChecks is asked for in package mergequeue.
+	NoChecks = Change{
+		Name: "NoChecks", Since: 5,
+		Why: "a pull request that is merged when its checks have passed waited for a day at a forge that reports none, and no word said so",
+	}
 	// OneRepair is asked for where a forge merged what was not verified on its parent.
 	OneRepair = Change{
 		Name: "OneRepair", Since: 5,
@@ -163,7 +168,7 @@ var (
 func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
-		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, OneRepair, AdoptedPulls, SecondPush,
+		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers,
 	}
 }

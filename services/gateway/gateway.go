@@ -191,13 +191,15 @@ func (g *Gateway) addForges(list []hooks.Hook) error {
 	var keepers []*pulls.Keeper
 	for _, f := range forges {
 		g.projects = append(g.projects, f.projects...)
+		var loops []func(context.Context) error
 		if len(f.issues.Repositories) > 0 {
-			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, look.New(f.issues).Run) })
+			loops = append(loops, func(ctx context.Context) error { return look.New(f.issues).Run(ctx) })
 		}
 		if f.pulls != nil {
 			keepers = append(keepers, f.pulls)
-			g.Go(func(ctx context.Context) error { return g.watch(ctx, f.issues.Name, f.pulls.Run) })
+			loops = append(loops, f.pulls.Run)
 		}
+		g.Go(g.alone(f.issues.Name, loops))
 	}
 	slices.Sort(g.projects)
 	g.projects = slices.Compact(g.projects)

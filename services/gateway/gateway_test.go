@@ -145,7 +145,7 @@ func TestStopped(t *testing.T) {
 	at := time.Date(2026, 11, 30, 7, 0, 0, 0, time.UTC)
 	cancel := document.Decided{What: "cancel", Task: "a-001", At: at}
 	stopped := pulls.Stopped{Status: forge.StatusCancelled, Task: "a-001", At: at}
-	const by = "cancelled by a person"
+	const by = forge.CancelledByAPerson
 	for name, c := range map[string]struct {
 		status    forge.Status
 		task      forge.TaskStatus

@@ -128,7 +128,7 @@ func readForges(path string, known []hooks.Hook, cfg *Config) ([]watching, error
 	}
 	var list []watching
 	for i := range in.Forges {
-		// Two watchers of one forge would each write their comment.
+		// Two watchers of one forge in one gateway would each write their comment.
 		if slices.ContainsFunc(in.Forges[:i], func(w watched) bool { return w.Name == in.Forges[i].Name }) {
 			f.wrong(i, "name", "is there twice")
 			continue
@@ -297,18 +297,13 @@ func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.Tas
 	return stoppedIn(&d, task), err
 }
 
-// cancelledWord begins the reason for which a task failed that a person cancelled.
-const cancelledWord = "cancelled by a person"
-
 // stoppedIn says whether a person stopped an intent, or a task of it. A task that failed by itself is not stopped, also where it was cancelled
 // before: whoever retries the intent goes on with it. Its reason says so: a retry may be that of something else, or come from the parent.
 func stoppedIn(d *document.Detail, task forge.TaskID) pulls.Stopped {
 	if d.Status == forge.StatusCancelled || d.Status == forge.StatusRejected {
 		return pulls.Stopped{Status: d.Status, At: d.UpdatedAt}
 	}
-	cancelled := func(t document.TaskState) bool {
-		return t.ID == task && t.Status == forge.TaskFailed && strings.HasPrefix(t.Detail, cancelledWord)
-	}
+	cancelled := func(t document.TaskState) bool { return t.ID == task && t.IsCancelled() }
 	if !slices.ContainsFunc(d.TaskList, cancelled) {
 		return pulls.Stopped{}
 	}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,8 +20,10 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/testport"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 )
 
 // newcomer is a forge with a repository in which ada may write, before anything is known there of pfl-forge but an account.
@@ -31,35 +31,15 @@ type newcomer struct {
 	t         *testing.T
 	url, repo string
 	tokens    map[string]string
+	// kind is that of the forge, fake is nil for a real one.
+	kind string
+	fake *forgetest.Fake
 }
 
 // as calls the forge as a person does in the browser.
 func (w *newcomer) as(user, method, path string, in, out any) {
 	w.t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+w.tokens[user])
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode >= 300 {
-		w.t.Fatalf("%s %s as %s: %d %s, %v", method, path, user, resp.StatusCode, text, err)
-	}
-	if out != nil {
-		if err := json.Unmarshal(text, out); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	person.Person{API: w.url + person.Gitea, Token: w.tokens[user]}.Does(w.t, method, path, in, out)
 }
 
 // repository makes the repository.
@@ -79,7 +59,9 @@ func newcomerOnFake(t *testing.T) *newcomer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &newcomer{t: t, url: fake.URL(), repo: "root1/web", tokens: map[string]string{"root1": "root1", "bot": "bot", "ada": "ada"}}
+	w := &newcomer{t: t, url: fake.URL(), repo: "root1/web", kind: "gitea", fake: fake, tokens: map[string]string{
+		"root1": "root1", "bot": "bot", "ada": "ada", "x-access-token": "bot", "oauth2": "bot", // the last two are names for a token alone
+	}}
 	w.repository()
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -120,7 +102,7 @@ func newcomerOnGitea(t *testing.T, dir string) *newcomer {
 		}
 		return strings.TrimSpace(string(text))
 	}
-	w := &newcomer{t: t, url: read("url"), repo: fmt.Sprintf("root1/first%d", time.Now().UnixNano()), tokens: map[string]string{
+	w := &newcomer{t: t, kind: "gitea", url: read("url"), repo: fmt.Sprintf("root1/first%d", time.Now().UnixNano()), tokens: map[string]string{
 		"root1": read("admin.token"), "bot": read("bot.token"), "ada": read("ada.token"),
 	}}
 	w.repository()
@@ -216,13 +198,23 @@ func (s *shell) must(block string, lines ...string) string {
 
 // TestFirstPullRequest does what the guide of the first pull request says, from its first command to its last, with what it has a person do in the
 // browser in between: an issue gets a label, a change is proposed, a person merges it, and the issue is closed. So it is on the fake, and on a real
-// Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// Gitea where PFL_FORGE_GITEA names the folder with its url and tokens; in full size also with what the guides of GitHub and GitLab say instead.
 func TestFirstPullRequest(t *testing.T) {
 	t.Parallel()
 	t.Run("fake", func(t *testing.T) {
 		t.Parallel()
 		newcomerOnFake(t).firstPull()
 	})
+	if testsize.Full() {
+		for _, kind := range []string{"github", "gitlab"} {
+			t.Run("fake "+kind, func(t *testing.T) {
+				t.Parallel()
+				w := newcomerOnFake(t)
+				w.kind = kind
+				w.firstPull()
+			})
+		}
+	}
 	if dir := os.Getenv("PFL_FORGE_GITEA"); dir != "" {
 		t.Run("gitea", func(t *testing.T) { newcomerOnGitea(t, dir).firstPull() })
 	}
@@ -231,33 +223,27 @@ func TestFirstPullRequest(t *testing.T) {
 // firstPull is TestFirstPullRequest for a newcomer.
 func (w *newcomer) firstPull() {
 	t := w.t
-	page, err := os.ReadFile("../../../../docs/guide-first-pull-request.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var blocks []string
-	for _, m := range regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1) {
-		if m[1] != "sh" {
-			t.Fatalf("a block of the page is %s, which is not tried", m[1])
-		}
-		blocks = append(blocks, m[2])
-	}
+	blocks := w.blocks()
 	at, err := url.Parse(w.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, home := testdir.New(t), t.TempDir()
 	testdir.Secret(t, home, map[string]string{".netrc": fmt.Sprintf("machine %s login ada password %s\n", at.Hostname(), w.tokens["ada"])})
+	w.secrets(dir)
 	s := newShell(t, dir, home)
 	// Everything on the page is run as it stands but these: what a reader fills in, and addresses that other tests may have taken.
-	filled := strings.NewReplacer("https://git.example.com", w.url, "git.example.com", at.Hostname(), "shop/web", w.repo, "BOT=forge", "BOT=bot",
-		"127.0.0.1:4222", fmt.Sprintf("127.0.0.1:%d", testport.Free(t)))
+	filled := strings.NewReplacer(
+		"https://git.example.com", w.url, "git.example.com", at.Hostname(), "shop/web", w.repo, "BOT=forge", "BOT=bot",
+		"https://github.com", w.url, "github.com", at.Hostname(), "https://gitlab.com", w.url, "gitlab.com", at.Hostname(), "shop/front/web", w.repo,
+		"trusted_origins: [gitea]", "trusted_origins: ["+w.kind+"]", "127.0.0.1:4222", fmt.Sprintf("127.0.0.1:%d", testport.Free(t)),
+	)
 	var issue, last string
 	for _, block := range blocks {
 		block = filled.Replace(block)
 		switch {
 		case strings.Contains(block, "make build"): // TestMain has done it
-		case strings.HasPrefix(block, "read "):
+		case strings.Contains(block, "read -rsp"):
 			s.must(block, w.tokens["bot"])
 		case strings.Contains(block, "gateway init"):
 			s.must(block)
@@ -293,16 +279,6 @@ func (w *newcomer) firstPull() {
 	if left := strings.TrimSpace(s.must("wait; jobs -rp")); left != "" {
 		t.Errorf("of what the page starts these are left: %s", left)
 	}
-}
-
-// unlisten has the gateway of the settings in a folder listen wherever there is room.
-func (w *newcomer) unlisten(dir string) {
-	path := filepath.Join(dir, "gateway.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	write(w.t, path, strings.Replace(string(text), "127.0.0.1:8080", "127.0.0.1:0", 1))
 }
 
 // issueToMerged does what the page has a person do in the browser, and returns the path of the issue, which is closed then.

@@ -1,10 +1,8 @@
 package outside
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -23,8 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
-	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -67,30 +65,7 @@ func (w *forgeWorld) as(user, method, path string, in object, out any) {
 // asIn calls the forge as a person, by an API.
 func (w *forgeWorld) asIn(api, user, method, path string, in object, out any) {
 	w.t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+api+path, bytes.NewReader(data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+w.tokens[user])
-	r.Header.Set("User-Agent", user)
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= 300 {
-		w.t.Fatalf("%s %s as %s: %d", method, path, user, resp.StatusCode)
-	}
-	if out != nil {
-		if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	person.Person{API: w.url + api, Token: w.tokens[user]}.Does(w.t, method, path, in, out)
 }
 
 // onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
@@ -403,53 +378,6 @@ func TestIssueWithKills(t *testing.T) {
 			stop = w.watch(50 * time.Millisecond)
 		})
 	})
-}
-
-// TestForgeOfTheGateway: the gateway watches the forges of its settings, by what it finds when it starts and by its hooks.
-func TestForgeOfTheGateway(t *testing.T) {
-	f := forgetest.NewFake()
-	t.Cleanup(f.Close)
-	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
-	dir := t.TempDir()
-	const secret = "correct-horse-battery"
-	for name, text := range map[string]string{
-		"secret": secret, "token": w.tokens["bot"], "intake.yaml": forgeRules,
-		"hooks.yaml": "hooks:\n  - {name: work, kind: gitea, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
-		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: gitea, url: %q, token_file: token, repositories: [%q], hooks: [work], "+
-			"rules: intake.yaml, people: {ada: %d}}\n  - {name: gone, kind: gitea, url: %q, token_file: token, repositories: [no/such], rules: intake.yaml}\n",
-			w.url, w.repo, w.ids["ada"], w.url),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := w.open()
-	g, err := gateway.New(gateway.Config{
-		Settings: &gateway.Settings{Listen: "127.0.0.1:0", Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml")},
-		Bus:      w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := wait.For(t, ended); err != nil {
-			t.Error(err)
-		}
-	})
-	w.until(first, "of project `shop`")
-	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
-		"type": "gitea", "active": true, "events": []string{"issues", "issue_label", "issue_comment"},
-		"config": object{"url": "http://" + g.Addr().String() + "/hooks/work", "content_type": "json", "secret": secret},
-	}, nil)
-	w.until(w.open(), "of project `shop`")
-	list, err := w.nats.Connect(t).Journal.Summaries(wait.Context(t), "shop")
-	if err != nil || len(list) != 2 {
-		t.Fatalf("there are %d intents, %v", len(list), err)
-	}
 }
 
 // TestMarkOfAnotherIntent: a writer who edits our comment has no other intent shown there, and none decided on.

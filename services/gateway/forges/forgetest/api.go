@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,14 +54,15 @@ func (f *Fake) permission(q *request) (int, any) {
 	if !slices.Contains(f.users, user) {
 		return http.StatusNotFound, nil
 	}
-	role := "read" // the repositories are public
-	switch {
-	case q.repo.may(user):
-		role = "owner"
-	case q.repo.roles[user] != "":
-		role = q.repo.roles[user]
+	return http.StatusOK, object{"permission": q.repo.role(user, "owner"), "user": f.user(user)}
+}
+
+// role returns the role of a user in a repository, that of its owner by another name. All repositories are public.
+func (r *repo) role(user, all string) string {
+	if r.may(user) {
+		return all
 	}
-	return http.StatusOK, object{"permission": role, "user": f.user(user)}
+	return cmp.Or(r.roles[user], "read")
 }
 
 // makeHook has an address told of all that happens from now on.

@@ -1,12 +1,10 @@
 package forgetest_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
@@ -158,28 +157,10 @@ type object map[string]any
 // as calls the API as a person, and returns the answer, an object.
 func (w *world) as(user, method, path string, in object) object {
 	w.t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+w.tokens[user])
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
 	var raw json.RawMessage
-	_ = json.NewDecoder(resp.Body).Decode(&raw)
-	if resp.StatusCode >= 300 {
-		w.t.Fatalf("%s %s as %s: %d %s", method, path, user, resp.StatusCode, raw)
-	}
+	person.Person{API: w.url + person.Gitea, Token: w.tokens[user]}.Does(w.t, method, path, in, &raw)
 	out := object{}
-	_ = json.Unmarshal(raw, &out)
+	_ = json.Unmarshal(raw, &out) // what is none has no fields
 	return out
 }
 

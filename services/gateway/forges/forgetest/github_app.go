@@ -30,6 +30,13 @@ func (f *Hub) Suspend(installation int64, suspended bool) {
 	f.apps.Installations[installation].Suspended = suspended
 }
 
+// Grant replaces the permissions of an installation.
+func (f *Hub) Grant(installation int64, permissions map[string]string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.apps.Installations[installation].Permissions = permissions
+}
+
 // Revoke ends all tokens of installations before their time.
 func (f *Hub) Revoke() {
 	f.mu.Lock()

@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -42,13 +43,22 @@ func (f hubIssues) member(*request) (int, any) { return says(http.StatusNotFound
 
 // showRepo returns the number and the name of a repository.
 func (f hubIssues) showRepo(q *request) (int, any) {
-	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name}
+	may := map[string]bool{"pull": true, "push": q.repo.may(q.user, "write", "admin"), "admin": q.repo.may(q.user, "admin")}
+	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name, "permissions": may}
 }
 
 // makeHook has an address told in GitHub's dialect.
 func (f hubIssues) makeHook(q *request) (int, any) {
 	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret, Dialect: wire.GitHub})
 	return http.StatusCreated, object{"id": f.next()}
+}
+
+// makeLabel makes a label, for writers.
+func (f hubIssues) makeLabel(q *request) (int, any) {
+	if !q.repo.may(q.user, "write", "admin") {
+		return http.StatusNotFound, nil
+	}
+	return q.repo.labels.Make(q.in.Name)
 }
 
 // permission tells that of others to writers.
@@ -60,17 +70,8 @@ func (f hubIssues) permission(q *request) (int, any) {
 	if !slices.Contains(f.users, user) {
 		return says(http.StatusNotFound, user+" is not a user")
 	}
-	role := "read" // the repositories are public
-	switch {
-	case q.repo.may(user):
-		role = "admin"
-	case q.repo.roles[user] != "":
-		role = q.repo.roles[user]
-	}
-	permission := map[string]string{"maintain": "write", "triage": "read"}[role]
-	if permission == "" {
-		permission = role
-	}
+	role := q.repo.role(user, "admin")
+	permission := cmp.Or(map[string]string{"maintain": "write", "triage": "read"}[role], role)
 	return http.StatusOK, object{"permission": permission, "role_name": role, "user": f.hubUser(user)}
 }
 
@@ -204,12 +205,4 @@ func (f hubIssues) label(q *request) (int, any) {
 	}
 	_, _ = f.Fake.label(q)
 	return http.StatusOK, f.hubIssue(q.repo, q.issue)["labels"]
-}
-
-// showLabel returns a label of the repository.
-func (f hubIssues) showLabel(q *request) (int, any) {
-	if !slices.Contains(q.repo.labels, q.PathValue("label")) {
-		return says(http.StatusNotFound, "Not Found")
-	}
-	return http.StatusOK, object{"name": q.PathValue("label"), "color": "00aabb"}
 }

@@ -191,6 +191,9 @@ func (f hubPulls) statuses(q *request) (int, any) {
 
 // setStatus writes a status, for writers.
 func (f hubPulls) setStatus(q *request) (int, any) {
+	if q.in.State == "" {
+		return invalid("State is not included in the list")
+	}
 	if len([]rune(q.in.Description)) > 140 {
 		return invalid("description is too long (maximum is 140 characters)")
 	}

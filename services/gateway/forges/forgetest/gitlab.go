@@ -30,6 +30,8 @@ type LabState struct {
 	Blocked map[string]bool
 	// Computing is how often a merge request that is asked for says that it is not computed yet.
 	Computing int
+	// Scopes are those of each token: api.
+	Scopes []string
 	// Record is told of each exchange.
 	Record func(Exchange)
 }
@@ -67,7 +69,7 @@ type labCall func(*request, *labIn) (int, any)
 
 // newLab adds GitLab's dialect to a fake.
 func newLab(fake *Fake, mux *http.ServeMux) *Lab {
-	f := &Lab{fake, LabState{projects: map[int64]Project{}, Blocked: map[string]bool{}}}
+	f := &Lab{fake, LabState{projects: map[int64]Project{}, Blocked: map[string]bool{}, Scopes: []string{"api"}}}
 	p := labPulls{f}
 	calls := map[string]labCall{
 		"GET /users":                                                                 f.findUser,
@@ -75,7 +77,6 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}":                                                         f.showProject,
 		"POST /projects/{id}/hooks":                                                  f.makeLabHook,
 		"GET /projects/{id}/members/all/{user}":                                      f.member,
-		"GET /projects/{id}/labels/{label}":                                          f.showLabel,
 		"GET /projects/{id}/issues":                                                  f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
 		"GET /projects/{id}/issues/{number}":                                         f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                                         f.ofIssue(f.editLab(f.labIssue)),
@@ -102,6 +103,9 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /groups/{group}":                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
 		"GET /groups/{group}/members/all/{user}":     f.groupMember,
 		"GET /projects/{id}/repository/files/{path}": func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
+		"GET /projects/{id}/labels/{label}":          func(q *request, _ *labIn) (int, any) { return q.repo.labels.Find(q.PathValue("label")) },
+		"POST /projects/{id}/labels":                 func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
+		"GET /personal_access_tokens/self":           func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)
@@ -259,7 +263,7 @@ func (f *Lab) showProject(q *request, _ *labIn) (int, any) {
 	p := f.settings(q.repo)
 	return http.StatusOK, object{
 		"id": q.repo.id, "path_with_namespace": q.repo.name, "visibility": p.Visibility, "merge_method": p.Method, "squash_option": p.Squash,
-		"merge_trains_enabled":                  q.repo.queue,
+		"default_branch": "main", "merge_trains_enabled": q.repo.queue,
 		"only_allow_merge_if_pipeline_succeeds": p.Pipelines, "only_allow_merge_if_all_discussions_are_resolved": p.Resolved,
 	}
 }
@@ -288,12 +292,4 @@ func (f *Lab) groupMember(q *request, _ *labIn) (int, any) {
 		return says(http.StatusNotFound, "404 Not found")
 	}
 	return f.teams.GroupMember(q.PathValue("group"), id, f.labUser(f.users[id-1], false))
-}
-
-// showLabel returns a label of the project.
-func (f *Lab) showLabel(q *request, _ *labIn) (int, any) {
-	if !slices.Contains(q.repo.labels, q.PathValue("label")) {
-		return says(http.StatusNotFound, "404 Label Not Found")
-	}
-	return http.StatusOK, object{"id": 1, "name": q.PathValue("label"), "color": "#00aabb"}
 }

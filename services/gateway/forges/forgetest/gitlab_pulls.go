@@ -188,7 +188,7 @@ func (f labPulls) branch(q *request, _ *labIn) (int, any) {
 	if q.repo.Head(name) == "" {
 		return says(http.StatusNotFound, "404 Branch Not Found")
 	}
-	return http.StatusOK, object{"name": name, "protected": q.repo.rules[name] != nil, "commit": object{"id": q.repo.Head(name)}}
+	return http.StatusOK, object{"name": name, "protected": q.repo.rules[name] != nil, "developers_can_merge": false, "commit": object{"id": q.repo.Head(name)}}
 }
 
 // mergeBase returns the last commit that two have.

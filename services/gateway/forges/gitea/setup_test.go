@@ -1,36 +1,20 @@
 package gitea_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 )
 
 // asRoot calls the fake as its administrator.
 func asRoot(t *testing.T, f *forgetest.Fake, method, path string, in map[string]any) {
 	t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(wait.Context(t), method, f.URL()+"/api/v1"+path, bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token root1")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := resp.Body.Close(); err != nil || resp.StatusCode >= 300 {
-		t.Fatalf("%s: %d, %v", path, resp.StatusCode, err)
-	}
+	person.Person{API: f.URL() + person.Gitea, Token: "root1"}.Does(t, method, path, in, nil)
 }
 
 // TestLacks: what an account and its token lack is told by name, all of it, and what is only refused for another reason is not missing. Nothing is

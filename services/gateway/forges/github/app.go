@@ -66,14 +66,11 @@ type app struct {
 // appID is the form of a client id, and of a number.
 var appID = pattern.New(`^[A-Za-z0-9._-]{1,64}$`)
 
-// newApp returns the tokens of an App, or an error that names the setting.
+// newApp returns the tokens of an App, whose installation may not be known yet, or an error that names the setting.
 func newApp(cfg *App, on rest.Config) (*app, error) {
 	a := &app{cfg: *cfg, now: on.Now, may: map[string]bool{}}
-	switch {
-	case !appID.MatchString(cfg.ID):
+	if !appID.MatchString(cfg.ID) {
 		return nil, fmt.Errorf("app.id: %.50q is neither a client id nor a number", cfg.ID)
-	case cfg.Installation <= 0:
-		return nil, errors.New("app.installation: has to be the number of the installation")
 	}
 	if _, err := a.key(); err != nil {
 		return nil, err

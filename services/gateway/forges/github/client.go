@@ -67,26 +67,19 @@ const (
 
 // New returns a Client, or an error that names the setting.
 func New(cfg Config) (*Client, error) {
-	base, err := rest.ParseURL(cfg.URL)
+	on, err := cfg.rest()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
+	cfg.Now = on.Now
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
 	c.queued, c.discussions = queued{c}, discussions{c}
 	c.intakes = intakes{c}
-	on := rest.Config{
-		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
-		Limited: limited, Again: again, Denied: denied,
-		Header: http.Header{
-			"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"pfl-forge"},
-		},
-	}
 	switch {
 	case cfg.App != nil && cfg.TokenFile != "":
 		return nil, errors.New("app: there is token_file as well; give one of both")
+	case cfg.App != nil && cfg.App.Installation <= 0:
+		return nil, errors.New("app.installation: has to be the number of the installation")
 	case cfg.App != nil:
 		if c.app, err = newApp(cfg.App, on); err != nil {
 			return nil, err
@@ -106,6 +99,25 @@ func New(cfg Config) (*Client, error) {
 	on.Base, on.Keep = on.Base.JoinPath(map[bool]string{true: "..", false: "."}[strings.HasSuffix(on.Base.Path, enterprise)]), false
 	c.graph = rest.New(on)
 	return c, nil
+}
+
+// rest returns how the forge is spoken to, without an account yet, or an error that names the setting.
+func (cfg *Config) rest() (rest.Config, error) {
+	base, err := rest.ParseURL(cfg.URL)
+	if err != nil {
+		return rest.Config{}, err
+	}
+	on := rest.Config{
+		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
+		Limited: limited, Again: again, Denied: denied,
+		Header: http.Header{
+			"Accept": {"application/vnd.github+json"}, "X-Github-Api-Version": {version}, "User-Agent": {"pfl-forge"},
+		},
+	}
+	if on.Now == nil {
+		on.Now = time.Now
+	}
+	return on, nil
 }
 
 // Close closes connections that are idle.

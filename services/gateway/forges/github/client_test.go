@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 )
 
@@ -98,19 +100,7 @@ func (w *world) makeRepo(user string) {
 // as has a person act, by Gitea's API of the fake.
 func (w *world) as(user, method, path, body string) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.fake.URL()+"/api/v1"+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+user)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		w.t.Fatalf("%s %s as %s: %d", method, path, user, resp.StatusCode)
-	}
+	person.Person{API: w.fake.URL() + person.Gitea, Token: user}.Does(w.t, method, path, json.RawMessage(body), nil)
 }
 
 // bot returns a client of the account bot.

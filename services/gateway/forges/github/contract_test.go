@@ -88,6 +88,12 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	w.as("eve", "POST", "/repos/"+repo+"/issues", `{"title": "T", "body": "B"}`)
 	w.as("ada", "POST", "/repos/"+repo+"/issues/1/labels", `{"labels": ["forge"]}`)
 	w.commit("a.txt", true)
+	_, e1 := github.Lacks(ctx, bot, repo)
+	_, e2 := github.MakeLabel(ctx, bot, repo, "agents")
+	_, _, e3 := github.InstallationIn(ctx, github.Config{URL: w.fake.URL(), Now: w.at.Now, App: &github.App{ID: "Iv1", KeyFile: keyFile(t)}}, repo)
+	if err := errors.Join(e1, e2, e3); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []*github.Client{bot, app} {
 		said, err := c.Say(ctx, repo, forges.OfIssue(1), "x")
 		_, e1 := c.Self(ctx)

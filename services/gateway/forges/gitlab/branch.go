@@ -25,7 +25,9 @@ type branchJSON struct {
 	Name string `json:"name"`
 	// Protected says that a rule of the project is about it; the rule itself is not asked for.
 	Protected bool `json:"protected"`
-	Commit    struct {
+	// Developers says that they may merge into it, if it is protected.
+	Developers bool `json:"developers_can_merge"`
+	Commit     struct {
 		ID string `json:"id"`
 	} `json:"commit"`
 }

@@ -98,6 +98,8 @@ type projectJSON struct {
 	// ID does not change with the name, which is that of the groups around it and its own.
 	ID   int64  `json:"id"`
 	Name string `json:"path_with_namespace"`
+	// Branch is the one that it merges into by default; empty before its first commit.
+	Branch string `json:"default_branch"`
 	// Visibility is public, internal (for all accounts of the instance) or private.
 	Visibility string `json:"visibility"`
 	// Issues and Requests say who sees its issues and its merge requests: private is for members alone, whatever the project is.

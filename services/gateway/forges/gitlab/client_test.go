@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -76,21 +77,10 @@ func (w *world) as(user, method, path, body string) map[string]any {
 // in has a person act, by an API of the fake.
 func (w *world) in(api, user, method, path, body string) map[string]any {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.fake.URL()+api+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+user)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusBadRequest {
-		w.t.Fatalf("%s %s as %s: %d", method, path, user, resp.StatusCode)
-	}
+	var raw json.RawMessage
+	person.Person{API: w.fake.URL() + api, Token: user}.Does(w.t, method, path, json.RawMessage(body), &raw)
 	out := map[string]any{}
-	_ = json.NewDecoder(resp.Body).Decode(&out)
+	_ = json.Unmarshal(raw, &out) // what is none has no fields
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -41,6 +42,8 @@ var operations = map[string]operation{
 	"GET /projects/*":                     {"", "", "Project"},
 	"GET /members/all/*":                  {"", "", "ProjectMember"},
 	"GET /labels/*":                       {"", "", "Label"},
+	"POST /labels":                        {"", "CreateLabelOptions", "Label"},
+	"GET /personal_access_tokens/self":    {"", "", "PersonalAccessToken"},
 	"GET /groups/*":                       {"", "", "Group"},
 	"GET /groups/*/members/all/*":         {"", "", "GroupMember"},
 	"GET /repository/files/*":             {"GetFileOptions", "", "File"},
@@ -127,7 +130,9 @@ func exchanges(t *testing.T) []forgetest.Exchange {
 	_, e3 := w.Account(ctx, repo, "ada")
 	_, e4 := w.Changed(ctx, repo, time.Unix(0, 0))
 	p, e5 := w.OpenPull(ctx, repo, "forge/a", "main", forges.PullText{Title: "T", Body: "B", Draft: true, Labels: []string{"forge"}})
-	errs := []error{e1, e2, e3, e4, e5}
+	_, e12 := gitlab.Lacks(ctx, w.Client, repo)
+	_, e13 := gitlab.MakeLabel(ctx, w.Client, repo, "agents")
+	errs := []error{e1, e2, e3, e4, e5, e12, e13}
 	w.fake.Team("root1/core", false, "ada")
 	_, err := w.File(ctx, repo, "rules.yaml")
 	_, err2 := w.InTeam(ctx, repo, intake.Account{ID: 3, Login: "ada"}, "root1/core")

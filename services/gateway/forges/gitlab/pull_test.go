@@ -141,7 +141,7 @@ func TestBaseIsDeleted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.as("root1", "DELETE", "/repos/"+repo+"/branches/release", "")
+		w.as("root1", "DELETE", "/repos/"+repo+"/branches/release", "null")
 		p, err = w.Pull(ctx, repo, p.Number)
 		if ended == forges.Open && (err == nil || isNotFound(err)) || ended != forges.Open && (err != nil || p.State != ended || p.Base != "release") {
 			t.Errorf("%s: it is %+v, %v", ended, p, err)
@@ -163,7 +163,7 @@ func TestReopen(t *testing.T) {
 	if p, err := w.Pull(ctx, repo, n); err != nil || p.State != forges.Closed || p.ClosedBy.Login != "bot" {
 		t.Errorf("closed it is %+v, %v", p, err)
 	}
-	w.as("bot", "DELETE", "/repos/"+repo+"/branches/forge%2Fa", "")
+	w.as("bot", "DELETE", "/repos/"+repo+"/branches/forge%2Fa", "null")
 	if refused, ok := errors.AsType[*forges.RefusedError](w.ReopenPull(ctx, repo, n)); !ok || !strings.Contains(refused.Reason, "stays closed") {
 		t.Errorf("opened without a branch: %+v", refused)
 	}

@@ -24,6 +24,8 @@ const (
 	maxFiles  = 100
 	// short is how many digits of a commit are shown.
 	short = 12
+	// byForge is PullPolicy.By where the rules have the forge merge.
+	byForge = "forge"
 )
 
 // mark says which attempt a pull request belongs to. It stands at the beginning of the text, where a page does not show it. Whoever may
@@ -121,7 +123,7 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges
 	m := markOf(to, a)
 	m.Queue = isByQueue(in)
 	b.WriteString(m.String())
-	b.WriteString(k.verdict(in) + "\n")
+	b.WriteString(k.verdict(in) + "\n\n" + whoMerges(k, &in.Policy) + "\n")
 	f := &in.Facts
 	fmt.Fprintf(&b, "\n### Request\n\n%s", intake.Quote(f.Request, k.cfg.Secrets, maxRequest))
 	if len(f.Requesters) > 0 {
@@ -201,6 +203,18 @@ func (k *Keeper) verdict(in *forge.PullInput) string {
 		attempts = fmt.Sprintf("%d attempts", f.Attempts)
 	}
 	return strings.Join(append(parts, fmt.Sprintf("$%.2f", f.CostUSD), attempts, fmt.Sprintf("patch `%s`", commit(in.PatchID))), " · ")
+}
+
+// whoMerges says who merges a pull request, and what that waits for.
+func whoMerges(k *Keeper, p *forge.PullPolicy) string {
+	switch {
+	case p.By != byForge:
+		return "A person merges it."
+	case len(p.Checks) > 0:
+		return "It is merged by itself when these checks have passed: " + k.plain(strings.Join(strings.Fields(strings.Join(p.Checks, ", ")), " "), maxItem) + "."
+	}
+	return "It is merged by itself when the checks that are reported here have passed, one at least. " +
+		"Where none is, as in a repository without CI, it waits: merge it, or set up checks of pull requests."
 }
 
 // commit returns the first digits of a commit or patch. What is none is not repeated.

@@ -82,3 +82,19 @@ func TestTextOfNothing(t *testing.T) {
 		t.Errorf("it says %+v", s)
 	}
 }
+
+// TestMergesWhen: the text says who merges it, and what that waits for: also that it would wait for ever where no check is reported.
+func TestMergesWhen(t *testing.T) {
+	for want, p := range map[string]forge.PullPolicy{
+		"A person merges it.\n": {By: "people", Checks: []string{"build"}},
+		"It is merged by itself when these checks have passed: build, lint.\n":                                   {By: "forge", Checks: []string{"build", "lint"}},
+		"Where none is, as in a repository without CI, it waits: merge it, or set up checks of pull requests.\n": {By: "forge"},
+	} {
+		w := newWorld(t)
+		w.in.Policy.By, w.in.Policy.Checks = p.By, p.Checks
+		w.open(w.keeper())
+		if s := w.show(); !strings.Contains(s.Body, want) {
+			t.Errorf("it says %q, want %q", s.Body, want)
+		}
+	}
+}

@@ -1,14 +1,10 @@
 package pulls_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
@@ -120,30 +117,7 @@ func worldOn(t *testing.T, address string, tokens map[string]string, name string
 // as calls the forge as a person.
 func (w *world) as(user, method, path string, in object, out any) {
 	w.t.Helper()
-	data, err := json.Marshal(in)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r, err := http.NewRequestWithContext(wait.Context(w.t), method, w.url+"/api/v1"+path, bytes.NewReader(data))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "token "+w.tokens[user])
-	r.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode >= 300 {
-		text, _ := io.ReadAll(resp.Body)
-		w.t.Fatalf("%s %s as %s: %d %s", method, path, user, resp.StatusCode, text)
-	}
-	if out != nil {
-		if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	person.Person{API: w.url + person.Gitea, Token: w.tokens[user]}.Does(w.t, method, path, in, out)
 }
 
 // commit puts a file on a branch, which begins at another one, and returns the commit.

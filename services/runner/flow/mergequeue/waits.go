@@ -46,10 +46,13 @@ func (p *Pull) awaits(late []string, now time.Time) bool {
 		p.Late = still
 		return false
 	}
-	p.At, p.Since, p.DueAt, p.Overdue = pull.Pending, now, now.Add(cmp.Or(p.Change.Pull.ChecksWait, checksAfter)), false
+	p.At, p.Since, p.DueAt, p.Overdue = pull.Pending, now, now.Add(p.checksWait()), false
 	p.Late = late[:min(len(late), maxLate)]
 	return true
 }
+
+// checksWait returns for how long checks are waited for before a person is told.
+func (p *Pull) checksWait() time.Duration { return cmp.Or(p.Change.Pull.ChecksWait, checksAfter) }
 
 const (
 	// maxLate bounds the checks that are remembered, and maxNamed those that a
@@ -67,7 +70,32 @@ func (p *Pull) lateWords() string {
 	if more := len(p.Late) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("waits for %s %s of %s since %s", word, names, pull.Name(p.Seen), p.Since.UTC().Format("2 Jan 15:04 UTC"))
+	return fmt.Sprintf("waits for %s %s of %s since %s", word, names, pull.Name(p.Seen), p.sinceWords())
+}
+
+// noneWords says, for a person, that the forge reports no checks, which are waited for.
+func (p *Pull) noneWords() string {
+	return fmt.Sprintf("no checks are reported at the forge for %s since %s, and with merge.by: forge one at least has to pass: "+
+		"merge it there and say merge.by: people in pfl-forge.yaml, or set up checks of pull requests", pull.Name(p.Seen), p.sinceWords())
+}
+
+// waitWords says, for a person, what it waits for.
+func (p *Pull) waitWords() string {
+	switch words := p.Words(p.Change.Pull, p.Seen); {
+	case !p.lacksChecks(p.standing()):
+		return words
+	case p.Change.Pull.By == byForge:
+		return words + ", of which the forge reports none"
+	}
+	return "waits to be merged, and the forge reports no checks"
+}
+
+// sinceWords says since when it stands where it does.
+func (p *Pull) sinceWords() string { return p.Since.UTC().Format("2 Jan 15:04 UTC") }
+
+// lacksChecks reports whether a pull request waits for checks of which the forge reports none.
+func (p *Pull) lacksChecks(at pull.Standing) bool {
+	return at == pull.Pending && pull.AreMissing(p.Change.Pull, p.Seen)
 }
 
 // dueKey returns the key of the timer that fires at DueAt.
@@ -126,13 +154,16 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 	if at == pull.Pending && by.Has(rules.LateChecks) {
 		late = pull.Late(p.Change.Pull, p.Seen)
 	}
+	none := by.Has(rules.NoChecks) && q.Change.Pull.By == byForge && p.lacksChecks(at)
 	if len(late) > 0 {
 		set = p.awaits(late, now)
 	} else {
 		if len(p.Late) > 0 { // they have ended, or are not shown any more
 			p.At = ""
 		}
-		set = by.Has(rules.OverduePulls) && p.stands(at, now)
+		if set = by.Has(rules.OverduePulls) && p.stands(at, now); set && none {
+			p.DueAt = now.Add(p.checksWait())
+		}
 	}
 	why := forge.MergeOutcome("")
 	switch {
@@ -141,6 +172,10 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		for _, name := range p.Late[:min(len(p.Late), maxNamed)] {
 			result.Pull.Checks = append(result.Pull.Checks, forge.PullCheck{Name: name, State: forge.PullCheckPending})
 		}
+	case p.Overdue && none: // one without a name stands for whichever comes
+		why, result.Refusal, result.Pull.Checks = forge.MergeOverdue, p.noneWords(), []forge.PullCheck{{State: forge.PullCheckPending}}
+	case p.Overdue && by.Has(rules.NoChecks):
+		why, result.Refusal = forge.MergeOverdue, p.waitWords()
 	case p.Overdue:
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
 	}

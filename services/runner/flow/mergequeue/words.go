@@ -61,7 +61,7 @@ func (p *Pull) words() string {
 	case p.Opening || p.Seen == nil:
 		return fmt.Sprintf("pull request %d is brought up to date", p.Number)
 	}
-	return fmt.Sprintf("pull request %d %s", p.Number, p.Words(p.Change.Pull, p.Seen))
+	return fmt.Sprintf("pull request %d %s", p.Number, p.waitWords())
 }
 
 // waitsFor says how far the trial of a request is, or who holds a file of it. A change that has stopped is not said

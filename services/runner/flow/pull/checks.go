@@ -35,6 +35,12 @@ func Late(p *forge.PullPolicy, seen *forge.PullRequest) (names []string) {
 	return names
 }
 
+// AreMissing reports whether checks are waited for of which no name is known: the policy names none, and the forge reports none. It does so
+// until its CI has begun, and for ever where a repository has none.
+func AreMissing(p *forge.PullPolicy, seen *forge.PullRequest) bool {
+	return len(p.Checks) == 0 && len(seen.Checks) == 0
+}
+
 // hasEnded reports whether a check has. A state of a newer version has not, as far as this one knows.
 func hasEnded(c *forge.PullCheck) bool {
 	return c.State == forge.PullCheckFailed || c.State == forge.PullCheckPassed

@@ -300,7 +300,7 @@ func (t *Task) BudgetRaised(x *Turn) {
 
 // Cancel gives the task up because a person says so.
 func (t *Task) Cancel(x *Turn, reason string) {
-	why := "cancelled by a person"
+	why := forge.CancelledByAPerson
 	if reason != "" {
 		why += ": " + reason
 	}

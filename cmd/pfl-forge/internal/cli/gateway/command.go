@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -18,24 +19,28 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
 const help = `Write gateway.yaml, forges.yaml and intake.yaml, with which forge-gateway makes intents of the
-issues of a repository at Gitea or Forgejo that have a label, and merges by pull requests.
+issues of a repository at Gitea, Forgejo, GitHub or GitLab that have a label, and merges by pull
+requests.
 
-The forge is asked first whether the token is one, which scopes it has, and whether its account
-may administer the repository. What is missing is listed, and nothing is written. The label is
-made if the repository has none of that name. Files that exist are never replaced.`
+The forge is asked first whether it knows the token or the App, and which rights these have in the
+repository. What is missing is listed, and nothing is written. The label is made if the repository
+has none of that name. Files that exist are never replaced.`
 
 const examples = `  pfl-forge gateway init --gitea https://git.example.com --repository shop/web --token-file gitea.token --person ada
-  pfl-forge gateway init --gitea https://git.example.com --repository shop/web --token-file gitea.token --recipe greet --out /etc/pfl-forge`
+  pfl-forge gateway init --github https://github.com --repository shop/web --app Iv23liExample --key-file github.pem --person ada
+  pfl-forge gateway init --gitlab https://gitlab.com --repository shop/front/web --token-file gitlab.token --recipe greet --out /etc/pfl-forge`
 
 // options is how the command was called.
 type options struct {
-	// url is the forge's address, repository is owner/name there, and tokenFile has the token of our account.
-	url, repository, tokenFile string
+	// urls has the forge's address by its kind: one of them is not empty. repository is owner/name there.
+	urls       map[string]*string
+	repository string
+	// tokenFile has the token of our account. In its place, app is the id of an App of GitHub, and keyFile has its key.
+	tokenFile, app, keyFile string
 	// project is the id of the project; empty for the name of the repository.
 	project string
 	// recipe is the name of the recipe that the rules give an intent; empty for the project's agent.
@@ -59,10 +64,10 @@ func Command(a *kit.App) *cobra.Command {
 
 // initCommand returns the command gateway init.
 func initCommand(a *kit.App) *cobra.Command {
-	var o options
+	o := options{urls: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:     "init",
-		Short:   "write a gateway's settings for a repository of Gitea or Forgejo, and say which rights are missing there",
+		Short:   "write a gateway's settings for a repository of a forge, and say which rights are missing there",
 		Long:    help,
 		Example: examples,
 		Args:    kit.NoArgs,
@@ -74,34 +79,54 @@ func initCommand(a *kit.App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.url, "gitea", "", "`address` of the forge, such as https://git.example.com")
-	flags.StringVar(&o.repository, "repository", "", "the repository there, as `owner/name`")
+	o.urls[kindGitea] = flags.String(kindGitea, "", "`address` of a Gitea or Forgejo, such as https://git.example.com")
+	o.urls[kindGitHub] = flags.String(kindGitHub, "", "`address` of GitHub, https://github.com, or of an Enterprise Server")
+	o.urls[kindGitLab] = flags.String(kindGitLab, "", "`address` of GitLab, https://gitlab.com, or of an instance of your own")
+	flags.StringVar(&o.repository, "repository", "", "the repository there, as `owner/name`; of GitLab also group/subgroup/name")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`file` with the token of the gateway's account there")
+	flags.StringVar(&o.app, "app", "", "client `id` of an App of GitHub, in place of an account with a token")
+	flags.StringVar(&o.keyFile, "key-file", "", "`file` with the private key of that App")
 	flags.StringVar(&o.project, "project", "", "`id` of the project; default: the name of the repository, in small letters")
 	flags.StringVar(&o.recipe, "recipe", "", "`name` of the recipe that makes the changes; default: the project's agent makes them")
 	flags.StringVar(&o.label, "label", "forge", "the `label` by which an issue becomes an intent")
 	kit.ListVar(flags, &o.people, "person", nil, "`login` of an account whose owner may decide in comments; may be repeated")
 	flags.StringVar(&o.out, "out", ".", "`folder` to write to")
+	cmd.MarkFlagsMutuallyExclusive(kindGitea, kindGitHub, kindGitLab)
 	_ = cmd.MarkFlagFilename("token-file")
+	_ = cmd.MarkFlagFilename("key-file")
 	_ = cmd.MarkFlagDirname("out")
 	return cmd
 }
 
 // check refuses flags with which no gateway could be started, and fills in the project.
 func (o *options) check() error {
-	for flag, value := range map[string]string{
-		"--gitea, the address of the forge": o.url, "--repository, as owner/name": o.repository, "--token-file, with the token of the account": o.tokenFile,
-	} {
-		if value == "" {
-			return kit.Missing(flag)
-		}
+	kind := o.kind()
+	switch {
+	case kind == "":
+		return kit.Missing("one of --gitea, --github and --gitlab, with the address of the forge,")
+	case o.repository == "":
+		return kit.Missing("--repository, as owner/name")
+	case o.app == "" && o.keyFile == "" && o.tokenFile == "":
+		return kit.Missing("--token-file, with the token of the account")
+	case o.app == "" && o.keyFile == "":
+	case kind != kindGitHub:
+		return fmt.Errorf("--app: only %s has Apps", kindGitHub)
+	case o.app == "":
+		return kit.Missing("--app, the id of the App whose key it is")
+	case o.keyFile == "":
+		return kit.Missing("--key-file, with the private key of the App")
+	case o.tokenFile != "":
+		return errors.New("--token-file: there is --app as well; give one of both")
 	}
-	if err := intake.CheckRepository(o.repository); err != nil {
+	is := intake.CheckRepository
+	if kind == kindGitLab {
+		is = intake.CheckNested
+	}
+	if err := is(o.repository); err != nil {
 		return fmt.Errorf("--repository: %w", err)
 	}
 	if o.project == "" {
-		_, name, _ := strings.Cut(o.repository, "/")
-		o.project = strings.ToLower(name)
+		o.project = strings.ToLower(path.Base(o.repository))
 	}
 	if _, err := forge.ParseProjectID(o.project); err != nil {
 		return fmt.Errorf("--project: %w", err)
@@ -109,41 +134,49 @@ func (o *options) check() error {
 	return nil
 }
 
+// kind returns the kind of the forge; empty unless the address of one is given.
+func (o *options) kind() (kind string) {
+	for k, url := range o.urls {
+		switch {
+		case *url == "":
+		case kind != "":
+			return ""
+		default:
+			kind = k
+		}
+	}
+	return kind
+}
+
+// url returns the address of the forge.
+func (o *options) url() string { return *o.urls[o.kind()] }
+
 // initialise asks the forge, and writes the files.
 func initialise(ctx context.Context, a *kit.App, o *options) error {
-	// A relative token file is meant from where the command is typed, and in the settings from their folder.
-	token, err := filepath.Abs(o.tokenFile)
+	p, err := ask(ctx, o)
 	if err != nil {
 		return err
 	}
-	c, err := gitea.New(gitea.Config{URL: o.url, TokenFile: token})
+	if len(p.lacks) > 0 {
+		return fmt.Errorf("nothing is written, since at %s is missing:\n- %s", kit.Safe(o.url()), kit.Safe(strings.Join(p.lacks, "\n- ")))
+	}
+	defer p.Close()
+	people, err := numbers(ctx, p, o)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	lacks, err := gitea.Lacks(ctx, c, o.repository)
-	if err != nil {
-		return fmt.Errorf("--gitea: %w", err)
-	}
-	if len(lacks) > 0 {
-		return fmt.Errorf("nothing is written, since at %s is missing:\n- %s", kit.Safe(o.url), kit.Safe(strings.Join(lacks, "\n- ")))
-	}
-	people, err := numbers(ctx, c, o)
-	if err != nil {
-		return err
-	}
-	made, err := gitea.MakeLabel(ctx, c, o.repository, o.label)
+	made, err := p.makeLabel(ctx, o.repository, o.label)
 	if err != nil {
 		return fmt.Errorf("--label: %w", err)
 	}
 	if made {
 		a.Say("made the label %s in %s", kit.Safe(o.label), o.repository)
 	}
-	if err := write(a, o, o.settings(token, people)); err != nil {
+	if err := write(a, o, o.settings(p.as, people)); err != nil {
 		return err
 	}
 	a.Say("next: commit a pfl-forge.yaml in %s with policy.trusted_origins: [%s] and merge.how: pull_request,\n"+
-		"then start forge-gateway with --gateway %s", o.repository, forgeName, kit.Safe(filepath.Join(o.out, "gateway.yaml")))
+		"then start forge-gateway with --gateway %s", o.repository, o.kind(), kit.Safe(filepath.Join(o.out, "gateway.yaml")))
 	return nil
 }
 

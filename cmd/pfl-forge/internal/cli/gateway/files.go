@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// forgeName is the name of the forge in the settings, and so that of the system in whose name intents come.
-const forgeName = "gitea"
-
 // file is one of the settings.
 type file struct{ name, text string }
 
-// settings returns the files for a token file and for people. Every text that was typed is quoted, so that none of it is YAML of its own.
-func (o *options) settings(token string, people []person) []file {
-	quoted := make([]string, len(people))
+// sweeps has how often a forge is asked for what happened where no hook tells: those that serve many limit that more.
+var sweeps = map[string]string{kindGitea: "10s", kindGitHub: "1m", kindGitLab: "1m"}
+
+// settings returns the files for an account, as the line of it in the settings, and for people. Every text that was typed is quoted, so that
+// none of it is YAML of its own.
+func (o *options) settings(as string, people []person) []file {
+	kind, quoted := o.kind(), make([]string, len(people))
 	for i, p := range people {
 		quoted[i] = fmt.Sprintf("%q: %d", p.login, p.id)
 	}
@@ -26,21 +27,21 @@ func (o *options) settings(token string, people []person) []file {
 		{"gateway.yaml", `# The settings of forge-gateway: docs/guide-api.md. It listens for health alone until there are hooks or tokens.
 listen: 127.0.0.1:8080
 forges: forges.yaml
-# hooks: hooks.yaml   # the forge tells at once what happens: docs/guide-gitea.md
+# hooks: hooks.yaml   # the forge tells at once what happens: docs/guide-` + kind + `.md
 # tokens: tokens.yaml # people and systems by HTTP: docs/guide-api.md
 `},
-		{"forges.yaml", fmt.Sprintf(`# The forges that are watched: docs/guide-gitea.md.
+		{"forges.yaml", fmt.Sprintf(`# The forges that are watched: docs/guide-%[1]s.md.
 forges:
-  - name: %s                   # policy.trusted_origins of the project has this name
-    kind: gitea
-    url: %q
-    token_file: %q
-    repositories: [%q]
+  - name: %[1]s                  # policy.trusted_origins of the project has this name
+    kind: %[1]s
+    url: %[2]q
+    %[3]s
+    repositories: [%[4]q]
     rules: intake.yaml
-    pull_requests: {%q: %q}
-    people: {%s}               # who may decide in comments, with the numbers of their accounts
-    sweep_every: 10s              # without hooks, the forge is asked for what happened; with them, leave this out
-`, forgeName, o.url, token, o.repository, o.project, o.repository, strings.Join(quoted, ", "))},
+    pull_requests: {%[5]q: %[4]q}
+    people: {%[6]s}               # who may decide in comments, with the numbers of their accounts
+    sweep_every: %[7]s              # without hooks, the forge is asked for what happened; with them, leave this out
+`, kind, o.url(), as, o.repository, o.project, strings.Join(quoted, ", "), sweeps[kind])},
 		{"intake.yaml", fmt.Sprintf(`# Which issues become intents: docs/guide-intake.md. The first rule that matches decides, and what none matches is ignored.
 rules:
   - name: labelled

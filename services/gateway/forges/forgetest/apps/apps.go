@@ -27,6 +27,8 @@ type Installation struct {
 	Repos []string
 	// Suspended is set while an owner has shut it out.
 	Suspended bool
+	// Permissions are those that it was given; nil for all that a gateway asks for.
+	Permissions map[string]string
 }
 
 // Installed is a token of an installation.
@@ -99,12 +101,29 @@ func (a *Apps) Make(app string, id int64, token string, end time.Time) (status i
 
 // Find returns the answer with the installation of an App in a repository, which is one of its names if is says so.
 func (a *Apps) Find(app string, is func(name string) bool) (status int, out any) {
+	if app == "" {
+		return a.Unknown()
+	}
 	for _, i := range a.Installations {
 		if i.App == app && slices.ContainsFunc(i.Repos, is) {
-			return http.StatusOK, map[string]any{"id": i.ID}
+			return http.StatusOK, i.shown()
 		}
 	}
 	return says(http.StatusNotFound, "Not Found")
+}
+
+// shown returns an installation in an organisation, as GitHub does.
+func (i *Installation) shown() map[string]any {
+	out := map[string]any{"id": i.ID, "account": map[string]any{"type": "Organization"}, "suspended_at": nil, "permissions": i.Permissions}
+	if i.Permissions == nil {
+		out["permissions"] = map[string]string{
+			"metadata": "read", "issues": "write", "pull_requests": "write", "statuses": "write", "checks": "read", "contents": "write", "members": "read",
+		}
+	}
+	if i.Suspended {
+		out["suspended_at"] = "2026-11-30T00:00:00Z"
+	}
+	return out
 }
 
 // says answers with a reason.

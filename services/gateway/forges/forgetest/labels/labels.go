@@ -4,7 +4,10 @@
 // twice is found out.
 package labels
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // List has the names of the labels that issues of a repository can have, in the order in which they were made.
 type List []string
@@ -16,6 +19,14 @@ func (l *List) Make(name string) (int, any) {
 	}
 	*l = append(*l, name)
 	return http.StatusCreated, map[string]any{"name": name}
+}
+
+// Find returns a label, as GitHub and GitLab do.
+func (l List) Find(name string) (int, any) {
+	if !slices.Contains(l, name) {
+		return http.StatusNotFound, map[string]any{"message": "404 Not Found"}
+	}
+	return http.StatusOK, map[string]any{"id": 1, "name": name, "color": "00aabb"}
 }
 
 // Show returns all labels, as Make does.
