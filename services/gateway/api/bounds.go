@@ -47,7 +47,12 @@ type strangers struct {
 	// each has the limits by a hash of issuer and subject, so that an entry has the same size whatever they are called.
 	each map[[sha256.Size]byte]*rate.Limiter
 	rest *rate.Limiter
+	// swept is when those who need not be remembered were looked for last, as each stranger could have that done.
+	swept time.Time
 }
+
+// sweepEvery is how often that is done at most.
+const sweepEvery = time.Second
 
 func newStrangers(perSecond float64, burst int, now func() time.Time) *strangers {
 	limit := rate.Limit(perSecond)
@@ -60,7 +65,8 @@ func (s *strangers) allow(issuer, subject string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.each[who]
-	if l == nil && len(s.each) >= mostStrangers {
+	if l == nil && len(s.each) >= mostStrangers && now.Sub(s.swept) >= sweepEvery {
+		s.swept = now
 		for known, l := range s.each { // those who could ask as often as at first need not be remembered
 			if l.TokensAt(now) >= float64(s.burst) {
 				delete(s.each, known)

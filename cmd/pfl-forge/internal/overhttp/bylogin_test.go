@@ -22,7 +22,7 @@ import (
 func byLogin(t *testing.T, server string, token func(context.Context, string) (string, error)) *Client {
 	t.Helper()
 	c := client(t, server)
-	c.token = token
+	c.token, c.bounds.silence = token, time.Minute
 	return c
 }
 
@@ -81,9 +81,9 @@ func TestWatchOutlivesItsIssuer(t *testing.T) {
 	for range 8 {        // more often than one request is sent again
 		wait.For(t, waiting)
 	}
-	i.Away(false)
 	p.decide()
-	p.told <- p.decide()
+	p.decide() // the last one, after which the watch ends
+	i.Away(false)
 	if err := wait.For(t, ended); err != nil || w.last != "step 3" {
 		t.Errorf("%v, the last state is %q", err, w.last)
 	}
