@@ -29,7 +29,7 @@ import (
 const (
 	// maxToken bounds a token, in bytes.
 	maxToken = 12 << 10
-	// maxReason bounds what is told of an answer that is no description of an issuer, in characters.
+	// maxReason bounds the part of an error that quotes an answer which is no description of an issuer, in characters.
 	maxReason = 300
 	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
 	maxAnswer = 1 << 20

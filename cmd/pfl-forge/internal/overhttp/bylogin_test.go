@@ -31,7 +31,7 @@ func loginAt(t *testing.T, i *issuertest.Issuer, server string, left time.Durati
 	t.Helper()
 	f := login.Folder{Path: filepath.Join(t.TempDir(), "login"), Server: server}
 	l, err := login.New(login.At{Issuer: i.URL, Client: "pfl-forge"},
-		identity.Grant{Token: i.Sign(map[string]any{"sub": "17"}), Refresh: i.Refreshable("pfl-forge")}, time.Now())
+		identity.Grant{Token: i.Sign(map[string]any{"sub": "17", "jti": "the first"}), Refresh: i.Refreshable("pfl-forge")}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 }
 
 // NATSConfig returns the folder in which the nats command line keeps its contexts; empty if the environment names no home directory: a folder
-// that one happens to be in, such as somebody's repository, names no servers.
+// that the command happens to run in, such as a repository, names no servers.
 func NATSConfig(getenv func(string) string) string {
 	home := getenv("XDG_CONFIG_HOME")
 	if home == "" {
