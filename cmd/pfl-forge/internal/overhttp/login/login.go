@@ -46,11 +46,12 @@ type Folder struct {
 
 // Login is who has logged in, where, and what the issuer gave.
 type Login struct {
+	At
+
 	// Server is the address of the gateway that the token is for, as Folder has it.
 	Server string `json:"server"`
 	// CA is the path of a file with the authorities of the gateway's certificate; empty for the system's.
 	CA string `json:"ca"`
-	At
 	// Token is the newest ID token, and Refresh gets the next one; empty if the issuer gives none.
 	Token   string `json:"token"`
 	Refresh string `json:"refresh"`
