@@ -19,15 +19,21 @@ type Bearer struct {
 type Person struct {
 	// Name is the value of the claim that tells people apart.
 	Name string
-	// Subject is the claim sub, by which the issuer itself knows them for ever.
+	// Subject is the claim sub, by which the issuer itself knows them for ever. It is whole, and so is Name.
 	Subject string
 	// Until is when the token expires.
 	Until time.Time
 }
 
+// maxIssuer bounds the URL of an issuer, in bytes: with MaxName and the name of an entry it fits into the journal, which takes 500.
+const maxIssuer = 150
+
 // NewBearer returns a Bearer. Of the settings it has no use for SecretFile and Back. The issuer is asked when the first token comes.
 // An error names a field as a file of settings has it.
 func NewBearer(cfg SiteConfig) (*Bearer, error) {
+	if len(cfg.Issuer) > maxIssuer {
+		return nil, fmt.Errorf("issuer: has %d bytes; at most %d fit into the journal, beside the name of a person", len(cfg.Issuer), maxIssuer)
+	}
 	i, err := cfg.issuer(false)
 	return &Bearer{cfg, i}, err
 }
@@ -53,7 +59,10 @@ func (b *Bearer) Verify(ctx context.Context, token string) (Person, error) {
 	if err != nil {
 		return Person{}, err
 	}
-	subject, _ := claims[DefaultClaim].(string)
+	subject, err := nameIn(claims, DefaultClaim)
+	if err != nil {
+		return Person{}, err
+	}
 	return Person{name, subject, until}, nil
 }
 

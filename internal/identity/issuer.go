@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -22,11 +23,14 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 const (
 	// maxToken bounds a token, in bytes.
 	maxToken = 12 << 10
+	// maxReason bounds the part of an error that quotes an answer which is no description of an issuer, in characters.
+	maxReason = 300
 	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
 	maxAnswer = 1 << 20
 	// askFor bounds a question to an issuer: the server that waits for us waits
@@ -42,8 +46,8 @@ const (
 	keysEach, keysAtOnce = 5 * time.Second, 3
 	// leeway is how far the clock of an issuer may be ahead.
 	leeway = time.Minute
-	// maxAge bounds how old a token may be, whatever it says itself.
-	maxAge = 24 * time.Hour
+	// MaxAge bounds how old a token may be, whatever it says itself.
+	MaxAge = 24 * time.Hour
 )
 
 // algorithms are those of asymmetric keys. By another one the public key would be
@@ -89,6 +93,8 @@ type provider struct {
 	methods []string
 	// scopes are those that a client may ask for; none where the issuer does not say.
 	scopes []string
+	// saysIssuer says that it leads back with its own name beside the code.
+	saysIssuer bool
 }
 
 // ErrAway says that an issuer does not answer, so that it is not known whether a token counts.
@@ -187,8 +193,8 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 		return nil, time.Time{}, errors.New("the token is from the future, or does not say when it was issued: a clock is wrong")
 	case time.Unix(int64(notBefore), 0).After(now.Add(leeway)): // the library has a longer one
 		return nil, time.Time{}, errors.New("the token does not count yet, by its nbf")
-	case now.Sub(t.IssuedAt) > maxAge:
-		return nil, time.Time{}, fmt.Errorf("the token is older than %s", maxAge)
+	case now.Sub(t.IssuedAt) > MaxAge:
+		return nil, time.Time{}, fmt.Errorf("the token is older than %s", MaxAge)
 	case hasParty && azp != s.rule.Audience, len(t.Audience) > 1 && !hasParty:
 		return nil, time.Time{}, fmt.Errorf("the token was issued to another than %s", s.rule.Audience)
 	case hasNonce && (key == "" || nonce != Nonce(key)):
@@ -258,6 +264,9 @@ func (s *issuer) describe() (*provider, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askFor) // whoever asks may leave before the others
 	defer cancel()
 	made, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.rule.URL)
+	if _, broken := errors.AsType[*url.Error](err); err != nil && !broken {
+		return nil, errors.New(term.Short(err.Error(), maxReason)) // it has the whole answer
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -265,6 +274,7 @@ func (s *issuer) describe() (*provider, error) {
 		JWKS    string   `json:"jwks_uri"`
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 		Scopes  []string `json:"scopes_supported"`
+		SaysIss bool     `json:"authorization_response_iss_parameter_supported"`
 	}
 	if err := made.Claims(&told); err != nil {
 		return nil, err
@@ -277,5 +287,5 @@ func (s *issuer) describe() (*provider, error) {
 		}
 	}
 	keys, err := s.fetchKeys(ctx, told.JWKS)
-	return &provider{told.JWKS, keys, made.Endpoint(), told.Methods, told.Scopes}, err
+	return &provider{told.JWKS, keys, made.Endpoint(), told.Methods, told.Scopes, told.SaysIss}, err
 }

@@ -11,6 +11,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // Rules are the content of the file.
@@ -243,17 +244,32 @@ func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, erro
 			return r.person(rule.URL, m[1])
 		}
 	}
-	return access.Account{}, fmt.Errorf("%.200q, the %s of the token, is not among people, pattern and services", value, rule.Claim)
+	return access.Account{}, fmt.Errorf("%q, the %s of the token, is not among people, pattern and services", value, rule.Claim)
 }
+
+// MaxName bounds the name that an issuer has for a person, in bytes. OpenID Connect Core bounds the claim sub by it.
+const MaxName = 255
 
 // value returns the value of the claim that tells people apart.
 func (r *Rule) value(claims map[string]any) (string, error) {
-	value, _ := claims[r.Claim].(string)
+	value, err := nameIn(claims, r.Claim)
+	if err == nil && r.Claim == emailClaim && claims["email_verified"] != true {
+		err = errors.New("the issuer has not verified the email of the token")
+	}
+	return value, err
+}
+
+// nameIn returns the value of a claim that names a person. It is taken as a whole or not at all: cut, or without a character that is not shown,
+// it may be the name of another.
+func nameIn(claims map[string]any, claim string) (string, error) {
+	value, _ := claims[claim].(string)
 	switch {
 	case value == "":
-		return "", fmt.Errorf("the token has no claim %s", r.Claim)
-	case r.Claim == emailClaim && claims["email_verified"] != true:
-		return "", errors.New("the issuer has not verified the email of the token")
+		return "", fmt.Errorf("the token has no claim %s", claim)
+	case len(value) > MaxName:
+		return "", fmt.Errorf("the %s of the token has %d bytes; a name has at most %d", claim, len(value), MaxName)
+	case term.Line(value) != value:
+		return "", fmt.Errorf("the %s of the token, %q, has a character that is not shown, or white space where none is", claim, value)
 	}
 	return value, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -104,12 +105,21 @@ type Grant struct {
 	Refresh string
 }
 
-// ErrGrant says that an issuer gives nothing for a code, or for what it gave to refresh a login: only another login helps.
+// ErrGrant says that an issuer gives nothing for a code, or for what it gave to refresh a login with: only another login helps.
 var ErrGrant = errors.New("the issuer does not take the code")
 
 // Token returns the grant of who has logged in. query is that of the address to which the issuer led back, whose state
 // the caller has compared. The error is ErrOften where the code was not sent, and counts later.
+//
+// The code of another issuer is not sent (RFC 9207): ours would have it, and could end the login there in the person's place.
 func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (Grant, error) {
+	p, err := s.issuer.ask(ctx)
+	if err != nil {
+		return Grant{}, err
+	}
+	if from := query.Get("iss"); from != s.cfg.Issuer && (from != "" || p.saysIssuer) {
+		return Grant{}, fmt.Errorf("the issuer leads back in the name of %.200q: nothing was sent", from)
+	}
 	code := query.Get("code")
 	if code == "" {
 		return Grant{}, fmt.Errorf("the issuer refuses: %.200q", query.Get("error"))
@@ -121,11 +131,11 @@ func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (Grant, e
 	if !s.codes.Allow() {
 		return Grant{}, ErrOften
 	}
-	return granted(cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier)))
+	return s.issuer.granted(cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier)))
 }
 
-// Refresh returns a new grant for one whose token is about to expire. The error is ErrGrant where the issuer wants another login; after any
-// other one it may be tried again. An issuer that gives nothing new to refresh with wants the same used again.
+// Refresh returns a new grant for one whose token is about to expire. Errors: ErrGrant where the issuer wants another login, and ErrAway, after
+// which it may be tried again. An issuer that gives nothing new to refresh with wants the same used again.
 func (s *Site) Refresh(ctx context.Context, g Grant) (Grant, error) {
 	if g.Refresh == "" {
 		return Grant{}, fmt.Errorf("%w: it gave none to refresh the login with", ErrGrant)
@@ -135,27 +145,41 @@ func (s *Site) Refresh(ctx context.Context, g Grant) (Grant, error) {
 		return Grant{}, err
 	}
 	expired := &oauth2.Token{RefreshToken: g.Refresh}
-	next, err := granted(cfg.TokenSource(oidc.ClientContext(ctx, s.issuer.client), expired).Token())
+	next, err := s.issuer.granted(cfg.TokenSource(oidc.ClientContext(ctx, s.issuer.client), expired).Token())
 	if next.Refresh == "" {
 		next.Refresh = g.Refresh
 	}
 	return next, err
 }
 
-// granted returns the grant in an answer of the issuer.
-func granted(answer *oauth2.Token, err error) (Grant, error) {
+// granted returns the grant in an answer of the issuer. Errors: ErrGrant, ErrAway.
+func (s *issuer) granted(answer *oauth2.Token, err error) (Grant, error) {
 	if err != nil {
-		// The library's error would quote what the issuer has answered, which may be a page.
-		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode != "" {
-			return Grant{}, fmt.Errorf("%w: %.200q", ErrGrant, refused.ErrorCode)
-		}
-		return Grant{}, errors.New("the issuer does not take the code, or cannot be asked")
+		return Grant{}, s.notGranted(err)
 	}
 	g := Grant{Refresh: answer.RefreshToken}
 	if g.Token, _ = answer.Extra("id_token").(string); g.Token == "" {
 		return Grant{}, fmt.Errorf("%w: it has sent no ID token", ErrGrant)
 	}
 	return g, nil
+}
+
+// notGranted returns ErrGrant for a refusal in the words of OAuth 2.0 (RFC 6749, 5.2), and ErrAway for everything else: no answer, one that says
+// that the issuer is busy or broken, and the page of a proxy before it may be followed by a grant. The library's own error would quote
+// what came, which may be a page.
+func (s *issuer) notGranted(err error) error {
+	if broken, ok := errors.AsType[*url.Error](err); ok {
+		return s.away(broken.Err)
+	}
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok {
+		return s.away(errors.New("it answers with no token"))
+	}
+	status := refused.Response.StatusCode
+	if refused.ErrorCode == "" || status >= http.StatusInternalServerError || status == http.StatusTooManyRequests {
+		return s.away(fmt.Errorf("it answers with status %d", status))
+	}
+	return fmt.Errorf("%w: %.200q", ErrGrant, refused.ErrorCode)
 }
 
 // End returns who has logged in: the value of the claim in a token that was issued for this attempt. The rest is as with Token.

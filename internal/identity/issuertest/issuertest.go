@@ -16,11 +16,15 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -42,7 +46,9 @@ type Issuer struct {
 	asked  map[string]int
 	held   chan struct{}
 	told   map[string]any
-	codes  map[string]login
+	// answers are in place of its own, by path.
+	answers map[string]http.HandlerFunc
+	codes   map[string]login
 	// refreshes are the logins that can be refreshed, by the texts that were given for it.
 	refreshes map[string]login
 	// Person is the value of the claims of whoever logs in on the page.
@@ -62,7 +68,36 @@ type login struct {
 // Start returns an issuer that lives as long as the test.
 func Start(t testing.TB) *Issuer {
 	t.Helper()
-	i := &Issuer{t: t, codes: map[string]login{}, refreshes: map[string]login{}, asked: map[string]int{}}
+	i := unstarted(t)
+	i.server.Start()
+	i.URL = i.server.URL
+	return i
+}
+
+// StartTLS returns one with a certificate of an authority of its own, and a file with that.
+func StartTLS(t testing.TB) (i *Issuer, ca string) {
+	t.Helper()
+	i = unstarted(t)
+	i.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that do not know it
+	i.server.StartTLS()
+	i.URL = i.server.URL
+	ca = filepath.Join(t.TempDir(), "issuer.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.server.Certificate().Raw})
+	if err := os.WriteFile(ca, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return i, ca
+}
+
+// Client returns a client that knows the issuer's certificate.
+func (i *Issuer) Client() *http.Client { return i.server.Client() }
+
+// unstarted returns an issuer that does not listen yet.
+func unstarted(t testing.TB) *Issuer {
+	t.Helper()
+	i := &Issuer{
+		t: t, answers: map[string]http.HandlerFunc{}, codes: map[string]login{}, refreshes: map[string]login{}, asked: map[string]int{},
+	}
 	i.Rotate()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+About, func(w http.ResponseWriter, _ *http.Request) {
@@ -92,10 +127,10 @@ func Start(t testing.TB) *Issuer {
 	})
 	mux.HandleFunc("GET /authorize", i.authorize)
 	mux.HandleFunc("POST "+Token, i.token)
-	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	i.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i.mu.Lock()
 		i.asked[r.URL.Path]++
-		held := i.held
+		held, answer := i.held, i.answers[r.URL.Path]
 		i.mu.Unlock()
 		if held != nil {
 			select {
@@ -103,9 +138,12 @@ func Start(t testing.TB) *Issuer {
 			case <-r.Context().Done():
 			}
 		}
+		if answer != nil {
+			answer(w, r)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
-	i.URL = i.server.URL
 	t.Cleanup(i.server.Close)
 	return i
 }
@@ -238,6 +276,13 @@ func (i *Issuer) Tell(fields map[string]any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.told = fields
+}
+
+// Answer has a path of the issuer answered in another way; nil: in its own.
+func (i *Issuer) Answer(path string, answer http.HandlerFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.answers[path] = answer
 }
 
 // HideKeys has the issuer show no keys, and everything else, or show them again.

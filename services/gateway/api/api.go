@@ -65,6 +65,7 @@ type API struct {
 	cfg       Config
 	mux       *http.ServeMux
 	rates     *rates
+	strangers *strangers
 	followers *counts
 	// slots has room for the requests that are answered at the same time.
 	slots chan struct{}
@@ -79,6 +80,7 @@ func New(cfg Config) *API {
 	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, heartbeat)
 	a := &API{
 		cfg: cfg, mux: http.NewServeMux(), rates: newRates(cfg.PerSecond, cfg.Burst),
+		strangers: newStrangers(cfg.PerSecond, cfg.Burst, time.Now),
 		followers: newCounts(cfg.Followers, cfg.OwnFollowers), slots: make(chan struct{}, atOnce), wholes: newCounts(mostWholes, ownWholes),
 	}
 	// An address with another method is told which it takes.
@@ -206,9 +208,7 @@ func (c *call) admit() error {
 		return err
 	}
 	if !c.counted() && !c.api.rates.allow(c.token.Name) {
-		p := problem(http.StatusTooManyRequests, "this token asks too often")
-		p.retryAfter = ratePause
-		return p
+		return tooOften("this token asks too often")
 	}
 	var err error
 	if c.project, err = forge.ParseProjectID(c.r.PathValue("project")); err != nil {
@@ -232,6 +232,13 @@ func (c *call) admit() error {
 		return err
 	}
 	return c.content()
+}
+
+// tooOften returns the problem of who asks too often.
+func tooOften(detail string) error {
+	p := problem(http.StatusTooManyRequests, detail)
+	p.retryAfter = ratePause
+	return p
 }
 
 // barred returns the problem of a holder who may not do this, with the roles that would let them: they ask

@@ -18,8 +18,6 @@ const (
 	maxSecret = 200
 	// maxReason bounds the reason that is told of a token that does not count, in characters: the token may have any text.
 	maxReason = 300
-	// maxAccount bounds how the journal names a holder, in characters. It is fewer than it takes, in bytes.
-	maxAccount = 120
 )
 
 // authenticate finds out whose token the request has: one of the operator's file, or else one of the issuer.
@@ -69,12 +67,19 @@ func (c *call) loggedIn(token string) error {
 	if err != nil {
 		return c.unauthorized(invalidToken, "this token does not count: "+term.Short(err.Error(), maxReason))
 	}
+	issuer := c.api.cfg.Logins.Issuer()
 	t, err := c.api.cfg.Tokens.ByLogin(who.Name)
-	if err != nil { // to log in again does not help
-		return problem(http.StatusForbidden, fmt.Sprintf("you are %q at the issuer: %v", term.Short(who.Name, maxAccount), err))
+	if err != nil {
+		// There may be as many of them as have an account at the issuer, and none has a limit by a name of the file.
+		if !c.api.strangers.allow(issuer, who.Subject) {
+			return tooOften("you are in no entry of the operator's file of tokens, and ask too often")
+		}
+		// To log in again does not help. The operator enters the name as it is.
+		return problem(http.StatusForbidden, fmt.Sprintf("you are %q at the issuer: %v", who.Name, err))
 	}
 	c.secret, c.token = token, t
-	c.login = term.Short(fmt.Sprintf("token %s by login %s at %s", t.Name, who.Subject, c.api.cfg.Logins.Issuer()), maxAccount)
+	// It is whole: two people whose names begin alike are two in the journal. Its parts have bounds, by which it fits.
+	c.login = fmt.Sprintf("token %s by login %s at %s", t.Name, who.Subject, issuer)
 	c.find = func() (*tokens.Token, error) {
 		who, err := c.api.cfg.Logins.Verify(c.r.Context(), token)
 		if err != nil {

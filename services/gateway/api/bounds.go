@@ -1,7 +1,9 @@
 package api
 
 import (
+	"crypto/sha256"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -30,6 +32,56 @@ func (r *rates) allow(name string) bool {
 		r.each[name] = l
 	}
 	return l.Allow()
+}
+
+// mostStrangers bounds the strangers that are remembered. Those beyond share one limit.
+const mostStrangers = 10_000
+
+// strangers bounds how often each person asks who has an account at an issuer and no entry of the file. It is safe for concurrent use.
+type strangers struct {
+	perSecond rate.Limit
+	burst     int
+	now       func() time.Time
+
+	mu sync.Mutex
+	// each has the limits by a hash of issuer and subject, so that an entry has the same size whatever they are called.
+	each map[[sha256.Size]byte]*rate.Limiter
+	rest *rate.Limiter
+	// swept is when those who need not be remembered were looked for last, as each stranger could have that done.
+	swept time.Time
+}
+
+// sweepEvery is how often that is done at most.
+const sweepEvery = time.Second
+
+func newStrangers(perSecond float64, burst int, now func() time.Time) *strangers {
+	limit := rate.Limit(perSecond)
+	return &strangers{perSecond: limit, burst: burst, now: now, each: map[[sha256.Size]byte]*rate.Limiter{}, rest: rate.NewLimiter(limit, burst)}
+}
+
+// allow reports whether a stranger may ask now.
+func (s *strangers) allow(issuer, subject string) bool {
+	now, who := s.now(), sha256.Sum256([]byte(issuer+"\x00"+subject))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.each[who]
+	if l == nil && len(s.each) >= mostStrangers && now.Sub(s.swept) >= sweepEvery {
+		s.swept = now
+		for known, l := range s.each { // those who could ask as often as at first need not be remembered
+			if l.TokensAt(now) >= float64(s.burst) {
+				delete(s.each, known)
+			}
+		}
+	}
+	switch {
+	case l != nil:
+	case len(s.each) >= mostStrangers:
+		l = s.rest
+	default:
+		l = rate.NewLimiter(s.perSecond, s.burst)
+		s.each[who] = l
+	}
+	return l.AllowN(now, 1)
 }
 
 // counts bounds how many are there at the same time, together and of one name.

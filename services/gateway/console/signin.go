@@ -174,7 +174,7 @@ func (v entrance) loggedIn() error {
 	}
 	t, err := v.console.cfg.Tokens.ByLogin(person)
 	if err != nil {
-		return v.notSignedIn(next, fmt.Sprintf("You are %.200q at %s. %s", person, v.console.cfg.Login.Name, sentence(err.Error())), err.Error())
+		return v.notSignedIn(next, fmt.Sprintf("You are %q at %s. %s", person, v.console.cfg.Login.Name, sentence(err.Error())), err.Error())
 	}
 	name, _ := t.Holder()
 	v.console.cfg.Log.InfoContext(v.r.Context(), "signed in", "token", t.Name, "holder", name, "login", person)

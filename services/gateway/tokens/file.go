@@ -21,6 +21,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
@@ -33,8 +34,8 @@ const (
 	secretBytes = 32
 	// everyProject stands for all projects in the file.
 	everyProject = "*"
-	// maxName bounds the name of a person or system, in bytes.
-	maxName = 200
+	// maxName bounds the name of a person or system, in bytes, and maxLogin what the issuer calls a person.
+	maxName, maxLogin = 200, identity.MaxName
 )
 
 // Token is an entry of the file.
@@ -144,7 +145,7 @@ func (t *Token) check() (wrong []mistake) {
 	switch holder, _ := t.Holder(); {
 	case (t.Person == "") == (t.System == ""):
 		note("person", "give either person or system")
-	case !plain(holder):
+	case !plain(holder, maxName):
 		note("person", "has more than %d bytes, or a control character", maxName)
 	}
 	if len(t.Projects) == 0 {
@@ -180,14 +181,14 @@ func (t *Token) checkProof(note func(field, format string, args ...any)) {
 		note("sha256", "is not the SHA-256 of a token, in 64 hexadecimal digits")
 	}
 	copy(t.sum[:], sum)
-	if t.Login != "" && (t.System != "" || !plain(t.Login)) {
-		note("login", "is for a person, and has at most %d bytes and no control character", maxName)
+	if t.Login != "" && (t.System != "" || !plain(t.Login, maxLogin)) {
+		note("login", "is for a person, and has at most %d bytes and no control character", maxLogin)
 	}
 }
 
-// plain reports whether a name can be shown.
-func plain(name string) bool {
-	return len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
+// plain reports whether a name can be shown, and has at most so many bytes.
+func plain(name string, most int) bool {
+	return len(name) <= most && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // load reads a file of tokens. It refuses one that others than its owner may write to, since

@@ -267,21 +267,22 @@ func TestCommandsByLogin(t *testing.T) {
 }
 
 // logsIn runs pfl-forge login, and opens the page that it prints.
-func (w *world) logsIn(env map[string]string, i *issuertest.Issuer) {
+func (w *world) logsIn(env map[string]string, i *issuertest.Issuer, flags ...string) {
 	w.t.Helper()
 	var out, said testoutput.Output
 	ended := make(chan int, 1)
 	go func() {
-		ended <- cli.Main([]string{"-C", filepath.Dir(w.file), "--server", w.base, "login", "--issuer", i.URL, "--client-id", "pfl-forge"},
-			strings.NewReader(""), &out, &said, func(name string) string { return env[name] })
+		args := append([]string{"-C", filepath.Dir(w.file), "--server", w.base, "login", "--issuer", i.URL, "--client-id", "pfl-forge"}, flags...)
+		ended <- cli.Main(args, strings.NewReader(""), &out, &said, func(name string) string { return env[name] })
 	}()
-	page := regexp.MustCompile(`http://\S+/authorize\S+`)
+	page := regexp.MustCompile(`https?://\S+/authorize\S+`)
 	wait.Until(w.t, "the address of the page is printed", func() bool { return page.MatchString(said.String()) })
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, page.FindString(said.String()), http.NoBody)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	r.Close = true // the server that it leads to ends with the login
+	resp, err := i.Client().Do(r)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -117,7 +118,7 @@ func (g *giteaIssuer) agrees(page string) string {
 	return to
 }
 
-// TestCommandsByLoginAtGitea logs the command line in at a real Gitea, for a gateway that takes its tokens.
+// TestCommandsByLoginAtGitea logs the command line in at a real Gitea, for a gateway that takes its tokens, and has the login refreshed there.
 func TestCommandsByLoginAtGitea(t *testing.T) {
 	g := realGitea(t)
 	if g == nil {
@@ -144,4 +145,31 @@ func TestCommandsByLoginAtGitea(t *testing.T) {
 	}
 	w.command(w.base, env, "whoami").wants(t, "whoami", kit.ExitOK, "eve, by "+g.url)
 	w.command(w.base, env, "status").wants(t, "status", kit.ExitOK)
+	first := expired(t, env["XDG_STATE_HOME"])
+	w.command(w.base, env, "status").wants(t, "with the next token", kit.ExitOK)
+	if next := expired(t, env["XDG_STATE_HOME"]); next["refresh"] == first["refresh"] || next["sub"] != first["sub"] {
+		t.Errorf("it was not refreshed: %v at %v", next["name"], next["issuer"])
+	}
+}
+
+// expired has the token of the one login in a home expire, and returns the login as it was.
+func expired(t *testing.T, home string) (login map[string]any) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(home, "pfl-forge", "logins", "*", "login.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err == nil {
+		err = json.Unmarshal(text, &login)
+	}
+	next := maps.Clone(login)
+	next["until"] = "2020-01-01T00:00:00Z"
+	if text, err = json.Marshal(next); err == nil {
+		err = os.WriteFile(files[0], text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return login
 }

@@ -25,10 +25,11 @@ import (
 // secret is the token of the tests.
 const secret = "s3cret-token"
 
-// heardToken counts the requests with the token.
-type heardToken struct{ n atomic.Int32 }
+// heardToken counts the requests, and n those with the token.
+type heardToken struct{ n, asked atomic.Int32 }
 
 func (h *heardToken) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.asked.Add(1)
 	if strings.Contains(fmt.Sprint(r.Header, r.URL), secret) {
 		h.n.Add(1)
 	}

@@ -18,8 +18,10 @@ import (
 type Config struct {
 	// Server is the address of the gateway, Token the token of its holder.
 	Server, Token string
-	// Login returns the token of who has logged in at an issuer, as it is now; nil where Token counts. It is asked before each request.
-	Login func(context.Context) (string, error)
+	// Login returns the token of who has logged in at an issuer, as it is now; nil where Token counts. It is asked before each request, and after
+	// one that was refused for the token: refused is that token then, in place of which another one is wanted. An error that is
+	// identity.ErrAway ends by itself.
+	Login func(ctx context.Context, refused string) (string, error)
 	// CA is a file with authorities in PEM; empty for the system's.
 	CA string
 	// Project is the one that everything is about.
@@ -34,7 +36,7 @@ type Config struct {
 type Client struct {
 	base    *url.URL
 	project forge.ProjectID
-	token   func(context.Context) (string, error)
+	token   func(ctx context.Context, refused string) (string, error)
 	log     *slog.Logger
 	http    *http.Client
 	bounds  bounds
@@ -82,7 +84,7 @@ func New(cfg Config) (*Client, error) {
 		if err := CheckToken(cfg.Token); err != nil {
 			return nil, fmt.Errorf("the token %w", err)
 		}
-		token = func(context.Context) (string, error) { return cfg.Token, nil }
+		token = func(context.Context, string) (string, error) { return cfg.Token, nil }
 	}
 	c := &Client{base: base, project: cfg.Project, token: token, log: cfg.Log, bounds: standard, raw: map[string]string{}}
 	var once sync.Once

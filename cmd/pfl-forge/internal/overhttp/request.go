@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
@@ -83,8 +84,8 @@ func mayBeDone(err error) bool {
 }
 
 // again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is where the failure may end by
-// itself: the gateway is busy or restarts, a proxy before it does not reach it, or the connection broke. A server that answers
-// something else than a gateway, or has a certificate that is not known, does so again.
+// itself: the gateway is busy or restarts, a proxy before it does not reach it, the connection broke, or the issuer of a login does not
+// answer. A server that answers something else than a gateway, or has a certificate that is not known, does so again.
 func (c *Client) again(err error) (wait time.Duration, again bool) {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		switch r.Status {
@@ -97,7 +98,7 @@ func (c *Client) again(err error) (wait time.Duration, again bool) {
 		return 0, false
 	}
 	if _, unsent := errors.AsType[*loginError](err); unsent {
-		return 0, false
+		return 0, errors.Is(err, identity.ErrAway)
 	}
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	return 0, !untrusted
@@ -146,10 +147,30 @@ func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	return body, nil
 }
 
-// send sends a request and returns an answer that is a success; its body is to be closed. Of an answer that is none the body is
-// read here, as far as a problem has room. The log has the path, the status and the gateway's id of the request, which the
-// operator of the gateway can look up, and neither the token nor any content.
+// send sends a request and returns an answer that is a success; its body is to be closed. A token that the gateway does not take is replaced once
+// by the next one of the login, if there is one: it may have expired by the clock of the gateway, which counts.
 func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Response, error) {
+	token, err := c.token(ctx, "")
+	if err != nil {
+		return nil, &loginError{err}
+	}
+	response, err := c.sendAs(ctx, token, r, accept)
+	if refused, ok := errors.AsType[*Refusal](err); !ok || refused.Status != http.StatusUnauthorized {
+		return response, err
+	}
+	next, failed := c.token(ctx, token)
+	switch {
+	case errors.Is(failed, identity.ErrAway):
+		return nil, &loginError{failed}
+	case failed != nil || next == token:
+		return nil, err // the gateway says what to do
+	}
+	return c.sendAs(ctx, next, r, accept)
+}
+
+// sendAs sends a request with a token. Of an answer that is no success the body is read here, as far as a problem has room. The log has the path,
+// the status and the gateway's id of the request, which the operator of the gateway can look up, and neither the token nor any content.
+func (c *Client) sendAs(ctx context.Context, token string, r *request, accept string) (*http.Response, error) {
 	address := r.address
 	if len(r.query) > 0 {
 		address += "?" + r.query.Encode()
@@ -157,10 +178,6 @@ func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Res
 	ask, err := http.NewRequestWithContext(ctx, r.method, address, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, err
-	}
-	token, err := c.token(ctx)
-	if err != nil {
-		return nil, &loginError{err}
 	}
 	ask.Header.Set("Authorization", "Bearer "+token)
 	ask.Header.Set("Accept", accept)

@@ -54,18 +54,26 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 	return remembered
 }
 
-// NATSConfig returns the folder in which the nats command line keeps its contexts.
+// NATSConfig returns the folder in which the nats command line keeps its contexts; empty if the environment names no home directory: a folder
+// that the command happens to run in, such as a repository, names no servers.
 func NATSConfig(getenv func(string) string) string {
 	home := getenv("XDG_CONFIG_HOME")
 	if home == "" {
 		home = filepath.Join(getenv("HOME"), ".config")
+	}
+	if !filepath.IsAbs(home) {
+		return ""
 	}
 	return filepath.Join(home, "nats")
 }
 
 // selectedContext returns the name of the context that is selected, empty if none is.
 func selectedContext(getenv func(string) string) string {
-	name, err := os.ReadFile(filepath.Join(NATSConfig(getenv), "context.txt"))
+	folder := NATSConfig(getenv)
+	if folder == "" {
+		return ""
+	}
+	name, err := os.ReadFile(filepath.Join(folder, "context.txt"))
 	if err != nil {
 		return ""
 	}

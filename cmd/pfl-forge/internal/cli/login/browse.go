@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -18,14 +19,14 @@ import (
 // machine, and returns what it grants for the attempt. The code that comes back is
 // worth nothing without the verifier, which never leaves this process. A login that
 // stays can be refreshed.
-func browse(ctx context.Context, a *kit.App, issuer, client string, attempt identity.Attempt, stays bool) (identity.Grant, error) {
+func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attempt, stays bool) (identity.Grant, error) {
 	none := identity.Grant{}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return none, err
 	}
 	site, err := identity.NewSite(identity.SiteConfig{
-		Issuer: issuer, Client: client, Back: "http://" + listener.Addr().String() + "/callback", Stays: stays, Now: time.Now,
+		Issuer: o.issuer, Client: o.client, CA: o.issuerCA, Back: "http://" + listener.Addr().String() + "/callback", Stays: stays, Now: time.Now,
 	})
 	if err != nil {
 		_ = listener.Close()
@@ -36,6 +37,9 @@ func browse(ctx context.Context, a *kit.App, issuer, client string, attempt iden
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	page, err := site.Begin(ctx, attempt)
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return none, fmt.Errorf("--issuer: %w; --issuer-ca names a file with the authorities of your organisation", err)
+	}
 	if err != nil {
 		return none, fmt.Errorf("--issuer: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,10 +30,13 @@ import (
 const loginHelp = `Log in at the issuer of an organisation. Every command with the same --server uses the login then,
 without further credentials. At a server of NATS a key of this machine is certified for some hours; at
 a gateway, whose address begins with https://, the token of the issuer is kept, and refreshed when it is
-about to expire, as long as the issuer does that.
+about to expire, as long as the issuer does that; so is where the files of --tls-ca and --issuer-ca are.
 
 The page of the issuer is printed as an address: open it in a browser on this machine. Where there is
-no browser, such as in CI, --id-token names a file with a token of the issuer; - is standard input.`
+no browser, such as in CI, --id-token names a file with a token of the issuer; - is standard input.
+
+An issuer whose certificate is of an authority of your organisation is known by --issuer-ca, and the
+server itself by --tls-ca.`
 
 const loginExample = `  pfl-forge login --server nats://nats.example.com --issuer https://login.example.com --client-id pfl-forge
   pfl-forge login --server https://forge.example.com --issuer https://login.example.com --client-id pfl-forge
@@ -40,9 +44,9 @@ const loginExample = `  pfl-forge login --server nats://nats.example.com --issue
 
 // options are the flags of login.
 type options struct {
-	issuer, client, token string
-	wait                  time.Duration
-	format                render.Format
+	issuer, client, issuerCA, token string
+	wait                            time.Duration
+	format                          render.Format
 }
 
 // Command returns the command login.
@@ -64,6 +68,7 @@ func Command(a *kit.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.issuer, "issuer", "", "`URL` of the issuer; default: $FORGE_OIDC_ISSUER")
 	flags.StringVar(&o.client, "client-id", "", "`id` of pfl-forge at the issuer; default: $FORGE_OIDC_CLIENT_ID")
+	flags.StringVar(&o.issuerCA, "issuer-ca", "", "`file` with the authorities of the issuer's certificate; default: $FORGE_OIDC_CA, or the system's")
 	flags.StringVar(&o.token, "id-token", "", "`file` with a token of the issuer, instead of its page; - for standard input")
 	flags.DurationVar(&o.wait, "wait", 5*time.Minute, "how long to wait for the page and the server")
 	kit.OutputFlag(cmd, &o.format)
@@ -81,6 +86,12 @@ func (o *options) check(a *kit.App) error {
 	}
 	if o.client == "" {
 		o.client = a.Getenv("FORGE_OIDC_CLIENT_ID")
+	}
+	if o.issuerCA == "" {
+		o.issuerCA = a.Getenv("FORGE_OIDC_CA")
+	}
+	if err := (bus.TLS{CA: o.issuerCA}).Check(); err != nil {
+		return fmt.Errorf("--issuer-ca: %w", err)
 	}
 	switch {
 	case !a.Remote():
@@ -106,7 +117,7 @@ func begin(ctx context.Context, a *kit.App, o *options) error {
 		if o.token != "" {
 			return given(a, o.token)
 		}
-		granted, err := browse(ctx, a, o.issuer, o.client, identity.NewAttempt(key), false)
+		granted, err := browse(ctx, a, o, identity.NewAttempt(key), false)
 		return granted.Token, err
 	})
 	if err != nil {
@@ -122,23 +133,42 @@ func beginByHTTP(ctx context.Context, a *kit.App, o *options) error {
 	if err != nil {
 		return err
 	}
+	ca, err := absolute(a.TLSCA)
+	if err != nil {
+		return fmt.Errorf("--tls-ca: %w", err)
+	}
+	if o.issuerCA, err = absolute(o.issuerCA); err != nil {
+		return fmt.Errorf("--issuer-ca: %w", err)
+	}
+	if err := (bus.TLS{CA: ca}).Check(); err != nil {
+		return fmt.Errorf("--tls-ca: %w", err)
+	}
 	var granted identity.Grant
 	if o.token != "" {
 		granted.Token, err = given(a, o.token)
 	} else {
-		granted, err = browse(ctx, a, o.issuer, o.client, identity.NewBearerAttempt(), true)
+		granted, err = browse(ctx, a, o, identity.NewBearerAttempt(), true)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	l, err := login.New(o.client, granted, time.Now())
+	l, err := login.New(login.At{Issuer: o.issuer, Client: o.client, IssuerCA: o.issuerCA}, granted, time.Now())
 	if err == nil {
+		l.CA = ca
 		err = folder.Write(ctx, l)
 	}
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	return show(a, o.format, tokenOf(&l))
+}
+
+// absolute returns the path of a file as it is found from any folder; empty for none.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
 }
 
 // maxGiven bounds a token that is read.

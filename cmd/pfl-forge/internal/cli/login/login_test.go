@@ -197,3 +197,28 @@ func private(t *testing.T, dir string) {
 		t.Errorf("%d files, %v", files, err)
 	}
 }
+
+// TestNoHome: without a home directory a login would be in the folder at hand, which may be a repository. It is refused with what to set, before the
+// issuer is asked; and a command with another token works.
+func TestNoHome(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	issuer := issuertest.Start(t)
+	for _, server := range []string{"https://forge.example.com", "nats://127.0.0.1:1"} {
+		for _, home := range []string{"", "relative"} {
+			p := &person{t: t, server: server, home: home}
+			for about, err := range map[string]error{
+				"login":  p.run(wait.Context(t), login.Command, "--issuer", issuer.URL, "--client-id", "pfl-forge"),
+				"whoami": p.run(wait.Context(t), login.WhoCommand),
+				"logout": p.run(wait.Context(t), login.OutCommand),
+			} {
+				if err == nil || !strings.Contains(err.Error(), "set HOME, or XDG_STATE_HOME, to an absolute path") {
+					t.Errorf("%s at %s with %q: %v", about, server, home, err)
+				}
+			}
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || issuer.Asked(issuertest.About) > 0 {
+		t.Errorf("left is %v, %v, and the issuer was asked", left, err)
+	}
+}

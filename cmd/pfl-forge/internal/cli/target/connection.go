@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 )
 
 // connection returns how to reach the organisation's NATS. A flag overrides
@@ -44,7 +45,7 @@ func connection(a *kit.App) (bus.Config, error) {
 	if err := encryption(a, &cfg); err != nil {
 		return cfg, err
 	}
-	if cfg.Token+cfg.Creds+cfg.NKey == "" && !userInfo.MatchString(cfg.URL) && cfg.InboxPrefix == "" {
+	if cfg.Token+cfg.Creds+cfg.NKey == "" && !userInfo.MatchString(cfg.URL) && cfg.InboxPrefix == "" && trust.StateHome(a.Getenv) != "" {
 		if in, err := loggedIn(a, &cfg); in || err != nil {
 			return cfg, err
 		}
@@ -54,7 +55,11 @@ func connection(a *kit.App) (bus.Config, error) {
 
 // loggedIn has the connection made by a login, if there is one at the server.
 func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
-	person, err := loginOf(a, cfg.URL).Use(cfg)
+	folder, err := loginFolder(a, cfg.URL)
+	if err != nil {
+		return false, err
+	}
+	person, err := bus.Login(folder).Use(cfg)
 	switch {
 	case errors.Is(err, bus.ErrNoLogin):
 		return false, nil
@@ -67,17 +72,15 @@ func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
 	return true, nil
 }
 
-// loginOf returns the login at a server of NATS.
-func loginOf(a *kit.App, server string) bus.Login { return bus.Login(loginFolder(a, server)) }
-
-// loginFolder returns the folder of the login at an address.
-func loginFolder(a *kit.App, address string) string {
-	state := a.Getenv("XDG_STATE_HOME")
+// loginFolder returns the folder of the login at an address. There is none without a folder of the user: what is relative to the folder at hand
+// would be another login in each, and in a repository for all to see.
+func loginFolder(a *kit.App, address string) (string, error) {
+	state := trust.StateHome(a.Getenv)
 	if state == "" {
-		state = filepath.Join(a.Getenv("HOME"), ".local", "state")
+		return "", errors.New("a login is kept in your home directory, and there is none: set HOME, or XDG_STATE_HOME, to an absolute path")
 	}
 	sum := sha256.Sum256([]byte(address))
-	return filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8]))
+	return filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])), nil
 }
 
 // LoginAt returns how to reach the server that the flags name, without credentials,
@@ -91,7 +94,11 @@ func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
 		}
 		cfg.URL, cfg.TLS = known.URL, known.TLS
 	}
-	return cfg, loginOf(a, cfg.URL), encryption(a, &cfg)
+	folder, err := loginFolder(a, cfg.URL)
+	if err != nil {
+		return cfg, "", err
+	}
+	return cfg, bus.Login(folder), encryption(a, &cfg)
 }
 
 // encryption fills in the files of an encrypted connection, and checks them together
@@ -151,7 +158,11 @@ func natsContext(a *kit.App, name string) (bus.Config, error) {
 	if name != filepath.Base(name) || name == ".." || name == "." {
 		return bus.Config{}, kit.Usage(fmt.Errorf("--context: %q is not a valid name of a NATS context", name))
 	}
-	file := filepath.Join(kit.NATSConfig(a.Getenv), "context", name+".json")
+	folder := kit.NATSConfig(a.Getenv)
+	if folder == "" {
+		return bus.Config{}, errors.New("--context: contexts are in your home directory, and there is none: set HOME, or XDG_CONFIG_HOME, to an absolute path")
+	}
+	file := filepath.Join(folder, "context", name+".json")
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return bus.Config{}, fmt.Errorf("--context: there is no NATS context %s (%s)", name, file)

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
 	"github.com/pfl-forge/pfl-forge/document/whole"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
@@ -109,17 +110,24 @@ func identify(a *kit.App, cfg *overhttp.Config) error {
 	return nil
 }
 
-// useLogin has the login at the gateway say who asks.
+// missingToken says that nothing says who asks.
+const missingToken = "a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file; " +
+	"where people have accounts at an issuer pfl-forge login begins a login"
+
+// useLogin has the login at the gateway say who asks, and by which authorities the gateway is known if no flag says it.
 func useLogin(a *kit.App, cfg *overhttp.Config) error {
+	if trust.StateHome(a.Getenv) == "" { // as in CI, where there can be no login
+		return kit.Usage(errors.New(missingToken))
+	}
 	folder, err := GatewayLogin(a)
 	if err != nil {
 		return err
 	}
-	if _, err = folder.Read(); errors.Is(err, login.ErrNone) {
-		return kit.Usage(errors.New("a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file; " +
-			"where people have accounts at an issuer pfl-forge login begins a login"))
+	l, err := folder.Read()
+	if errors.Is(err, login.ErrNone) {
+		return kit.Usage(errors.New(missingToken))
 	}
-	cfg.Login = folder.Token
+	cfg.Login, cfg.CA = folder.Token, cmp.Or(cfg.CA, l.CA)
 	return err
 }
 
@@ -127,9 +135,10 @@ func useLogin(a *kit.App, cfg *overhttp.Config) error {
 func GatewayLogin(a *kit.App) (login.Folder, error) {
 	server, err := overhttp.Address(a.Server)
 	if err != nil {
-		return "", kit.Usage(err)
+		return login.Folder{}, kit.Usage(err)
 	}
-	return login.Folder(loginFolder(a, server)), nil
+	path, err := loginFolder(a, server)
+	return login.Folder{Path: path, Server: server}, err
 }
 
 // ByHTTP reports whether the target is asked by HTTP. Its Bus is nil.

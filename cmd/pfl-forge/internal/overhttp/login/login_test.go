@@ -22,11 +22,14 @@ func brief() map[string]any {
 	return map[string]any{"sub": "17", "iat": json.Number("1000"), "exp": json.Number("1030")}
 }
 
+// at is where people log in.
+func at(i *issuertest.Issuer) login.At { return login.At{Issuer: i.URL, Client: "pfl-forge"} }
+
 // begun returns a folder with a login whose token is about to expire, which the issuer refreshes once for each text that it gave.
 func begun(t *testing.T, i *issuertest.Issuer) (login.Folder, login.Login) {
 	t.Helper()
-	f := login.Folder(filepath.Join(t.TempDir(), "login"))
-	l, err := login.New("pfl-forge", identity.Grant{Token: i.Sign(brief()), Refresh: i.Refreshable("pfl-forge")}, time.Now())
+	f := login.Folder{Path: filepath.Join(t.TempDir(), "login"), Server: "https://forge.example.com"}
+	l, err := login.New(at(i), identity.Grant{Token: i.Sign(brief()), Refresh: i.Refreshable("pfl-forge")}, time.Now())
 	if err == nil {
 		err = f.Write(wait.Context(t), l)
 	}
@@ -45,7 +48,7 @@ func TestRefreshedOnce(t *testing.T) {
 	got := make(chan string, commands)
 	for range commands {
 		go func() {
-			token, err := f.Token(wait.Context(t))
+			token, err := f.Token(wait.Context(t), "")
 			if err != nil {
 				token = err.Error()
 			}
@@ -72,14 +75,14 @@ func TestLoginFile(t *testing.T) {
 	i := issuertest.Start(t)
 	f, l := begun(t, i)
 	i.Away(true)
-	if token, err := f.Token(wait.Context(t)); err != nil || token != l.Token {
+	if token, err := f.Token(wait.Context(t), ""); err != nil || token != l.Token {
 		t.Errorf("while the issuer is away: %v", err)
 	}
 	l.Until = time.Unix(0, 0)
 	if err := f.Write(wait.Context(t), l); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Token(wait.Context(t)); err == nil || errors.Is(err, identity.ErrGrant) || !strings.Contains(err.Error(), "has to be refreshed") {
+	if _, err := f.Token(wait.Context(t), ""); !errors.Is(err, identity.ErrAway) || !strings.Contains(err.Error(), "has to be refreshed") {
 		t.Errorf("expired, while the issuer is away: %v", err)
 	}
 	i.Away(false)
@@ -88,11 +91,11 @@ func TestLoginFile(t *testing.T) {
 		if err := f.Write(wait.Context(t), l); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Token(wait.Context(t)); err == nil || !strings.Contains(err.Error(), "the login of 17 has ended: pfl-forge login begins a new one") {
+		if _, err := f.Token(wait.Context(t), ""); err == nil || !strings.Contains(err.Error(), "the login of 17 has ended: pfl-forge login begins a new one") {
 			t.Errorf("%q: %v", refresh, err)
 		}
 	}
-	path := filepath.Join(string(f), "login.json")
+	path := filepath.Join(f.Path, "login.json")
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
@@ -115,13 +118,13 @@ func TestLoginFile(t *testing.T) {
 	if err := f.End(wait.Context(t)); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.Token(wait.Context(t)); !errors.Is(err, login.ErrNone) {
+	if _, err := f.Token(wait.Context(t), ""); !errors.Is(err, login.ErrNone) {
 		t.Errorf("after the end: %v", err)
 	}
 	for name, token := range map[string]string{
 		"empty": "", "no token": "pflt_x", "no claims": "a.b.c", "of no person": i.Sign(map[string]any{"sub": nil}), "two lines": "a.b.c\nX: y",
 	} {
-		if l, err := login.New("pfl-forge", identity.Grant{Token: token}, time.Now()); err == nil {
+		if l, err := login.New(at(i), identity.Grant{Token: token}, time.Now()); err == nil {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
@@ -132,7 +135,7 @@ func TestLoginFile(t *testing.T) {
 func TestLoginIsChangedByOne(t *testing.T) {
 	i := issuertest.Start(t)
 	f, first := begun(t, i)
-	held, err := git.LockFile(wait.Context(t), filepath.Join(string(f), "lock"))
+	held, err := git.LockFile(wait.Context(t), filepath.Join(f.Path, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +157,7 @@ func TestLoginIsChangedByOne(t *testing.T) {
 	if err := errors.Join(f.Write(wait.Context(t), other), f.End(wait.Context(t)), f.End(wait.Context(t))); err != nil {
 		t.Error(err)
 	}
-	if left, err := filepath.Glob(filepath.Join(string(f), "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != "lock" {
+	if left, err := filepath.Glob(filepath.Join(f.Path, "*")); err != nil || len(left) != 1 || filepath.Base(left[0]) != "lock" {
 		t.Errorf("left is %v, %v", left, err)
 	}
 }
