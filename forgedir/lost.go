@@ -38,16 +38,12 @@ func (d *Dir) NoteProject(seq uint64) error {
 
 // ShownIn is Shown and ShownProject for a repository whose folder is not open here. It changes nothing.
 func ShownIn(repository string) (shown map[forge.IntentID]uint64, project uint64, err error) {
-	folder, err := disk.Look(repository)
+	l, err := OpenLook(repository, Options{}, false)
 	if err != nil {
-		return nil, 0, disk.IgnoreMissing(err)
+		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	files, err := projection.Look(folder)
-	if err != nil {
-		return nil, 0, disk.IgnoreMissing(err)
-	}
-	return files.Shown(), files.ShownProject(), nil
+	shown, project = l.Shown()
+	return shown, project, l.Close()
 }
 
 // SetAside moves the files of an intent into the folder of what is kept, as they are. Write writes them anew.

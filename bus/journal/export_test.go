@@ -1,4 +1,8 @@
 package journal
 
-// ReadOpen has a test read the open intents as of a message behind which the journals have gone on.
-var ReadOpen = (*Journal).readOpen
+// ReadOpen has a test read the open intents as of a message behind which the journals have gone on. Newest and StandingAsOf are the same for lists.
+var (
+	ReadOpen     = (*Journal).readOpen
+	Newest       = (*Journal).newest
+	StandingAsOf = (*Journal).standingAsOf
+)

@@ -12,7 +12,6 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
-	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
@@ -34,39 +33,56 @@ type Open struct {
 	// Intents are sorted. Those whose journals went on behind that message while they were read are among them, ended or not: a server that
 	// loses what it stored last has no other sign of it.
 	Intents []forge.Key
-	// Whole says that the last record of every journal was read.
+	// Read is the Seq of the list for which the last record of every journal was read, and Journals how many there were.
+	Read     uint64
+	Journals int
+	// Whole says that it is this one.
 	Whole bool `json:"-"`
 }
 
 // Open returns the intents that are open now. What is known of before is used if the stream has that very message, has lost none since, and has
 // gone on by few; the zero value is never used. An intent whose last record takes a newer version is open.
 func (j *Journal) Open(ctx context.Context, before Open) (Open, error) {
-	// What is lost between the two counts as lost after the list.
-	state, err := j.conn.State(ctx, streams.Journal)
+	now, err := j.newest(ctx)
 	if err != nil {
 		return Open{}, fmt.Errorf("list open intents: %w", err)
 	}
-	newest, err := j.conn.Last(ctx, streams.Journal, subjects.EveryJournal)
-	if errors.Is(err, conn.ErrNotFound) {
+	if now.Seq == 0 {
 		return Open{}, nil
 	}
-	if err != nil {
-		return Open{}, fmt.Errorf("list open intents: %w", err)
-	}
-	now := Open{Seq: newest.Seq, Hash: chain.Of(newest.Subject, newest.Data), Gone: state.LastSeq - min(state.Msgs, state.LastSeq)}
-	now.At, _ = newest.At() // without a time, it is no message to go on from
 	if err := j.readOpen(ctx, &before, &now); err != nil {
 		return Open{}, fmt.Errorf("list open intents: %w", err)
 	}
 	return now, nil
 }
 
+// newest returns a list of nothing as of the newest message of the journals of intents; the zero value if there is none.
+func (j *Journal) newest(ctx context.Context) (Open, error) {
+	// What is lost between the two counts as lost after the list.
+	state, err := j.conn.State(ctx, streams.Journal)
+	if err != nil {
+		return Open{}, err
+	}
+	newest, err := j.conn.Last(ctx, streams.Journal, subjects.EveryJournal)
+	if errors.Is(err, conn.ErrNotFound) {
+		return Open{}, nil
+	}
+	if err != nil {
+		return Open{}, err
+	}
+	now := Open{Seq: newest.Seq, Hash: chain.Of(newest.Subject, newest.Data), Gone: state.LastSeq - min(state.Msgs, state.LastSeq)}
+	now.At, _ = newest.At() // without a time, it is no message to go on from
+	return now, nil
+}
+
 // readOpen notes the intents that are open as of the message of a list, from an earlier list if it fits.
 func (j *Journal) readOpen(ctx context.Context, before, now *Open) error {
 	open, err := j.openSince(ctx, before, now)
+	now.Read, now.Journals = before.Read, before.Journals
 	if err != nil && ctx.Err() == nil { // whatever it is, the journals have all that the list has
-		now.Whole = true
+		now.Whole, now.Read = true, now.Seq
 		open, err = j.openOfAll(ctx, now.Seq)
+		now.Journals = len(open)
 	}
 	if err != nil {
 		return err
@@ -83,60 +99,38 @@ func isOpen(s *forge.Summary) bool { return !s.Idle || !s.Status.Ended() }
 
 // openOfAll reads the last record of each journal.
 func (j *Journal) openOfAll(ctx context.Context, upTo uint64) (map[forge.Key]bool, error) {
-	found, err := j.conn.Lasts(ctx, streams.Journal, subjects.EveryJournal)
+	found, err := j.newsOfAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	open := make(map[forge.Key]bool)
-	for _, m := range found {
-		if err := j.stands(ctx, open, m, upTo); err != nil {
-			return nil, err
-		}
+	for key, n := range found {
+		open[key] = n.open(upTo)
 	}
 	return open, nil
+}
+
+// open reports whether an intent is open in a list. One whose journal went on behind the message that the list is made at is, without a look,
+// since what is before that may be what is left of the journal.
+func (n *news) open(upTo uint64) bool {
+	return n.newer || n.seq > upTo || n.summary != nil && isOpen(n.summary)
 }
 
 // openSince goes on from a list with what the journals have since, up to a later one at least. It returns an error if the list is not of
 // this stream, or if that cannot be told.
 func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.Key]bool, error) {
-	if before.Seq == 0 || before.Gone != now.Gone || now.Seq < before.Seq || now.Seq-before.Seq > mostSince {
-		return nil, errNotThere
-	}
-	open, unclear := make(map[forge.Key]bool), map[forge.Key]string{}
+	open := make(map[forge.Key]bool)
 	for _, key := range before.Intents {
 		if subjects.CheckIntent(key) != nil {
 			return nil, errNotThere // it was not kept by Open
 		}
 		open[key] = true
 	}
-	err := j.behind(ctx, before, now.Seq, func(m conn.Stored) error {
-		key, err := subjects.ParseJournal(m.Subject)
-		if err != nil {
-			return nil //nolint:nilerr // no machine has this journal
-		}
-		s, err := m.Summary()
-		if err != nil {
-			unclear[key] = m.Subject
-			return nil //nolint:nilerr // garbage, or of a newer version: what counts is found out below
-		}
-		delete(unclear, key)
-		open[key] = m.Seq > now.Seq || isOpen(&s)
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	found, _, err := j.newsSince(ctx, before, now, mostSince)
+	for key, n := range found {
+		open[key] = n.open(now.Seq)
 	}
-	for key, subject := range unclear {
-		m, err := j.conn.Last(ctx, streams.Journal, subject)
-		if err != nil {
-			return nil, err
-		}
-		delete(open, key)
-		if err := j.stands(ctx, open, m, now.Seq); err != nil {
-			return nil, err
-		}
-	}
-	return open, nil
+	return open, err
 }
 
 // behind calls do with every message behind the one that a list was made at, up to a sequence at least. It returns errNotThere if the stream does
@@ -161,28 +155,5 @@ func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(c
 	if err == nil && (first || last < upTo) {
 		return errNotThere
 	}
-	return err
-}
-
-// stands notes whether an intent is open, by the last message of its journal, which may be behind the one that a list is made at: then it counts
-// as open without a look, since what is before that message may be what is left of the journal.
-func (j *Journal) stands(ctx context.Context, open map[forge.Key]bool, last conn.Stored, upTo uint64) error {
-	key, err := subjects.ParseJournal(last.Subject)
-	if err != nil {
-		return nil //nolint:nilerr // no machine has this journal
-	}
-	if last.Seq > upTo {
-		open[key] = true
-		return nil
-	}
-	s, err := j.summaryOf(ctx, last)
-	if errors.Is(err, conn.ErrNotFound) {
-		return nil
-	}
-	if _, newer := errors.AsType[*wire.UnknownError](err); newer {
-		open[key] = true
-		return nil
-	}
-	open[key] = isOpen(&s)
 	return err
 }

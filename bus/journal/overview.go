@@ -21,17 +21,22 @@ type Standing struct {
 	Project *forge.ProjectSummary
 }
 
-// Overview knows how far all machines are. Refresh reads only those anew whose journal has
-// gone on. It is used by one goroutine.
+// Overview knows how far all machines are. The first Refresh reads the last record of every journal, and those after it only what the journals have
+// since. It is used by one goroutine.
 type Overview struct {
-	intents, projects *lasts[Standing]
+	journal *Journal
+	// at is the place up to which the journals of intents were read.
+	at      Open
+	intents map[forge.Key]Standing
+	// late are the intents that were read behind that place. A server that fails may lose just that, without another sign of it.
+	late     map[forge.Key]bool
+	projects *lasts[Standing]
 }
 
 // NewOverview returns an Overview that knows nothing yet.
 func (j *Journal) NewOverview() *Overview {
-	intents, _ := subjects.IntentJournals("") // of all projects: no name is refused
-	projects, _ := subjects.ProjectJournals("")
-	return &Overview{newLasts(j, intents, standing), newLasts(j, projects, standing)}
+	projects, _ := subjects.ProjectJournals("") // of all projects: no name is refused
+	return &Overview{journal: j, projects: newLasts(j, projects, standing)}
 }
 
 // standing returns the Standing of a machine.
@@ -46,30 +51,62 @@ func standing(s *forge.Summary) Standing {
 // Refresh reads the machines that have changed. After an error, some of them may be read
 // by the next call only.
 func (o *Overview) Refresh(ctx context.Context) error {
-	for _, one := range []*lasts[Standing]{o.intents, o.projects} {
-		if err := one.refresh(ctx); err != nil {
-			return fmt.Errorf("refresh %s: %w", one.filter, err)
-		}
+	if err := o.refresh(ctx); err != nil {
+		return fmt.Errorf("refresh intents: %w", err)
+	}
+	if err := o.projects.refresh(ctx); err != nil {
+		return fmt.Errorf("refresh projects: %w", err)
 	}
 	return nil
 }
 
-// Knows reports whether a machine had a journal when it was refreshed, whoever understands it.
-func (o *Overview) Knows(key forge.Key) bool {
-	subject, err := subjects.Journal(key)
-	_, intent := o.intents.known[subject]
-	_, project := o.projects.known[subject]
-	return err == nil && (intent || project)
+// refresh reads the intents that have changed.
+func (o *Overview) refresh(ctx context.Context) error {
+	now, err := o.journal.newest(ctx)
+	if err != nil {
+		return err
+	}
+	if now.Seq == o.at.Seq && now.Hash == o.at.Hash && now.At.Equal(o.at.At) && now.Gone == o.at.Gone && len(o.late) == 0 {
+		return nil
+	}
+	found, _, err := o.journal.newsSince(ctx, &o.at, &now, mostSince)
+	for key := range o.late {
+		if _, there := found[key]; !there {
+			err = errNotThere // lost
+		}
+	}
+	if err != nil {
+		if found, err = o.journal.newsOfAll(ctx); err != nil {
+			return err
+		}
+		o.intents = nil
+	}
+	if o.intents == nil {
+		o.intents = make(map[forge.Key]Standing, len(found))
+	}
+	o.at, o.late = now, map[forge.Key]bool{}
+	for key, n := range found {
+		if n.seq > now.Seq {
+			o.late[key] = true
+		}
+		if n.summary == nil {
+			delete(o.intents, key) // not what is in the record before: that is not how far it is
+			continue
+		}
+		o.intents[key] = standing(n.summary)
+	}
+	return nil
 }
 
 // All returns the machines that this version understands, in no order.
 func (o *Overview) All() []Standing {
-	list := make([]Standing, 0, len(o.intents.known)+len(o.projects.known))
-	for _, known := range []map[string]lastOf[Standing]{o.intents.known, o.projects.known} {
-		for _, one := range known {
-			if one.err == nil {
-				list = append(list, one.value)
-			}
+	list := make([]Standing, 0, len(o.intents)+len(o.projects.known))
+	for _, one := range o.intents {
+		list = append(list, one)
+	}
+	for _, one := range o.projects.known {
+		if one.err == nil {
+			list = append(list, one.value)
 		}
 	}
 	return list

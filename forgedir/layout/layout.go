@@ -42,6 +42,8 @@ const (
 	Staging  = "cache/staging"  // files on their way to their place
 	Replaced = "cache/replaced" // files that were swapped out
 	Index    = "cache/index.jsonl"
+	Looked   = "cache/looked" // what a look at the files knows for the next one
+	Listed   = "cache/listed" // the intents as they were listed last
 )
 
 // Folders returns the folders inside Dir, parents first. They are made when Dir is

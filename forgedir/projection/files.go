@@ -28,6 +28,8 @@ type Files struct {
 	// seen describes files that held a version of ours when they were last read, so that
 	// they need not be read again.
 	seen map[string]fs.FileInfo
+	// memory takes the place of seen in a look that remembers; nil elsewhere.
+	memory *memory
 }
 
 // Open reads the index and finishes what a crash interrupted.
@@ -121,6 +123,14 @@ func (f *Files) Current(rel string, version disk.Digest) bool {
 // Unchanged reports, without reading it, whether a file still is one that held a
 // version of ours. False means that it has to be read.
 func (f *Files) Unchanged(rel string) bool {
+	if f.memory != nil {
+		version, known := f.memory.version(rel)
+		if known && f.index.ours(rel, version) {
+			return true
+		}
+		f.memory.begin()
+		return false
+	}
 	seen, ok := f.seen[rel]
 	if !ok {
 		return false
@@ -137,9 +147,12 @@ func (f *Files) Ours(rel string, data []byte, info fs.FileInfo) bool {
 		return true
 	}
 	ours := f.index.ours(rel, version)
-	if ours && disk.Quiet(info) {
+	switch {
+	case ours && f.memory != nil:
+		f.memory.note(rel, info, version)
+	case ours && disk.Quiet(info):
 		f.seen[rel] = info
-	} else {
+	default:
 		delete(f.seen, rel)
 	}
 	return ours

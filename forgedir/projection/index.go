@@ -29,6 +29,10 @@ type index struct {
 	goals map[forge.IntentID]GoalNote
 	// project is the sequence that the project's journal had when files were written last.
 	project uint64
+	// read counts the bytes of the lines that were applied from the file.
+	read int
+	// look leaves out everything but intents' own files and the sequences: no one asks a look for more.
+	look bool
 }
 
 // GoalNote says where the lines of a goal are, and how often which knowledge, also
@@ -69,14 +73,19 @@ func openIndex(d *disk.Disk) (*index, error) {
 	return x, x.reopen()
 }
 
-// readIndex returns the index as far as it can be read, which is whole or not. It cannot
-// be added to on the disk before it is opened.
-func readIndex(d *disk.Disk) (x *index, whole bool, err error) {
-	x = &index{
+// newIndex returns an index that knows nothing.
+func newIndex(d *disk.Disk) *index {
+	return &index{
 		disk:  d,
 		files: map[string][]disk.Digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{},
 		goals: map[forge.IntentID]GoalNote{},
 	}
+}
+
+// readIndex returns the index as far as it can be read, which is whole or not. It cannot
+// be added to on the disk before it is opened.
+func readIndex(d *disk.Disk) (x *index, whole bool, err error) {
+	x = newIndex(d)
 	data, _, err := d.Read(layout.Index, disk.MaxOther)
 	if disk.IgnoreMissing(err) != nil {
 		return nil, false, err
@@ -93,6 +102,7 @@ func (x *index) load(data []byte) bool {
 		}
 		x.apply(l)
 		x.lines++
+		x.read += len(line)
 	}
 	return true
 }
@@ -115,6 +125,8 @@ func special(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 // apply carries out the change of one line in memory.
 func (x *index) apply(l indexLine) {
 	switch {
+	case x.look && (l.Goal != nil || l.Path != "" && !inside(l.Path, layout.Intents)):
+		return
 	case l.Goal != nil:
 		x.goals[l.Intent] = *l.Goal
 		return
@@ -132,12 +144,20 @@ func (x *index) apply(l indexLine) {
 		delete(x.owned[owner], l.Path)
 		return
 	}
+	x.own(owner, l.Path)
+	list := append(slices.DeleteFunc(x.files[l.Path], func(v disk.Digest) bool { return v == d }), d)
+	x.files[l.Path] = list[max(0, len(list)-versionsKept):]
+}
+
+// own notes that a file is about an intent.
+func (x *index) own(owner forge.IntentID, rel string) {
+	if x.look {
+		return
+	}
 	if x.owned[owner] == nil {
 		x.owned[owner] = map[string]bool{}
 	}
-	x.owned[owner][l.Path] = true
-	list := append(slices.DeleteFunc(x.files[l.Path], func(v disk.Digest) bool { return v == d }), d)
-	x.files[l.Path] = list[max(0, len(list)-versionsKept):]
+	x.owned[owner][rel] = true
 }
 
 // compact writes the index anew, with what still counts.
@@ -199,9 +219,9 @@ func (x *index) renew() error {
 }
 
 // add appends lines with one write, of which a crash may leave the first ones. Flush
-// makes sure that they are on the disk.
+// makes sure that they are on the disk. A look that remembers adds nothing: the next one goes on from what the file says.
 func (x *index) add(flush bool, lines ...indexLine) error {
-	if len(lines) == 0 {
+	if len(lines) == 0 || x.look {
 		return nil
 	}
 	var b bytes.Buffer

@@ -18,8 +18,13 @@ type door struct {
 	// began after it was asked for, and so shows what was there then.
 	begun atomic.Uint64
 
-	look     sync.Mutex // held while looking
-	overview *journal.Overview
+	journal *journal.Journal
+	// list returns the list of open intents that the first look goes on from.
+	list func(context.Context) journal.Open
+
+	look sync.Mutex // held while looking
+	// opened is nil before the first look.
+	opened *journal.Opened
 	// done is the number of the last look that succeeded.
 	done uint64
 
@@ -28,8 +33,8 @@ type door struct {
 }
 
 // newDoor returns a door that looks before it lets the first one in: what is open may be of former runners.
-func newDoor(j *journal.Journal, l quota.Limits) *door {
-	return &door{overview: j.NewOverview(), book: quota.NewBook(l)}
+func newDoor(j *journal.Journal, list func(context.Context) journal.Open, l quota.Limits) *door {
+	return &door{journal: j, list: list, book: quota.NewBook(l)}
 }
 
 // enter lets an intent in until leave is called or a look shows it; or it returns which quota has no room. An intent
@@ -64,26 +69,37 @@ func (d *door) leave(h quota.Holder) {
 
 // lookFor looks at the journals, and reports whether an intent has one. Submissions that come during a look share the next.
 func (d *door) lookFor(ctx context.Context, key forge.Key) (bool, error) {
-	asked := d.begun.Load()
+	if err := d.lookAfter(ctx, d.begun.Load()); err != nil {
+		return false, fmt.Errorf("counting open intents: %w", err)
+	}
+	return d.journal.Knows(ctx, key)
+}
+
+// lookAfter returns when a look has ended that began after so many others.
+func (d *door) lookAfter(ctx context.Context, others uint64) error {
 	d.look.Lock()
 	defer d.look.Unlock()
-	if d.done > asked { // it began after this one was asked for
-		return d.overview.Knows(key), nil
+	if d.done > others { // it began after this one was asked for
+		return nil
 	}
 	number := d.begun.Add(1)
-	if err := d.overview.Refresh(ctx); err != nil {
-		return false, fmt.Errorf("counting open intents: %w", err)
+	if d.opened == nil {
+		d.opened = d.journal.NewOpened(d.list(ctx))
+	}
+	if err := d.opened.Refresh(ctx); err != nil {
+		return err
 	}
 	// An intent that waits for a person is open as well: its journal, its checkout and its place in lists are paid for.
 	var open []quota.Holder
-	for _, one := range d.overview.All() {
-		if !one.Key.IsProject() && !one.Status.Ended() {
+	for _, one := range d.opened.All() {
+		if !one.Status.Ended() {
 			open = append(open, quota.Holder{Key: one.Key, System: one.System})
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.book.Look(open, d.overview.Knows)
+	// What entered after the look before has a journal that is new in this one, or none yet.
+	d.book.Look(open, d.opened.Seen)
 	d.done = number
-	return d.overview.Knows(key), nil
+	return nil
 }

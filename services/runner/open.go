@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
+	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -16,6 +18,9 @@ const (
 	// openSeldom is how many times as many records of intents are appended before the list of open ones is kept anew as are before a
 	// snapshot of a project is. A start reads at most about so many.
 	openSeldom = 4
+	// checkSeldom is how many records have to be appended for each journal that there is before the list is compared with all of them: to read
+	// one more record for so many is not noticed, however many there are.
+	checkSeldom = 20
 	// openWait bounds the wait for the list at a start; without it, the last record of each journal is read.
 	openWait = 2 * time.Second
 )
@@ -26,14 +31,20 @@ func openName() objects.Name { return objects.Name{Kind: objects.Open, ID: machi
 // open returns the intents of which more is to come, and the list that it began with: the one that was kept last, which is never the truth. One
 // that does not fit the journals is not used.
 func (r *runner) open(ctx context.Context) (now, before journal.Open, err error) {
-	reading, cancel := context.WithTimeout(ctx, openWait)
-	o, err := r.snapshots.store.Read(reading, openName())
-	cancel()
-	if err != nil || json.Unmarshal(o.Content, &before) != nil {
-		before = journal.Open{}
-	}
+	before = r.keptOpen(ctx)
 	now, err = r.bus.Journal.Open(ctx, before)
 	return now, before, err
+}
+
+// keptOpen returns the list of open intents that was kept last; the zero value if there is none that can be read.
+func (r *runner) keptOpen(ctx context.Context) (list journal.Open) {
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	o, err := r.snapshots.store.Read(ctx, openName())
+	if err != nil || json.Unmarshal(o.Content, &list) != nil {
+		return journal.Open{}
+	}
+	return list
 }
 
 // readMuch reports whether so much was read for a list of open intents that it is to be kept.
@@ -55,6 +66,34 @@ func (r *runner) listed(now, before *journal.Open) {
 	r.snapshots.ask(due{open: now})
 }
 
+// checkOpen compares a list with the last record of every journal, and returns the list that follows from these. What was missing in it, which no
+// start would have gone on with, is taken up.
+func (r *runner) checkOpen(ctx context.Context, list *journal.Open) (journal.Open, error) {
+	all, err := r.bus.Journal.Open(ctx, journal.Open{})
+	if err != nil {
+		return all, err
+	}
+	// What has ended since is in neither, and what was asked for since in both.
+	now, err := r.bus.Journal.Open(ctx, *list)
+	if err != nil || now.Whole {
+		return all, err
+	}
+	for _, key := range all.Intents {
+		if slices.Contains(now.Intents, key) {
+			continue
+		}
+		s, err := r.bus.Journal.Summary(ctx, key)
+		if err == nil && s.Idle && s.Status.Ended() {
+			continue
+		}
+		r.log.ErrorContext(logging.Machine(ctx, key), "an open intent was missing in the list that a start goes on from; it is taken up")
+		if _, err := r.driver.Recover(ctx, key); r.skipUnreadable(ctx, key, err) != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
 // keepOpen keeps a list of open intents, or one that is made then, unless another runner has just kept one. Where two write at the same time,
 // one of them wins, and each is true.
 func (r *runner) keepOpen(ctx context.Context, list *journal.Open) error {
@@ -64,6 +103,13 @@ func (r *runner) keepOpen(ctx context.Context, list *journal.Open) error {
 			return err
 		}
 		list = &now
+	}
+	if list.Read+uint64(max(r.snapshots.every*openSeldom, checkSeldom*list.Journals)) < list.Seq {
+		all, err := r.checkOpen(ctx, list)
+		if err != nil {
+			return err
+		}
+		list = &all
 	}
 	data, err := json.Marshal(list)
 	if err != nil {

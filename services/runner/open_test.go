@@ -1,8 +1,10 @@
 package runner_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -42,6 +44,39 @@ func TestOpenIntentsAreKept(t *testing.T) {
 		stop := runUntil(t, s.Connect(t), 2)
 		await(t, b, forge.StatusDone, submitSome(t, b, name, 1)...)
 		stop()
+	}
+}
+
+// TestForgottenIntentIsFound: an open intent that the list lacks, however that came, is in it again once so much was decided that the list is
+// compared with the journals.
+func TestForgottenIntentIsFound(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	stop := runUntil(t, s.Connect(t), 100)
+	forgotten := forge.Key{Project: project, Intent: submitSome(t, b, "forgotten", 1)[0]}
+	wait.Until(t, "it waits for a worker, of which there is none", func() bool {
+		sum, err := b.Journal.Summary(t.Context(), forgotten)
+		return err == nil && len(sum.Open) > 0
+	})
+	stop()
+	list, err := b.Journal.Open(t.Context(), journal.Open{})
+	if err != nil || !slices.Equal(list.Intents, []forge.Key{forgotten}) {
+		t.Fatal(list, err)
+	}
+	list.Intents = nil
+	data, err := json.Marshal(list)
+	if err == nil {
+		err = b.Objects.Put(t.Context(), objects.Name{Kind: objects.Open, ID: machine.Rules()}, bytes.NewReader(data))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	runUntil(t, s.Connect(t), 2)
+	for n := 0; !slices.Contains(openOf(t, b).Intents, forgotten); n++ {
+		if n == 200 {
+			t.Fatalf("after %d intents more the list has %d, and not this one", n, len(openOf(t, b).Intents))
+		}
+		submitSome(t, b, fmt.Sprintf("other%d-", n), 1)
 	}
 }
 

@@ -90,7 +90,6 @@ func Run(ctx context.Context, cfg Config) error {
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
-		door:    newDoor(cfg.Bus.Journal, cfg.Quotas),
 		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
@@ -98,6 +97,7 @@ func Run(ctx context.Context, cfg Config) error {
 		ballot:    newBallot(cfg.Rules),
 		notify:    cfg.Notify,
 	}
+	r.door = newDoor(cfg.Bus.Journal, r.keptOpen, cfg.Quotas)
 	r.driver.Resume(kept)
 	r.driver.Obey(r.ballot.Active)
 	told := startNotifying(ctx, &cfg)

@@ -287,15 +287,21 @@ func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted fun
 		return nil, err
 	}
 	subjects := slices.DeleteFunc(slices.Sorted(maps.Keys(state.Subjects)), func(s string) bool { return !wanted(s) })
+	list, err := c.LastsOf(ctx, stream, subjects, state.LastSeq)
+	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Subject, b.Subject) })
+	return list, err
+}
+
+// LastsOf returns the last message of each subject that has one, from replicas that have all messages up to a sequence.
+func (c *Conn) LastsOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]Stored, error) {
 	list := make([]Stored, 0, len(subjects))
 	for chunk := range slices.Chunk(subjects, BatchSize) {
-		part, err := c.lastOf(ctx, stream, chunk, state.LastSeq)
+		part, err := c.lastOf(ctx, stream, chunk, upTo)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, part...)
 	}
-	slices.SortFunc(list, func(a, b Stored) int { return strings.Compare(a.Subject, b.Subject) })
 	return list, nil
 }
 

@@ -23,8 +23,9 @@ var (
 	// Results is the codec of forge.Result.
 	Results = codec.Must[forge.Result](&forgev1.Result{})
 	// Records is the codec of forge.Record.
-	Records   = codec.Must[forge.Record](&forgev1.Record{})
-	summaries = codec.Must[forge.Summary](&forgev1.Summary{})
+	Records = codec.Must[forge.Record](&forgev1.Record{})
+	// Summaries is the codec of forge.Summary.
+	Summaries = codec.Must[forge.Summary](&forgev1.Summary{})
 	// Rulings is the codec of forge.Ruling.
 	Rulings = codec.Must[forge.Ruling](&forgev1.Ruling{})
 	// Progress is the codec of forge.Progress.

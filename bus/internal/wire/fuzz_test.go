@@ -79,3 +79,20 @@ func FuzzSummary(f *testing.F) {
 		}
 	})
 }
+
+// FuzzListing: whatever bytes there are in the place of a list, reading them ends, and what is read is what is written.
+func FuzzListing(f *testing.F) {
+	one := wire.Listing{Project: "shop", Seq: 3, Intents: []wire.Listed{{ID: "a", Seq: 2, Summary: []byte("x")}, {ID: "b", Seq: 3}}}
+	f.Add(one.Marshal())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l, err := wire.UnmarshalListing(data)
+		if err != nil {
+			return
+		}
+		again, err := wire.UnmarshalListing(l.Marshal())
+		if diff := cmp.Diff(l, again); err != nil || diff != "" {
+			t.Errorf("read again: %v\n%s", err, diff)
+		}
+	})
+}

@@ -32,7 +32,7 @@ func ReadSummary(record []byte) (forge.Summary, error) {
 		return forge.Summary{}, Garbage("Record", "summary is missing")
 	}
 	// A message that is there more than once is the sum of all, as one after the other is.
-	return summaries.Unmarshal(bytes.Join(parts, nil))
+	return Summaries.Unmarshal(bytes.Join(parts, nil))
 }
 
 // ReadPrevious decodes nothing of a record but the hash of the message before it; empty if the

@@ -31,27 +31,6 @@ func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*loss.Error, err
 	return r.compared(ctx, b, shown, project)
 }
 
-// LookForLost is FindLost for a look at a store, in a time that does not grow with the project's journal: it follows the chain of that journal
-// from the message on that the files show, and not the part before, which was followed when more was decided. stored has the sequences of
-// the intents' journals, which the caller has just read.
-func (r *Repository) LookForLost(ctx context.Context, b *bus.Bus, stored map[forge.IntentID]uint64) (*loss.Error, error) {
-	shown, project, err := forgedir.ShownIn(r.Root)
-	if err != nil || len(shown) == 0 && b == nil {
-		return nil, err
-	}
-	if b == nil || project == 0 {
-		return r.compared(ctx, b, shown, project)
-	}
-	tail, err := b.Journal.After(ctx, forge.Key{Project: r.Project}, project)
-	if err != nil {
-		return nil, err
-	}
-	if tail.Head.Seq == 0 { // the message is not there, or decides nothing: all messages say why
-		return r.compared(ctx, b, shown, project)
-	}
-	return loss.Between(ctx, b, r.Project, loss.Shown{Intents: shown, Project: project}, stored, tail.Head)
-}
-
 // checkWhole returns a *loss.Error if the store has less than the files show.
 func (d *filesSync) checkWhole(ctx context.Context) error {
 	e, err := d.repo.compared(ctx, d.bus, d.files.Shown(), d.files.ShownProject())

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -143,8 +144,12 @@ func checkDisk(root string) finding {
 // checkFiles returns the problems of the files that a person wrote for pfl-forge.
 // Each is a warning with its line, if it has one: drafts that are wrong are not taken in, and the rest goes on.
 func checkFiles(ctx context.Context, t *target.Target) []finding {
-	list, err := t.FileProblems(ctx)
+	look, err := t.Repo.Look(t.Bus, false)
 	if err != nil {
+		return []finding{{"files", warning, err.Error(), ""}}
+	}
+	list, err := t.FileProblems(ctx, look)
+	if err = errors.Join(err, look.Close()); err != nil {
 		return []finding{{"files", warning, err.Error(), ""}}
 	}
 	var found []finding

@@ -119,7 +119,7 @@ func repair(ctx context.Context, a *kit.App, yes bool) error {
 
 // underWay returns the project's key and those of the intents that have not ended, whose lists may be what cannot be read.
 func underWay(ctx context.Context, t *target.Target) ([]forge.Key, error) {
-	all, err := t.Summaries(ctx)
+	all, err := t.Bus.Journal.Summaries(ctx, t.Project) // and not from a list that was kept
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -176,18 +177,25 @@ func sayTurns(a *kit.App, s *turns.State) {
 
 // ofRepository adds the drafts, losses and problems of a person's repository.
 // That the problems of files cannot be read is told, and is no error: the list is worth more.
-func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) error {
+func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Document) (err error) {
 	doc.Drafts = t.Repo.Drafts()
-	lost, err := t.Repo.LookForLost(ctx, t.Bus, t.Stored)
+	look, err := t.Repo.Look(t.Bus, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, look.Close()) }()
+	lost, err := look.Lost(ctx, t.Stored)
 	if err != nil {
 		return err
 	}
 	if doc.lost = lost; lost != nil {
 		doc.Lost, doc.Damage = lost.Lost, lost.Damage
 	}
-	if doc.Problems, err = t.FileProblems(ctx); err != nil {
+	problems, err := t.FileProblems(ctx, look)
+	if err != nil {
 		a.Say("cannot read the problems with your files: %v", err)
 	}
+	doc.Problems = problems
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/forgedir"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -60,10 +61,26 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 	if t.Bus == nil {
 		return nil, nil
 	}
+	if t.quick {
+		return t.listed(ctx)
+	}
 	all, stored, err := t.Bus.Journal.Standing(ctx, t.Project)
 	t.Stored = stored
 	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
 	return all, err
+}
+
+// listed is Summaries in a repository: it reads what was decided since the last list. Whoever holds the store keeps the list for the next command.
+func (t *Target) listed(ctx context.Context) ([]forge.Summary, error) {
+	list, err := t.Bus.Journal.StandingSince(ctx, t.Project, forgedir.Listed(t.Repo.Root))
+	if err != nil {
+		return nil, err
+	}
+	if list.Kept != nil && t.Owner {
+		forgedir.KeepListed(t.Repo.Root, list.Kept)
+	}
+	t.Stored = list.Sequences
+	return list.Summaries, nil
 }
 
 // View returns everything that is known of an intent. That it does not exist is an error.

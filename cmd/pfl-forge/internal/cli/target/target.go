@@ -64,6 +64,7 @@ type Target struct {
 	Stored map[forge.IntentID]uint64
 
 	looked bool // for a runner
+	quick  bool // Summaries goes on from the list of the command before
 	// web is the connection to a gateway; nil where there is a Bus.
 	web *byHTTP
 	log *slog.Logger
@@ -82,13 +83,17 @@ func (t *Target) Close() {
 // Reader opens a target for looking only. Where nothing was ever submitted there is no
 // server to read from, and its Bus is nil.
 func Reader(ctx context.Context, a *kit.App) (*Target, error) {
-	return open(ctx, a, func(ctx context.Context, repo *local.Repository) (*local.Session, error) {
+	t, err := open(ctx, a, func(ctx context.Context, repo *local.Repository) (*local.Session, error) {
 		s, err := local.OpenReader(ctx, repo, a.Log())
 		if errors.Is(err, local.ErrNoStore) {
 			return nil, nil
 		}
 		return s, err
 	})
+	if err == nil {
+		t.quick = !t.Remote
+	}
+	return t, err
 }
 
 // Decider opens a target that decides at once on what it is asked: by the run that goes

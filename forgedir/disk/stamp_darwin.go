@@ -1,0 +1,6 @@
+package disk
+
+import "syscall"
+
+// changedAt returns Stamp.Changed.
+func changedAt(s *syscall.Stat_t) (int64, bool) { return s.Ctimespec.Nano(), true }
