@@ -14,13 +14,13 @@ import (
 // intents, if these are more.
 const leastBehind = 1000
 
-// Listing is what Standing returns, and the list to go on from.
+// Listing has the last summary of every intent, and the list that the next call starts from.
 type Listing struct {
 	// Summaries are those of every intent of the project, in the order of their keys.
 	Summaries []forge.Summary
 	// Sequences has that of the last message of each journal.
 	Sequences map[forge.IntentID]uint64
-	// Kept is what the next StandingSince can go on from; nil if that is what this one has gone on from, or if there is nothing to keep.
+	// Kept is for the next StandingSince; nil if that would start from the same bytes as this one, or if there is nothing to keep.
 	Kept []byte
 	// Whole says that the last record of every journal was read.
 	Whole bool
@@ -87,7 +87,7 @@ func (l *listing) since(ctx context.Context, kept []byte) error {
 		l.intents[one.ID], l.bytes[one.ID] = &s, one.Summary
 	}
 	from := Open{Seq: before.Seq, Hash: before.Hash, At: before.At, Gone: before.Gone}
-	found, strange, err := l.journal.newsSince(ctx, &from, &l.now, uint64(max(leastBehind, len(before.Intents))))
+	found, strange, err := newsSince(ctx, l.journal, &from, &l.now, uint64(max(leastBehind, len(before.Intents))))
 	if err != nil {
 		return err
 	}

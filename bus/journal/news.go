@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// news is what counts of an intent's journal that has gone on.
+// news says how far the journal of an intent has come since a list was made.
 type news struct {
 	// seq is that of the last message.
 	seq uint64
@@ -21,10 +21,10 @@ type news struct {
 	newer bool
 }
 
-// newsSince returns what counts of every intent whose journal has gone on behind the message that a list was made at, up to that of a later list at
+// newsSince returns the news of every intent whose journal has a message behind the one that a list was made at, up to that of a later list at
 // least. It reads at most so many messages, and returns errNotThere if the list is not of this stream, if more have followed, or if that cannot be
-// told: then the last message of each journal says what counts. strange says that there were messages of no machine.
-func (j *Journal) newsSince(ctx context.Context, before, now *Open, most uint64) (found map[forge.Key]news, strange bool, err error) {
+// found out: then the last message of each journal decides. strange reports messages of no machine.
+func newsSince(ctx context.Context, j *Journal, before, now *Open, most uint64) (found map[forge.Key]news, strange bool, err error) {
 	if before.Seq == 0 || before.Gone != now.Gone || now.Seq < before.Seq || now.Seq-before.Seq > most {
 		return nil, false, errNotThere
 	}
@@ -51,14 +51,14 @@ func (j *Journal) newsSince(ctx context.Context, before, now *Open, most uint64)
 		}
 		var m conn.Stored
 		if m, err = j.conn.Last(ctx, streams.Journal, subject); err == nil {
-			found[key], err = j.newsOf(ctx, m)
+			found[key], err = newsOf(ctx, j, m)
 		}
 	}
 	return found, strange, err
 }
 
-// newsOf returns what counts of a journal, by its last message.
-func (j *Journal) newsOf(ctx context.Context, last conn.Stored) (news, error) {
+// newsOf returns the news of a journal by its last message.
+func newsOf(ctx context.Context, j *Journal, last conn.Stored) (news, error) {
 	s, err := j.summaryOf(ctx, last)
 	if errors.Is(err, conn.ErrNotFound) {
 		return news{seq: last.Seq}, nil
@@ -69,8 +69,8 @@ func (j *Journal) newsOf(ctx context.Context, last conn.Stored) (news, error) {
 	return news{seq: last.Seq, summary: &s}, err
 }
 
-// newsOfAll is newsSince of every journal there is.
-func (j *Journal) newsOfAll(ctx context.Context) (map[forge.Key]news, error) {
+// newsOfAll returns the news of every journal there is.
+func newsOfAll(ctx context.Context, j *Journal) (map[forge.Key]news, error) {
 	last, err := j.conn.Lasts(ctx, streams.Journal, subjects.EveryJournal)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (j *Journal) newsOfAll(ctx context.Context) (map[forge.Key]news, error) {
 		if err != nil {
 			continue // no machine has this journal
 		}
-		if found[key], err = j.newsOf(ctx, m); err != nil {
+		if found[key], err = newsOf(ctx, j, m); err != nil {
 			return nil, err
 		}
 	}

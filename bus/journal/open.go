@@ -63,6 +63,9 @@ func (j *Journal) newest(ctx context.Context) (Open, error) {
 	if err != nil {
 		return Open{}, err
 	}
+	if state.LastSeq == 0 { // nothing was stored yet, or the stream is gone
+		return Open{}, nil
+	}
 	newest, err := j.conn.Last(ctx, streams.Journal, subjects.EveryJournal)
 	if errors.Is(err, conn.ErrNotFound) {
 		return Open{}, nil
@@ -99,7 +102,7 @@ func isOpen(s *forge.Summary) bool { return !s.Idle || !s.Status.Ended() }
 
 // openOfAll reads the last record of each journal.
 func (j *Journal) openOfAll(ctx context.Context, upTo uint64) (map[forge.Key]bool, error) {
-	found, err := j.newsOfAll(ctx)
+	found, err := newsOfAll(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +129,7 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 		}
 		open[key] = true
 	}
-	found, _, err := j.newsSince(ctx, before, now, mostSince)
+	found, _, err := newsSince(ctx, j, before, now, mostSince)
 	for key, n := range found {
 		open[key] = n.open(now.Seq)
 	}

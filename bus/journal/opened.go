@@ -36,7 +36,7 @@ func (o *Opened) Refresh(ctx context.Context) error {
 	open, found, err := o.since(ctx, &now)
 	if err != nil && ctx.Err() == nil { // whatever it is, the journals have all that the list has
 		open = map[forge.Key]*Standing{}
-		found, err = o.journal.newsOfAll(ctx)
+		found, err = newsOfAll(ctx, o.journal)
 	}
 	if err != nil {
 		return fmt.Errorf("refresh open intents: %w", err)
@@ -62,7 +62,7 @@ func (o *Opened) Refresh(ctx context.Context) error {
 
 // since returns the open intents as of the last Refresh, each with its standing, and what counts of the journals that have gone on since.
 func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Standing, map[forge.Key]news, error) {
-	found, _, err := o.journal.newsSince(ctx, &o.at, now, mostSince)
+	found, _, err := newsSince(ctx, o.journal, &o.at, now, mostSince)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +90,7 @@ func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Standing,
 	for _, m := range last {
 		key, err := subjects.ParseJournal(m.Subject)
 		if err == nil {
-			found[key], err = o.journal.newsOf(ctx, m)
+			found[key], err = newsOf(ctx, o.journal, m)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -69,14 +69,14 @@ func (o *Overview) refresh(ctx context.Context) error {
 	if now.Seq == o.at.Seq && now.Hash == o.at.Hash && now.At.Equal(o.at.At) && now.Gone == o.at.Gone && len(o.late) == 0 {
 		return nil
 	}
-	found, _, err := o.journal.newsSince(ctx, &o.at, &now, mostSince)
+	found, _, err := newsSince(ctx, o.journal, &o.at, &now, mostSince)
 	for key := range o.late {
 		if _, there := found[key]; !there {
 			err = errNotThere // lost
 		}
 	}
 	if err != nil {
-		if found, err = o.journal.newsOfAll(ctx); err != nil {
+		if found, err = newsOfAll(ctx, o.journal); err != nil {
 			return err
 		}
 		o.intents = nil

@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// memory is what a look knows from the one before, so that it need not read thousands of files of which none has changed:
+// memory has the results of the look before, so that this one need not read thousands of files of which none has changed:
 //
 //   - the index, up to a place in it, by the digest of that part: what follows is read, and another index as a whole;
 //   - of each file of an intent the version that it held, by its Stamp, as git's index does.
@@ -47,7 +47,7 @@ func newMemory(d *disk.Disk) *memory {
 	return &memory{disk: d, index: x, held: map[string]held{}, sum: disk.DigestOf(nil)}
 }
 
-// recall returns what the last look knew.
+// recall returns the memory that the last look kept, or an empty one.
 func recall(d *disk.Disk) *memory {
 	if data, ok := d.ReadCache(layout.Looked); ok {
 		if m := newMemory(d); m.decode(data) {
@@ -111,7 +111,7 @@ func (m *memory) readIndex() (*index, error) {
 	return m.index, nil
 }
 
-// keep writes what this look knows, if that is more than the last one did.
+// keep writes the memory, if this look has added to it.
 func (m *memory) keep(x *index) {
 	if m.next == nil {
 		return

@@ -86,7 +86,7 @@ func (r *runner) checkOpen(ctx context.Context, list *journal.Open) (journal.Ope
 		if err == nil && s.Idle && s.Status.Ended() {
 			continue
 		}
-		r.log.ErrorContext(logging.Machine(ctx, key), "an open intent was missing in the list that a start goes on from; it is taken up")
+		r.log.ErrorContext(logging.Machine(ctx, key), "an open intent was missing in the list from which a start continues; it is taken up")
 		if _, err := r.driver.Recover(ctx, key); r.skipUnreadable(ctx, key, err) != nil {
 			return all, err
 		}

@@ -296,7 +296,7 @@ func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted fun
 func (c *Conn) LastsOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]Stored, error) {
 	list := make([]Stored, 0, len(subjects))
 	for chunk := range slices.Chunk(subjects, BatchSize) {
-		part, err := c.lastOf(ctx, stream, chunk, upTo)
+		part, err := lastOf(ctx, c, stream, chunk, upTo)
 		if err != nil {
 			return nil, err
 		}
@@ -322,13 +322,13 @@ func (c *Conn) LastsPage(
 		page = page[:most]
 		next = page[most-1]
 	}
-	list, err = c.lastOf(ctx, stream, page, state.LastSeq)
+	list, err = lastOf(ctx, c, stream, page, state.LastSeq)
 	return list, next, err
 }
 
 // lastOf returns the last message of each subject, from a replica that has all
 // messages up to a sequence.
-func (c *Conn) lastOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]Stored, error) {
+func lastOf(ctx context.Context, c *Conn, stream string, subjects []string, upTo uint64) ([]Stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*RequestTimeout)
 	defer cancel()
 	var list []Stored
