@@ -154,7 +154,8 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 	if at == pull.Pending && by.Has(rules.LateChecks) {
 		late = pull.Late(p.Change.Pull, p.Seen)
 	}
-	none := by.Has(rules.NoChecks) && q.Change.Pull.By == byForge && p.lacksChecks(at)
+	counts := by.Has(rules.NoChecks)
+	none := counts && q.Change.Pull.By == byForge && p.lacksChecks(at)
 	if len(late) > 0 {
 		set = p.awaits(late, now)
 	} else {
@@ -174,7 +175,7 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		}
 	case p.Overdue && none: // one without a name stands for whichever comes
 		why, result.Refusal, result.Pull.Checks = forge.MergeOverdue, p.noneWords(), []forge.PullCheck{{State: forge.PullCheckPending}}
-	case p.Overdue && by.Has(rules.NoChecks):
+	case p.Overdue && counts:
 		why, result.Refusal = forge.MergeOverdue, p.waitWords()
 	case p.Overdue:
 		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
