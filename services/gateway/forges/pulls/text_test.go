@@ -87,7 +87,7 @@ func TestTextOfNothing(t *testing.T) {
 func TestMergesWhen(t *testing.T) {
 	for want, p := range map[string]forge.PullPolicy{
 		"A person merges it.\n": {By: "people", Checks: []string{"build"}},
-		"It is merged by itself when these checks have passed: build, lint.\n":                                   {By: "forge", Checks: []string{"build", "lint"}},
+		"It is merged by itself when these checks have passed: \u200bbuild, lint.\n":                             {By: "forge", Checks: []string{"build", "lint"}},
 		"Where none is, as in a repository without CI, it waits: merge it, or set up checks of pull requests.\n": {By: "forge"},
 	} {
 		w := newWorld(t)
