@@ -194,7 +194,7 @@ func TestConsoleAsksForChanges(t *testing.T) {
 	for _, who := range []string{"bob", "ada"} {
 		b := w.signIn(who)
 		inbox := b.get("/console/inbox")
-		inbox.wants(t, who, http.StatusOK, "Ask for changes", `data-key="c"`, "It spends no attempt", "You become one of its requesters")
+		inbox.wants(t, who, http.StatusOK, "Ask for changes", `data-key="c"`, "It uses no attempt", "You become one of its requesters")
 		action, fields := inbox.form(t, path, "changes")
 		b.do(http.MethodPost, action, fields).wants(t, "no words", http.StatusBadRequest, "say it in words")
 		fields.Set("text", "what "+who+" <b>says")

@@ -71,7 +71,7 @@ func TestConsoleForms(t *testing.T) {
 
 	dear := w.halts(`{"title": "Dear", "body": "dear", "budget_usd": 0.5}`, "budget")
 	p = ada.get(consolePath(dear))
-	p.wants(t, "without budget", http.StatusOK, "New total in US dollars", "It goes on as far as the new budget")
+	p.wants(t, "without budget", http.StatusOK, "New total in US dollars", "It continues as far as the new budget")
 	action, budget := p.form(t, dear, "budget")
 	for _, amount := range []string{"much", "-1", "0", "1e9", "NaN", "Inf", "$$5"} {
 		budget.Set("text", amount)
