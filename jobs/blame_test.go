@@ -29,17 +29,17 @@ func among(t *testing.T, set *jobs.Set, cmd forge.Command, work func(context.Con
 	return res.Failure(), heard.Leave(1, res.Failure()) != nil
 }
 
-func nothing(context.Context, *jobs.Job) error { return nil }
+func noWork(context.Context, *jobs.Job) error { return nil }
 
 // TestWithoutGit takes git away from a replica: what fails by that is left to others, and the replica is not well until git is back.
 func TestWithoutGit(t *testing.T) {
 	set := repotest.Clone(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
-	if f, _ := among(t, set, forge.Command{}, nothing); f != nil {
+	if f, _ := among(t, set, forge.Command{}, noWork); f != nil {
 		t.Fatal(f)
 	}
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
-	if f, left := among(t, set, forge.Command{}, nothing); f == nil || f.Reason != forge.FailRepository || !left {
+	if f, left := among(t, set, forge.Command{}, noWork); f == nil || f.Reason != forge.FailRepository || !left {
 		t.Errorf("left to others: %t, %+v", left, f)
 	}
 	for name, err := range map[string]error{"work": set.Unwell(), "readiness": set.Check(t.Context())} {
@@ -49,7 +49,7 @@ func TestWithoutGit(t *testing.T) {
 	}
 	t.Setenv("PATH", path)
 	wait.Until(t, "it is well again", func() bool { return set.Unwell() == nil && set.Check(t.Context()) == nil })
-	if f, _ := among(t, set, forge.Command{}, nothing); f != nil {
+	if f, _ := among(t, set, forge.Command{}, noWork); f != nil {
 		t.Error(f)
 	}
 }
@@ -63,14 +63,14 @@ func TestOriginReachedByOthersOnly(t *testing.T) {
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if f, left := among(t, set, forge.Command{Accounts: 4}, nothing); f == nil || f.Reason != forge.FailOrigin || left {
+	if f, left := among(t, set, forge.Command{Accounts: 4}, noWork); f == nil || f.Reason != forge.FailOrigin || left {
 		t.Errorf("the first time it is left to others: %t, %+v", left, f)
 	}
 	if err := set.Check(t.Context()); err != nil {
 		t.Errorf("an origin that may be away for all makes this replica unready: %v", err)
 	}
 	next := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Accounts: 6}
-	if f, left := among(t, set, next, nothing); f == nil || f.Reason != forge.FailReplica || !left || !strings.Contains(f.Message, dir) {
+	if f, left := among(t, set, next, noWork); f == nil || f.Reason != forge.FailReplica || !left || !strings.Contains(f.Message, dir) {
 		t.Errorf("the second time it is left to others: %t, %+v", left, f)
 	}
 	away := next
@@ -82,7 +82,7 @@ func TestOriginReachedByOthersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait.Until(t, "it reaches the origin", func() bool { return set.Check(t.Context()) == nil && set.Elsewhere(&next) == nil })
-	if f, _ := among(t, set, next, nothing); f != nil {
+	if f, _ := among(t, set, next, noWork); f != nil {
 		t.Error(f)
 	}
 }
