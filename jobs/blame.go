@@ -16,11 +16,24 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
+// errNoGit is why a replica is unwell that does not find git. That costs nothing to look at, so no attempt has to fail by it first.
+var errNoGit = errors.New("git is not in PATH, or may not be executed: install it")
+
 // Unwell returns why this replica can do no work at all at present; nil if it can. The files of its state are not looked at.
-func (s *Set) Unwell() error { return s.vitals.Unwell() }
+func (s *Set) Unwell() error {
+	if !process.Installed("git") {
+		return errNoGit
+	}
+	return s.vitals.Unwell()
+}
 
 // Check is a condition of readiness: nil unless this replica lacks what others may have.
-func (s *Set) Check(ctx context.Context) error { return s.vitals.Check(ctx) }
+func (s *Set) Check(ctx context.Context) error {
+	if !process.Installed("git") {
+		return errNoGit
+	}
+	return s.vitals.Check(ctx)
+}
 
 // Elsewhere returns why another replica had better take a command: this one alone does not reach the origin of its project. A project
 // that knows its origin to be away has it told so here as well.

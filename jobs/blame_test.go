@@ -43,7 +43,7 @@ func TestWithoutGit(t *testing.T) {
 		t.Errorf("left to others: %t, %+v", left, f)
 	}
 	for name, err := range map[string]error{"work": set.Unwell(), "readiness": set.Check(t.Context())} {
-		if err == nil || !strings.Contains(err.Error(), "git: ") || strings.Contains(err.Error(), "processes: ") {
+		if err == nil || !strings.Contains(err.Error(), "git is not in PATH") {
 			t.Errorf("%s without git: %v", name, err)
 		}
 	}
@@ -152,7 +152,9 @@ func TestSandboxIsGone(t *testing.T) {
 func TestNoProgramHere(t *testing.T) {
 	t.Parallel()
 	set := repotest.Clone(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
-	missing := func(context.Context, *jobs.Job) error { return agent.Fail(forge.FailMissingCLI, "codex is not in PATH") }
+	missing := func(context.Context, *jobs.Job) error {
+		return agent.Fail(forge.FailMissingCLI, "codex is not in PATH")
+	}
 	if f, left := among(t, set, forge.Command{}, missing); f == nil || f.Reason != forge.FailMissingCLI || !left {
 		t.Errorf("left to others: %t, %+v", left, f)
 	}

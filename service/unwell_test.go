@@ -156,7 +156,8 @@ func TestNoReplicaIsWell(t *testing.T) {
 	}
 	workerRun(t, w)
 	r.start(analyze(1))
-	if f := r.result().Failure(); f == nil || f.Reason != forge.FailReplica || !strings.Contains(f.Message, "too many open files") {
+	told := r.result()
+	if f := told.Failure(); f == nil || f.Reason != forge.FailReplica || !strings.Contains(f.Message, "too many open files") {
 		t.Errorf("got %+v", f)
 	}
 	full.Store(false)

@@ -143,7 +143,9 @@ func (v *Vitals) Unwell() error { return v.lacks(func(l *lack) bool { return !l.
 func (v *Vitals) Check(context.Context) error { return v.lacks(func(*lack) bool { return true }) }
 
 // Lacks returns why the replica does not have one ability; nil if it has it.
-func (v *Vitals) Lacks(name string) error { return v.lacks(func(l *lack) bool { return l.Name == name }) }
+func (v *Vitals) Lacks(name string) error {
+	return v.lacks(func(l *lack) bool { return l.Name == name })
+}
 
 // lacks returns an error for each ability that is lacking and of a kind, in the order of their names.
 func (v *Vitals) lacks(of func(*lack) bool) error {

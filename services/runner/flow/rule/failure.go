@@ -97,7 +97,9 @@ const laterFactor = 30
 const longestAwait = time.Minute
 
 // Await returns how long to wait after as many waits in a row, this one included, for a replica that can work.
-func Await(waits int) time.Duration { return min(5*time.Second<<min(max(waits-1, 0), 10), longestAwait) }
+func Await(waits int) time.Duration {
+	return min(5*time.Second<<min(max(waits-1, 0), 10), longestAwait)
+}
 
 // Pause returns how long to wait before the next attempt, after as many failures in a
 // row as errors says, this one not counted.
