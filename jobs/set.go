@@ -99,7 +99,7 @@ type Set struct {
 	projects map[forge.ProjectID]*project
 	// sources are the projects in their order.
 	sources []Source
-	// vitals are what this replica lacks.
+	// vitals tells which abilities this replica lacks.
 	vitals *vitals.Vitals
 	// began is when the Set was opened.
 	began time.Time

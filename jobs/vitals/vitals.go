@@ -36,7 +36,7 @@ type Ability struct {
 	Probe func(context.Context) error
 }
 
-// Vitals are the abilities that a replica lacks. It is safe for concurrent use.
+// Vitals lists the abilities that a replica lacks. It is safe for concurrent use.
 type Vitals struct {
 	log *slog.Logger
 	// life ends the probes.

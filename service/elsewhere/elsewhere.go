@@ -48,14 +48,14 @@ func Pause(delivery int) time.Duration {
 // heardKey is the context key of what NotHere says.
 type heardKey struct{}
 
-// Heard is what NotHere said of an attempt. It is safe for concurrent use; a nil one has heard nothing.
+// Heard keeps the words of NotHere about an attempt. It is safe for concurrent use; a nil one has heard nothing.
 type Heard struct {
 	mu    sync.Mutex
 	why   error
 	lasts bool
 }
 
-// Listen returns the context of an attempt, and what NotHere says in it.
+// Listen returns the context of an attempt, and the words of NotHere in it.
 func Listen(ctx context.Context) (context.Context, *Heard) {
 	h := &Heard{}
 	return context.WithValue(ctx, heardKey{}, h), h
@@ -99,14 +99,14 @@ func (h *Heard) Leave(delivery int, f *forge.Failure) error {
 	return nil
 }
 
-// step is what one attempt follows another of.
+// step identifies the attempts that follow one another.
 type step struct {
 	to   forge.Key
 	task forge.TaskID
 	step forge.Step
 }
 
-// Memory knows what failed at this replica. The zero value is empty. It is safe for concurrent use.
+// Memory lists the steps that failed at this replica. The zero value is empty. It is safe for concurrent use.
 type Memory struct {
 	mu     sync.Mutex
 	failed map[step]time.Time
