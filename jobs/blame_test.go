@@ -76,7 +76,7 @@ func TestOriginReachedByOthersOnly(t *testing.T) {
 	away := next
 	away.ClosedAgents = []string{forge.GitOrigin}
 	if set.Check(t.Context()) == nil || set.Elsewhere(&next) == nil || set.Unwell() != nil || set.Elsewhere(&away) != nil {
-		t.Errorf("ready %v, the next command %v, any other %v, one that is held %v", set.Check(t.Context()), set.Elsewhere(&next), set.Unwell(), set.Elsewhere(&away))
+		t.Errorf("ready %v, the next command %v, one that is held %v, all %v", set.Check(t.Context()), set.Elsewhere(&next), set.Elsewhere(&away), set.Unwell())
 	}
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
