@@ -35,9 +35,10 @@ const (
 	maxMemory = 10_000
 )
 
-// places are the reasons of failures that may lie in the replica. Programs that crash are not among them: they run.
+// places are the reasons of failures that may lie in the replica. Programs that crash are not among them, since
+// they run, and neither is a pod that is lost, which is elsewhere.
 var places = []forge.FailureReason{
-	forge.FailRepository, forge.FailLost, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailReplica,
+	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailReplica,
 }
 
 // Pause returns after how long a command is delivered again that was left to another replica at that delivery, which counts from 1.

@@ -60,7 +60,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
 	forge.FailRepository:    {Then: TryLater, Keep: true, Elsewhere: true},
-	forge.FailLost:          {Then: TryLater, Keep: true, Elsewhere: true},
+	forge.FailLost:          {Then: TryLater, Keep: true},
 	forge.FailReplica:       {Then: AwaitWorker, Keep: true, Elsewhere: true},
 	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
