@@ -45,6 +45,16 @@ func (s *Set) Elsewhere(cmd *forge.Command) error {
 	return s.vitals.Lacks(originOf(p))
 }
 
+// NotHere reports whether the error of a job that has cost nothing is of this replica. Then its attempt is not over where there are others: the next
+// delivery of the command begins it, or goes on with it.
+func NotHere(ctx context.Context, j *Job, err error) bool {
+	if err == nil || !elsewhere.Listens(ctx) || j.Result.Usage != (forge.Usage{}) {
+		return false
+	}
+	lacking := []forge.FailureReason{forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox}
+	return git.Unstarted(err) || process.Starved(err) || slices.Contains(lacking, Failure(err).Reason)
+}
+
 // blame finds out whether a command failed for a reason of this replica, tells the worker if so, and returns the failure to report. A
 // command that was stopped says nothing, and where there are no other replicas nothing is found out.
 func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *forge.Failure {
@@ -63,7 +73,7 @@ func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *f
 	case p == nil, !git.Unreachable(err) && git.CauseOf(err) != git.CauseAuth:
 	case p.origin.Failed(j.Command.Accounts, time.Now()):
 		_ = s.vitals.Suspect(ctx, vitals.Ability{Name: originOf(p), Partial: true, Probe: func(ctx context.Context) error { return s.reaches(ctx, p) }})
-		if j.Result.Usage == (forge.Usage{}) { // a cost is told at once, and then nobody else may have the command
+		if j.Tip == "" { // nothing was done yet; what was done, and could not be pushed, is reported as it always was
 			elsewhere.NotHere(ctx, err, true)
 			return &forge.Failure{Reason: forge.FailReplica, Message: "this replica alone does not reach " + f.Message}
 		}
