@@ -37,6 +37,7 @@ const (
 	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it
 	FailPush        FailureReason = "push_refused" // a hook of the origin, or the protection of the branch, refused the push of a change
 	FailBase        FailureReason = "base_red"     // the base branch fails its own verify commands; of no attempt, but of the project
+	FailReplica     FailureReason = "replica"      // nothing was done: no replica could, each for a reason of its own
 	FailUnreserved  FailureReason = "unreserved"   // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 

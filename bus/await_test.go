@@ -80,7 +80,7 @@ func TestAwaitName(t *testing.T) {
 func TestAwaitEndsInATry(t *testing.T) {
 	s := bustest.StartServer(t)
 	s.Stop()
-	asked := s.Occupy(t, true).Asked()
+	asked := s.Occupy(t, bustest.Silence).Asked()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	_, done := await(ctx, bus.Config{URL: s.URL()}, 0)
 	wait.For(t, asked)

@@ -3,7 +3,9 @@ package git
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -98,6 +100,30 @@ func MachineFailed(err error) bool {
 var diskFaults = []string{"No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error"}
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Unstarted reports whether git could not be started here, or could not start what it needs: it is missing, or there is no process,
+// memory or descriptor left. What a server says that lacks these is not meant.
+func Unstarted(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		return false
+	}
+	if _, missing := errors.AsType[*exec.Error](e.Err); missing {
+		return true
+	}
+	if p, ok := errors.AsType[*fs.PathError](e.Err); ok && strings.HasPrefix(p.Op, "fork") {
+		return true
+	}
+	for line := range strings.Lines(e.Stderr) {
+		if !strings.HasPrefix(line, "remote:") && slices.ContainsFunc(shortages, func(text string) bool { return strings.Contains(line, text) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// shortages are the texts of EAGAIN, ENOMEM, EMFILE and ENFILE, and what git says itself.
+var shortages = []string{"Resource temporarily unavailable", "Cannot allocate memory", "Too many open files", "unable to fork", "cannot fork()"}
 
 // Cause is why an origin did not do what a command asked.
 type Cause string

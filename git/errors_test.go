@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -70,5 +72,27 @@ func TestFullDiskIsNoFaultOfTheWork(t *testing.T) {
 	t.Setenv("PATH", path)
 	if got, err := c.Collect(t.Context(), attempt("t")); err != nil || got.Leftover == "" {
 		t.Errorf("with room again: %+v, %v", got, err)
+	}
+}
+
+// TestUnstarted: git that is not there, or lacks processes or descriptors here, says nothing of the repository. What a server says that lacks
+// them is not about this machine.
+func TestUnstarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"not installed":    {&git.Error{ExitCode: -1, Err: &exec.Error{Name: "git", Err: exec.ErrNotFound}}, true},
+		"no fork":          {&git.Error{ExitCode: -1, Err: &fs.PathError{Op: "fork/exec", Path: "/usr/bin/git", Err: syscall.EAGAIN}}, true},
+		"no helper":        {&git.Error{ExitCode: 128, Stderr: "error: cannot fork() for remote-https: Resource temporarily unavailable\n"}, true},
+		"no file":          {&git.Error{ExitCode: 128, Stderr: "fatal: unable to open x: Too many open files\n"}, true},
+		"none there":       {&git.Error{ExitCode: 128, Stderr: "remote: fatal: cannot fork(): Resource temporarily unavailable\nfatal: early EOF\n"}, false},
+		"a conflict":       {&git.Error{ExitCode: 1, Stderr: "CONFLICT (content)\n"}, false},
+		"stopped":          {&git.Error{ExitCode: -1, Err: context.Canceled}, false},
+		"nothing of git's": {errors.New("too many open files"), false},
+	} {
+		if got := git.Unstarted(c.err); got != c.want {
+			t.Errorf("%s: got %t", name, got)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (c Command) Start(ctx context.Context, args ...string) (*Process, error) {
 	}
 	p.In, p.Out = in, bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
-		return nil, err
+		return nil, commandError(ctx, args, p.stderr, err)
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -24,8 +25,17 @@ type confinement struct {
 	home   string // of the person or service that we are
 
 	mu    sync.Mutex
-	tried map[sandbox.Network]error // why there is no sandbox with such a network; nil if there is
+	tried map[sandbox.Network]tried
 }
+
+// tried is an answer of the machine.
+type tried struct {
+	err error // why there is no sandbox with such a network; nil if there is
+	at  time.Time
+}
+
+// refusedFor is how long it is believed that the machine offers no sandbox: a person may allow one at any time.
+const refusedFor = 10 * time.Second
 
 // view returns the mounts of the system's directories, and the person's home
 // directory.
@@ -38,22 +48,23 @@ func (c *confinement) view() (system []sandbox.Mount, home string) {
 }
 
 // offers returns nil if the executor can run a command with this kind of network, and
-// else why not. Each kind is tried once for each process, and again where there was only no
-// room.
+// else why not. Each kind is tried once for each process, again where there was only no
+// room, and after a while where there was none.
 func (c *confinement) offers(ctx context.Context, e process.Executor, n sandbox.Network) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err, known := c.tried[n]
-	if known {
-		return err
+	last, known := c.tried[n]
+	if known && (last.err == nil || time.Since(last.at) < refusedFor) {
+		return last.err
 	}
-	if err = e.Probe(ctx, n); ctx.Err() != nil || errors.Is(err, process.ErrLost) {
+	err := e.Probe(ctx, n)
+	if ctx.Err() != nil || errors.Is(err, process.ErrLost) {
 		return err // which says nothing about the machine
 	}
 	if c.tried == nil {
-		c.tried = map[sandbox.Network]error{}
+		c.tried = map[sandbox.Network]tried{}
 	}
-	c.tried[n] = err
+	c.tried[n] = tried{err, time.Now()}
 	return err
 }
 

@@ -58,6 +58,7 @@ func (s *Set) Probe(ctx context.Context, cmd forge.Command, _ service.Progress) 
 	if err != nil {
 		return forge.Result{Output: Failure(err)}
 	}
+	p.origin.Reached()
 	return forge.Result{Output: &forge.Probed{}}
 }
 

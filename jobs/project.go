@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/store"
+	"github.com/pfl-forge/pfl-forge/jobs/vitals"
 )
 
 // project is a configured repository, which is opened as soon as its origin can be
@@ -30,8 +31,9 @@ type project struct {
 	// late says that KeepOpening tries until it is done.
 	late atomic.Bool
 
-	// refusals are those of our credentials.
+	// refusals are those of our credentials, and origin is whether it is reached from here.
 	refusals refusals
+	origin   vitals.Origin
 
 	mu sync.Mutex
 	// preparations are still to be done before the next command, in order. Who has the slot takes them away.

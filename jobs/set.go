@@ -24,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/caches"
 	"github.com/pfl-forge/pfl-forge/jobs/gate"
 	"github.com/pfl-forge/pfl-forge/jobs/sessions"
+	"github.com/pfl-forge/pfl-forge/jobs/vitals"
 	"github.com/pfl-forge/pfl-forge/service"
 )
 
@@ -98,6 +99,8 @@ type Set struct {
 	projects map[forge.ProjectID]*project
 	// sources are the projects in their order.
 	sources []Source
+	// vitals tells which abilities this replica lacks.
+	vitals *vitals.Vitals
 	// began is when the Set was opened.
 	began time.Time
 
@@ -121,7 +124,7 @@ func OpenSet(ctx context.Context, host Host, sources []Source) (*Set, error) {
 	}
 	host.confinement, host.gates = &confinement{}, &gate.Gates{}
 	host.Owner.Hold(lock) // what a command leaves running keeps the next life waiting, too
-	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}, sources: sources, began: time.Now()}
+	s := &Set{host: host, lock: lock, projects: map[forge.ProjectID]*project{}, sources: sources, began: time.Now(), vitals: vitals.New(host.Log)}
 	if s.host.id, err = sessions.HostID(host.StateDir); err == nil {
 		err = s.open(ctx, sources)
 	}
@@ -209,6 +212,7 @@ func (s *Set) Close() error {
 		s.stopOpening()
 		s.opening.Wait()
 	}
+	s.vitals.Close()
 	var errs []error
 	for _, p := range s.projects {
 		if r := p.repo.Load(); r != nil {
@@ -239,6 +243,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	j := &Job{Command: cmd, progress: progress}
 	err := patiently(ctx, beginPatience, func() error { return s.begin(ctx, j) })
 	if err == nil {
+		s.reached(j)
 		err = work(ctx, j)
 		j.metered.MarkReported(ctx)
 	}
@@ -250,7 +255,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 		if s.refused(cmd.To.Project, err) && f.Reason == forge.FailOrigin {
 			f.Reason = forge.FailRepository // a person has to hear of it, and nobody else can tell
 		}
-		r.Policy, r.Output = nil, f
+		r.Policy, r.Output = nil, s.blame(ctx, j, err, f)
 		if errors.Is(err, errUnreserved) {
 			r.Policy = PolicyOf(j) // which the runner has not heard of
 		}

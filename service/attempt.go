@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
 const (
@@ -41,6 +42,10 @@ type attempt struct {
 	trace string
 	// recheck has capacity 1; an element makes watch ask at once.
 	recheck chan struct{}
+	// delivery counts how often the command was delivered, from 1.
+	delivery int
+	// heard is whether the attempt failed for a reason of this replica; nil before it began.
+	heard *elsewhere.Heard
 }
 
 // take carries out one command. nil means that the command is done with, an error
@@ -49,12 +54,13 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	loop := r.Alive.Begin("command of step " + string(h.Step))
 	defer loop.End()
-	if err := r.admit(ctx, a, job); err != nil {
+	a.delivery = job.Attempt
+	loop.Rest() // for a moment, where the command is left to another replica
+	if begins, err := r.admit(ctx, a, job); !begins {
 		return err
 	}
 	defer r.remove(a)
-	jobs := ctx
-	loop.Rest() // until no other replica is at it, and a permit is free
+	jobs := ctx // it rests on until no other replica is at it, and a permit is free
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
 	ctx, release, err := a.lease(jobs, h, job)
@@ -114,9 +120,14 @@ func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, caus
 		a.log.InfoContext(ctx, "hand a command back")
 		return false, bus.Retry(0, ErrDraining)
 	case !isMerged(res):
-		if err := a.run.unwell(ctx, true); err != nil {
+		err := a.run.unwell(ctx, true)
+		if err == nil {
+			err = a.heard.Leave(a.delivery, res.Failure())
+		}
+		a.run.failed.Note(&a.cmd, res.Failure(), time.Now())
+		if err != nil {
 			a.log.WarnContext(ctx, "hand a command back", "error", err)
-			return false, bus.Retry(askAgain, err)
+			return false, bus.Retry(elsewhere.Pause(a.delivery), err)
 		}
 	}
 	return true, nil
@@ -134,19 +145,6 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 	if err := a.run.unwell(ctx, true); err != nil {
 		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: err.Error()}
 	}
-}
-
-// unwell returns why this replica cannot do any work now; nil if it can.
-func (r *workerRun) unwell(ctx context.Context, anew bool) error {
-	if r.Unwell == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, unwellPatience)
-	defer cancel()
-	if err := r.Unwell(ctx, anew); err != nil {
-		return fmt.Errorf("this replica can do no work now: %w", err)
-	}
-	return nil
 }
 
 // isMerged reports whether a result says that the base branch has moved, which is a fact whatever the replica is like.
@@ -183,24 +181,27 @@ func (a *attempt) begin(ctx context.Context) (_ context.Context, finish func(*fo
 	return logging.Trace(ctx, a.trace), finish
 }
 
-// admit registers an attempt. It returns the error with which its command comes again if it
-// cannot begin here yet, or runs already.
-func (r *workerRun) admit(ctx context.Context, a *attempt, job *work.Job) error {
+// admit registers an attempt, and reports whether it begins. If it cannot begin here yet, or runs already, the error says when
+// its command comes again; nil: it was answered.
+func (r *workerRun) admit(ctx context.Context, a *attempt, job *work.Job) (begins bool, err error) {
 	if job.Attempt > 1 {
 		r.Metrics.Redelivered(telemetry.KindCommand)
 	}
 	if r.Hold != nil {
 		if err := r.Hold(&job.Command); err != nil {
-			return bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
+			return false, bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
 		}
 	}
 	if err := r.unwell(ctx, false); err != nil {
-		return bus.Retry(askAgain, err) // soon: another replica can begin it
+		return false, a.turnAway(ctx, job, err)
+	}
+	if err := a.leave(a.avoided()); err != nil {
+		return false, err
 	}
 	if !r.add(a) {
-		return bus.Retry(runningElsewhere, errors.New("it runs already"))
+		return false, bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
-	return nil
+	return true, nil
 }
 
 // attempt returns the attempt for a command, not yet begun.
@@ -245,6 +246,9 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	began := time.Now()
 	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.InfoContext(ctx, "start")
+	if a.run.Shared {
+		ctx, a.heard = elsewhere.Listen(ctx)
+	}
 
 	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
 

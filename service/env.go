@@ -40,6 +40,10 @@ type Env struct {
 
 	// Hold is that of the workers that Worker makes; nil: no command is held back.
 	Hold func(*forge.Command) error
+	// Unwell and Elsewhere are asked by those workers as well: why this replica can do no work, beside its disk, and why another one
+	// had better take a command; nil: nothing is known.
+	Unwell    func() error
+	Elsewhere func(*forge.Command) error
 
 	// started is when the process began.
 	started time.Time
@@ -73,7 +77,13 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	return &Worker{
 		Bus: e.Bus, Replica: e.Config.Replica, Group: e.Config.Group, Log: e.Log, Handlers: handlers,
 		Parallel: e.Config.Workers, Permits: NewPermits(e.Config.Workers), Outbox: outbox, Grace: e.Config.DrainTimeout,
-		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Unwell: disk.Answer, Metrics: e.Metrics, Alive: &e.Health.Alive,
+		Shared: true, Secrets: e.secrets(), Hold: e.Hold, Metrics: e.Metrics, Alive: &e.Health.Alive, Elsewhere: e.Elsewhere,
+		Unwell: func(ctx context.Context, anew bool) error {
+			if err := disk.Answer(ctx, anew); err != nil || e.Unwell == nil {
+				return err
+			}
+			return e.Unwell()
+		},
 	}
 }
 

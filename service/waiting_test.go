@@ -54,15 +54,11 @@ func TestServiceWaitsForNATS(t *testing.T) {
 		// without prepares a stopped server, and returns what mends it.
 		without func(t *testing.T, s *bustest.Server) (mend func())
 	}{
-		"connection refused": {"connection refused", func(*testing.T, *bustest.Server) func() { return func() {} }},
-		"accepted and closed": {"EOF", func(t *testing.T, s *bustest.Server) func() {
-			t.Helper()
-			return s.Occupy(t, false).Leave
-		}},
-		"silence": {"i/o timeout", func(t *testing.T, s *bustest.Server) func() {
-			t.Helper()
-			return s.Occupy(t, true).Leave
-		}},
+		"connection refused":  {"connection refused", func(*testing.T, *bustest.Server) func() { return func() {} }},
+		"accepted and closed": {"EOF", occupied(bustest.Hangup)},
+		"reset":               {"connection reset by peer", occupied(bustest.Reset)},
+		"garbage":             {"INFO not received", occupied(bustest.Garbage)},
+		"silence":             {"i/o timeout", occupied(bustest.Silence)},
 		"no JetStream": {"JetStream", func(t *testing.T, s *bustest.Server) func() {
 			t.Helper()
 			s.StartWithoutJetStream(t)
@@ -97,6 +93,14 @@ func TestServiceWaitsForNATS(t *testing.T) {
 	}
 }
 
+// occupied has something else stand in the place of a stopped server.
+func occupied(answer bustest.Answer) func(*testing.T, *bustest.Server) (mend func()) {
+	return func(t *testing.T, s *bustest.Server) func() {
+		t.Helper()
+		return s.Occupy(t, answer).Leave
+	}
+}
+
 // TestServiceWaitsForAName checks that a service waits for the name of its server, and ends
 // when it is told to while it waits.
 func TestServiceWaitsForAName(t *testing.T) {
@@ -104,7 +108,7 @@ func TestServiceWaitsForAName(t *testing.T) {
 	c.mentions("nats.invalid")
 	s := bustest.StartServer(t)
 	s.Stop()
-	asked := s.Occupy(t, true).Asked()
+	asked := s.Occupy(t, bustest.Silence).Asked()
 	silent := startChild(t, "--server", s.URL(), "--replica=w2")
 	wait.For(t, asked)
 	for _, waiting := range []*child{c, silent} {

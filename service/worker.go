@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
 // What [context.Cause] of a cancelled attempt says.
@@ -106,6 +107,9 @@ type Worker struct {
 	// answer is not one of a moment ago. Commands are then left to other replicas, and so is one whose attempt cost no
 	// money and ended meanwhile, whatever it found.
 	Unwell func(ctx context.Context, anew bool) error
+	// Elsewhere, if set, returns why another replica had better take a command; nil: this one may. A command that no other takes for
+	// a while is begun here all the same.
+	Elsewhere func(*forge.Command) error
 	// OnControl, if set, receives control messages, for example to give checkouts
 	// back. It must not block.
 	OnControl func(live.Control)
@@ -186,6 +190,8 @@ type workerRun struct {
 	// holder identifies this process as the owner of leases.
 	holder work.LeaseHolder
 	ctx    context.Context //nolint:containedctx // ends when nothing new is to be started
+	// failed has where attempts of late failed here.
+	failed elsewhere.Memory
 
 	mu sync.Mutex
 	// attempts are those that run, by the id of their command.

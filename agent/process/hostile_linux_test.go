@@ -226,6 +226,9 @@ func TestMain(m *testing.M) {
 	if kind := os.Getenv("TEST_GROUPS"); kind != "" {
 		withoutGroups(kind)
 	}
+	if dir := os.Getenv("TEST_STARVED"); dir != "" {
+		starved(dir)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -68,7 +68,7 @@ func supervise() {
 		v, err = superviseTree()
 	}
 	if err != nil {
-		v.Start = err.Error()
+		v.Start, v.Lack = err.Error(), shortage(err)
 	}
 	report := os.NewFile(reportFD, "report")
 	if err := json.NewEncoder(report).Encode(v); err != nil {

@@ -22,6 +22,8 @@ type verdict struct {
 	Start string
 	// Sandbox says that Start is about the sandbox.
 	Sandbox bool
+	// Lack is the shortage for which the command did not start; 0 if there was another cause.
+	Lack syscall.Errno
 	// Left counts processes that could not be killed.
 	Left int
 }
@@ -188,9 +190,9 @@ func readVerdict(result io.Reader, c *Command, mark string, limit *cgroup) (int,
 		}
 		return -1, errors.Join(fmt.Errorf("%s: its supervisor was killed", c.Path), err)
 	case v.Start != "" && v.Sandbox:
-		return -1, fmt.Errorf("%w: %s", ErrSandbox, v.Start)
+		return -1, fmt.Errorf("%w: %w", ErrSandbox, &startError{v.Start, v.Lack})
 	case v.Start != "":
-		return -1, fmt.Errorf("%s cannot be started%s: %s", c.Path, c.notVisibleHint(), v.Start)
+		return -1, fmt.Errorf("%s cannot be started%s: %w", c.Path, c.notVisibleHint(), &startError{v.Start, v.Lack})
 	case v.Left > 0:
 		return exitCode(v.Status), fmt.Errorf("%s %w (%d)", c.Path, ErrSurvivors, v.Left)
 	}

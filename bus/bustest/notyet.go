@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"os"
@@ -61,8 +62,7 @@ func (s *Server) UseTLS(t testing.TB) (authority, url string) {
 	return authority, strings.Replace(s.URL(), "nats://", "tls://", 1)
 }
 
-// NotYet takes connections at the address of a server that is not there yet, and closes them
-// or never says a word.
+// NotYet takes connections at the address of a server that is not there yet, and does with them what an Answer says.
 type NotYet struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -71,9 +71,26 @@ type NotYet struct {
 	asked    chan struct{}
 }
 
-// Occupy listens at the address of a stopped server until Leave is called. It closes each
-// connection at once, or with silent keeps it and says nothing.
-func (s *Server) Occupy(t testing.TB, silent bool) *NotYet {
+// Answer treats a connection in the place of a server.
+type Answer func(*net.TCPConn) error
+
+// Silence keeps a connection, and says nothing.
+func Silence(*net.TCPConn) error { return nil }
+
+// Hangup closes a connection at once.
+func Hangup(c *net.TCPConn) error { return c.Close() }
+
+// Reset breaks a connection off, so that who made it is told that it was reset.
+func Reset(c *net.TCPConn) error { return errors.Join(c.SetLinger(0), c.Close()) }
+
+// Garbage answers as another program does that listens there, and keeps the connection.
+func Garbage(c *net.TCPConn) error {
+	_, err := c.Write([]byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n\x00\xff"))
+	return err
+}
+
+// Occupy listens at the address of a stopped server until Leave is called, and answers each connection.
+func (s *Server) Occupy(t testing.TB, answer Answer) *NotYet {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.URL(), "nats://"))
 	if err != nil {
@@ -89,8 +106,8 @@ func (s *Server) Occupy(t testing.TB, silent bool) *NotYet {
 			n.mu.Lock()
 			n.open = append(n.open, c)
 			n.mu.Unlock()
-			if !silent {
-				_ = c.Close()
+			if tcp, ok := c.(*net.TCPConn); ok {
+				_ = answer(tcp) // whoever connected may be gone
 			}
 			select {
 			case n.asked <- struct{}{}:

@@ -16,7 +16,8 @@
 //	   until it has passed often enough; a project has schedules; a check of a forge that does not end is told by its name,
 //	   and that there is none; one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
 //	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
-//	   one that failed is searched; who approved a plan or a change does not say what is done while that counts
+//	   one that failed is searched; who approved a plan or a change does not say what is done while that counts; what failed
+//	   for a reason of a replica is for any of them next
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -157,6 +158,11 @@ var (
 		Name: "BoundApprovers", Since: 5,
 		Why: "who had approved the plan could answer questions and give words to a retry, and the merge was refused by its proofs",
 	}
+	// OtherReplica is asked for where an attempt failed.
+	OtherReplica = Change{
+		Name: "OtherReplica", Since: 5,
+		Why: "an attempt that failed for a reason of its replica was made again on that one, which has its checkout",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -169,7 +175,7 @@ func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
-		SearchedBatch, WholeBatch, BoundApprovers,
+		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica,
 	}
 }
 

@@ -49,7 +49,7 @@ func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	}
 	if !w.state.Ended {
 		err := w.run(ctx)
-		if ctx.Err() != nil { // it is not over: another delivery goes on
+		if ctx.Err() != nil || jobs.NotHere(ctx, j, err) { // it is not over: another delivery goes on
 			return errors.Join(err, i.handOn(ctx, w))
 		}
 		if err := w.state.end(&j.Result, err); err != nil {

@@ -87,6 +87,8 @@ const (
 	FailureReason_FAILURE_REASON_BASE_RED FailureReason = 28
 	// It wrote more to the disk than it may.
 	FailureReason_FAILURE_REASON_DISK_LIMIT FailureReason = 29
+	// Nothing was done: no replica could do it, each for a reason of its own.
+	FailureReason_FAILURE_REASON_REPLICA FailureReason = 30
 )
 
 // Enum value maps for FailureReason.
@@ -122,6 +124,7 @@ var (
 		27: "FAILURE_REASON_PUSH_REFUSED",
 		28: "FAILURE_REASON_BASE_RED",
 		29: "FAILURE_REASON_DISK_LIMIT",
+		30: "FAILURE_REASON_REPLICA",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -154,6 +157,7 @@ var (
 		"FAILURE_REASON_PUSH_REFUSED":    27,
 		"FAILURE_REASON_BASE_RED":        28,
 		"FAILURE_REASON_DISK_LIMIT":      29,
+		"FAILURE_REASON_REPLICA":         30,
 	}
 )
 
@@ -533,7 +537,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\x86\a\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xa2\a\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -565,7 +569,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x15FAILURE_REASON_ORIGIN\x10\x1a\x12\x1f\n" +
 	"\x1bFAILURE_REASON_PUSH_REFUSED\x10\x1b\x12\x1b\n" +
 	"\x17FAILURE_REASON_BASE_RED\x10\x1c\x12\x1d\n" +
-	"\x19FAILURE_REASON_DISK_LIMIT\x10\x1dB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x19FAILURE_REASON_DISK_LIMIT\x10\x1d\x12\x1a\n" +
+	"\x16FAILURE_REASON_REPLICA\x10\x1eB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

@@ -241,9 +241,7 @@ func (s *Intent) failed(r *forge.Result) {
 	}
 	switch d.Action {
 	case retry.CarryOn:
-		if t != nil {
-			t.Uncount(step)
-		}
+		t.Uncount(step)
 		s.again(t, step)
 	case retry.Again:
 		s.again(t, step)
@@ -254,6 +252,9 @@ func (s *Intent) failed(r *forge.Result) {
 		sess.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
+		if r.Failure().Reason == forge.FailReplica {
+			t.Uncount(step)
+		}
 		access{s}.parked(r)
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, d.At) })
 	case retry.NoBudget:

@@ -161,7 +161,7 @@ func (s view) activity() string {
 	case s.Phase == control.Depending:
 		return "waits for " + plan.JoinIDs(s.Plan.Depends.Open(), ", ")
 	case len(s.Dispatch.Outbox.Commands) == 0 && !parked.IsZero():
-		return "tries again at " + parked.UTC().Format(time.DateTime) + " UTC"
+		return "tries again at " + parked.UTC().Format(time.DateTime) + " UTC" + s.History.Awaits(rule.AwaitReplica)
 	case s.Phase == control.Working && s.goalTask() != nil:
 		g := s.Goal.Summary(&s.Intent, s.goalTask(), false)
 		return fmt.Sprintf("iteration %d of %d, %d of %d criteria met", g.Used, g.Most, g.Met, g.Criteria)

@@ -58,7 +58,9 @@ type fault struct {
 	linked  bool // whether the services reach NATS through a link
 	// disk is a folder of the installation that is a file system of its own, with the room that options of tmpfs give it; empty if none is.
 	disk, room string
-	during     func(x *trouble)
+	// tools gives the sick implementer a folder of programs of its own.
+	tools  bool
+	during func(x *trouble)
 }
 
 func faults() []fault {
@@ -76,6 +78,7 @@ func faults() []fault {
 		{name: "disk-away", during: (*trouble).diskAway},
 		{name: "server-full", disk: "nats-0", room: "size=64m", during: (*trouble).fillServer},
 		{name: "inodes-out", disk: sickState, room: "nr_inodes=20k", during: (*trouble).useUpInodes},
+		{name: "git-gone", tools: true, during: (*trouble).takeGit},
 		{name: "hook-hangs", during: (*trouble).hangPushes},
 		{name: "people-push", during: (*trouble).peoplePush},
 		{name: "leaders-lost", servers: 3, during: (*trouble).loseLeaders},
@@ -280,6 +283,9 @@ func (f *fault) meet(t *testing.T, seed uint64) {
 	}
 	if f.disk != "" {
 		smallDisk(t, filepath.Join(x.dir, f.disk), f.room)
+	}
+	if f.tools {
+		x.giveTools()
 	}
 	x.run()
 	began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ type cluster struct {
 	procs  []*process
 	keys   string   // the folder of auth init
 	env    []string // variables of the services
+	// own are variables of single replicas.
+	own map[string][]string
 	// via is where the services connect to; empty if that is url.
 	via string
 	// servers is how many NATS servers there are; 0 for one without a cluster.
@@ -41,6 +44,7 @@ type cluster struct {
 type process struct {
 	name string
 	args []string
+	env  []string // beside those of all
 	cmd  *exec.Cmd
 	log  *os.File
 	gone chan struct{}
@@ -97,7 +101,7 @@ func (c *cluster) run() {
 		{"reviewer", "reviewer-1"},
 		{"reflector", "reflector-1"},
 	} {
-		c.procs = append(c.procs, &process{name: s.program, args: append([]string{
+		c.procs = append(c.procs, &process{name: s.program, env: c.own[s.replica], args: append([]string{
 			"--server", address, "--project", project + "=" + c.origin,
 			"--replica", s.replica, "--state-dir", filepath.Join(c.dir, "state", s.replica), "--listen", "127.0.0.1:0",
 		}, c.authorised(s.program)...)})
@@ -164,7 +168,7 @@ func (c *cluster) start(p *process) {
 		program = filepath.Join(bin, p.name)
 	}
 	p.cmd = exec.Command(program, p.args...)
-	p.cmd.Env = append(os.Environ(), c.env...)
+	p.cmd.Env = slices.Concat(os.Environ(), c.env, p.env)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		c.t.Fatal(err)

@@ -48,6 +48,7 @@ var rules = map[string]string{
 	"retry-agent":          "the attempt failed; tried again after a pause",
 	"wait-for-account":     "the account of the agent refuses calls; waited, without using a retry",
 	"wait-for-origin":      "the git origin did not answer; waited, without using a retry",
+	"wait-for-replica":     "no worker could do it at that time; waited, without using a retry",
 	"park":                 "a limit with a known end; waited, without using a retry",
 	"new-session":          "the session was lost; a new one started with a summary",
 	"fallback":             "the agent reached its limit; another one took over in a new session",

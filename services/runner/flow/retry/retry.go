@@ -4,6 +4,7 @@
 //
 //	what rule.Failures says   what follows
 //	CarryOn                   the step again at once; the attempt does not count
+//	AwaitWorker               the step again after a pause; the attempt does not count
 //	RaiseBudget               the step again at once with more, or NoBudget
 //	WaitForIt                 another agent, or the step again when the limit ends
 //	TryAgain, NewSession      the step again after a pause that doubles
@@ -42,6 +43,8 @@ type Counter struct {
 	Errors int
 	// Parks counts the waits at a limit in a row.
 	Parks int
+	// Waits counts the waits in a row for a replica that can do it.
+	Waits int
 	// TurnEnds counts the attempts in a row that a limit of the project's own ended.
 	TurnEnds int
 }
@@ -59,7 +62,7 @@ func (c *Counter) Attempt(task forge.TaskID, step forge.Step) forge.Attempt {
 
 // Worked notes that an attempt did its job: failures before it do not count any
 // more.
-func (c *Counter) Worked() { c.Errors, c.Parks, c.TurnEnds = 0, 0, 0 }
+func (c *Counter) Worked() { c.Errors, c.Parks, c.Waits, c.TurnEnds = 0, 0, 0, 0 }
 
 // Limit is an agent that is at its limit.
 type Limit struct {
@@ -143,6 +146,13 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	case f.Failure().Reason == forge.FailUnreserved && f.Budgeted && c.Errors < f.Policy.MaxAgentRetries:
 		c.Errors++ // so that two that never agree come to an end
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: "nothing was reserved for this call yet"}
+	case then == rule.AwaitWorker:
+		c.Waits++
+		d := Decision{Action: Later, At: f.Now.Add(rule.Await(c.Waits)), Detail: cause.Gist(f.Failure().Message)}
+		if c.Waits == 1 { // a night of them is one line of the history
+			d.Rule = rule.AwaitReplica
+		}
+		return d
 	case then == rule.CarryOn:
 		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}
 	case then == rule.RaiseBudget:

@@ -53,6 +53,14 @@ func TestDecide(t *testing.T) {
 			want: Decision{Action: CarryOn, Rule: "interrupted", Detail: "it failed"},
 		},
 		{
+			name: "no replica can do it", reason: forge.FailReplica, counter: Counter{Errors: 2},
+			want: Decision{Action: Later, At: now.Add(5 * time.Second), Rule: "wait-for-replica", Detail: "it failed"},
+		},
+		{
+			name: "nor all night", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 1000},
+			want: Decision{Action: Later, At: now.Add(time.Minute), Detail: "it failed"},
+		},
+		{
 			name: "the session is lost", reason: forge.FailLostSession,
 			want: Decision{Action: Later, At: now.Add(time.Second), Rule: "new-session", Detail: "lost_session: it failed"},
 		},

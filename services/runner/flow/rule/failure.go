@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // Then names the consequence of an attempt that failed.
@@ -22,6 +23,8 @@ const (
 	// WaitForIt: the agent is at a limit; another one takes over, or its reset
 	// is waited for.
 	WaitForIt
+	// AwaitWorker: after a pause that is bounded, as often as it takes, and the failure counts for nothing.
+	AwaitWorker
 	// CarryOn: at once, and the failure counts for nothing.
 	CarryOn
 	// NewSession: as TryAgain, in another session.
@@ -40,6 +43,9 @@ type Failure struct {
 	Keep bool
 	// Tell is set if the prompt of the next attempt says why this one failed.
 	Tell bool
+	// Elsewhere says that the reason may lie in the replica: the next attempt is for any of them, and not for the one that has
+	// the checkout.
+	Elsewhere bool
 }
 
 // Failures has a rule for every reason.
@@ -53,8 +59,9 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
-	forge.FailRepository:    {Then: TryLater, Keep: true},
+	forge.FailRepository:    {Then: TryLater, Keep: true, Elsewhere: true},
 	forge.FailLost:          {Then: TryLater, Keep: true},
+	forge.FailReplica:       {Then: AwaitWorker, Keep: true, Elsewhere: true},
 	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},
@@ -69,14 +76,30 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailBase:          {Then: CarryOn, Keep: true},
 	forge.FailRefused:       {Then: AskPerson},
 	forge.FailAuth:          {Then: AskPerson, Keep: true},
-	forge.FailMissingCLI:    {Then: AskPerson},
-	forge.FailCLITooOld:     {Then: AskPerson},
-	forge.FailSandbox:       {Then: AskPerson},
+	forge.FailMissingCLI:    {Then: AskPerson, Elsewhere: true},
+	forge.FailCLITooOld:     {Then: AskPerson, Elsewhere: true},
+	forge.FailSandbox:       {Then: AskPerson, Elsewhere: true},
 	forge.FailConfig:        {Then: AskPerson},
+}
+
+// For returns the replica that the next attempt is for, of the one that made the last; empty: any.
+func (f Failure) For(by rules.Version, last forge.ReplicaID) forge.ReplicaID {
+	if f.Elsewhere && by.Has(rules.OtherReplica) {
+		return ""
+	}
+	return last
 }
 
 // laterFactor is how much longer the pause of TryLater is.
 const laterFactor = 30
+
+// longestAwait bounds the pause of AwaitWorker, and so how long after its return a replica may wait for the work.
+const longestAwait = time.Minute
+
+// Await returns how long to wait after as many waits in a row, this one included, for a replica that can work.
+func Await(waits int) time.Duration {
+	return min(5*time.Second<<min(max(waits-1, 0), 10), longestAwait)
+}
 
 // Pause returns how long to wait before the next attempt, after as many failures in a
 // row as errors says, this one not counted.

@@ -126,6 +126,8 @@ const (
 	AwaitAccount = "wait-for-account"
 	// AwaitOrigin: the git origin does not answer; the step is held until it does.
 	AwaitOrigin = "wait-for-origin"
+	// AwaitReplica: no replica can do the step at present; it is tried again, and no retry is spent.
+	AwaitReplica = "wait-for-replica"
 	// FreshSession: the session is lost; a new one begins with a recap.
 	FreshSession = "new-session"
 	// Fallback: an agent is at its limit; another one takes over in a new

@@ -321,7 +321,7 @@ func (t *Task) AttemptFailed(x *Turn, step forge.Step, f *forge.Failure, by Work
 	if !Makes(step) {
 		return
 	}
-	t.Replica, t.Continue = by.Replica, then.Keep
+	t.Replica, t.Continue = then.For(x.Rules, by.Replica), then.Keep
 	if then.Tell {
 		t.Feedback = f.Message
 	}
@@ -334,9 +334,9 @@ func (t *Task) GaveUp(x *Turn, step forge.Step, why string) {
 	}
 }
 
-// Uncount takes back that an attempt at a step counts.
+// Uncount takes back that an attempt at a step counts. A step of the whole intent, without a task, has no such count.
 func (t *Task) Uncount(step forge.Step) {
-	if Makes(step) {
+	if t != nil && Makes(step) {
 		t.Attempts--
 	}
 }
