@@ -44,8 +44,7 @@ type Finding struct {
 	Evidence []Evidence // Evidence shows where
 }
 
-// Observed is the answer of observe: patterns in a project's history. Exactly one
-// field is set.
+// Observed is the answer of observe: patterns in a project's history. Exactly one field is set.
 type Observed struct {
 	Patterns     []Pattern // Patterns were seen at least twice each
 	NothingFound string    // says why there are none; the intent is done then
@@ -58,8 +57,7 @@ type Pattern struct {
 	Evidence    []Evidence // Evidence shows where it was seen
 }
 
-// Abstraction is the answer of abstract: skills made of patterns. Exactly one
-// field is set.
+// Abstraction is the answer of abstract: skills made of patterns. Exactly one field is set.
 type Abstraction struct {
 	Skills     []Skill // the drafts
 	NothingNew string  // says why there is none; the intent is done then

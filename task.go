@@ -2,8 +2,7 @@ package forge
 
 import "time"
 
-// Task is one unit of implementation: one branch, one reviewed change, one commit
-// on the base branch.
+// Task is one unit of implementation: one branch, one reviewed change, one commit on the base branch.
 type Task struct {
 	// Aims decide whether the task is done.
 	Aims

@@ -168,8 +168,8 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailReplica, "nothing was done: no replica could do it, each for a reason of its own, such as a missing program or a sandbox that cannot be made",
-		"waits, and tries again at least once a minute, with any replica; goes on by itself, and uses no retry",
-		"mend what the message names where the workers run; their /readyz and pfl-forge doctor say more",
+		"waits, and tries again at least once a minute, with any replica; continues by itself, and uses no retry",
+		"fix what the message names where the workers run; their /readyz and pfl-forge doctor say more",
 	},
 	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
