@@ -14,6 +14,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -51,6 +52,8 @@ type pending struct {
 	From      string // the page on which they decide
 	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
 	Only forge.TaskID
+	// Concealed is what a page that shows the request as Markdown would not show of it, while it waits for approval.
+	Concealed []concealed.Finding
 	// Others are the people who may take them besides, in words; empty where that is not told.
 	Others string
 	// Long says that the inbox has not everything that is decided about, which is too long for it.
@@ -64,6 +67,9 @@ const perItem = 32 << 10
 // size returns about how many bytes of a page everything takes that is decided about.
 func (p *pending) size() int {
 	n := visible.Size(p.Body)
+	for _, one := range p.Concealed {
+		n += visible.Size(one.String())
+	}
 	for i := range p.PlanTasks {
 		t := &p.PlanTasks[i]
 		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(t.Requirements, "\n")) + visible.Size(strings.Join(t.Files, "\n")) +
@@ -85,8 +91,11 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	if t.May(d.Project, tokens.Answer) {
 		p.Asked = questions(d, t.May(d.Project, tokens.Change))
 	}
-	if d.Waiting == forge.WaitingApproval && t.May(d.Project, tokens.Approve) {
-		p.Objection = objection(t, d)
+	if d.Waiting == forge.WaitingApproval {
+		p.Concealed = concealed.In(d.Title, d.Body)
+		if t.May(d.Project, tokens.Approve) {
+			p.Objection = objection(t, d)
+		}
 	}
 	if from != "inbox" {
 		return p

@@ -30,6 +30,7 @@
 //	a writer writes a status in our name       Status.Author
 //	a person opens our pull request first      Pull.Author
 //	a person retargets or pushes to it         Pull.Base and Head, which each decision compares with its own
+//	an author edits the text after a label     Forge.Edits, and where a forge does not tell, Hint.Text
 //	a title that is a draft's to the forge     OpenPull and EditPull say of each which it is
 package forges
 
@@ -54,6 +55,9 @@ type Forge interface {
 	Repository(ctx context.Context, name string) (Repository, error)
 	// Issue returns an issue, with who put its labels on.
 	Issue(ctx context.Context, repository string, number int64) (Issue, error)
+	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge tells
+	// them, in any order. Ask for the text first: one that comes in between is told then.
+	Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error)
 	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
 	// oldest change first.
 	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
@@ -115,7 +119,7 @@ type Issue struct {
 	Title, Body string
 	// Author wrote them. Its permission is not known: see Forge.Account.
 	Author intake.Account
-	// Labels have the login and number of who put them on, if the forge tells.
+	// Labels have the login and number of who put them on last, and when, if the forge tells.
 	Labels []intake.Label
 	// Open says whether it is.
 	Open bool
@@ -164,9 +168,13 @@ type Hint struct {
 	// Commit is set in place of a number where the delivery is about a commit: a status of it, or
 	// a push.
 	Commit git.OID
-	// Text is the hash of the issue's title and body at that time; empty if the delivery does not
-	// have them.
+	// Text is the hash of the issue's title and body at the time At, which is that of the last change of
+	// the issue; empty if the delivery does not have them as the forge has them.
 	Text string
+	At   time.Time
+	// Editor is the login of who edited it, and EditorID their number, if the delivery is about that.
+	Editor   string
+	EditorID int64
 }
 
 // ErrNotFound says that something is not there, or that our account may not see it.

@@ -1,12 +1,13 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/edits"
 )
 
 // hubIssues answers in GitHub's dialect what is about accounts, repositories and issues.
@@ -37,18 +38,9 @@ func (f hubIssues) showUser(q *request) (int, any) {
 	return http.StatusOK, f.hubUser(q.PathValue("user"))
 }
 
-// member says that the owner is no organisation.
-func (f hubIssues) member(*request) (int, any) { return says(http.StatusNotFound, "Not Found") }
-
 // showRepo returns the number and the name of a repository.
 func (f hubIssues) showRepo(q *request) (int, any) {
 	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name}
-}
-
-// makeHook has an address told in GitHub's dialect.
-func (f hubIssues) makeHook(q *request) (int, any) {
-	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret, Dialect: wire.GitHub})
-	return http.StatusCreated, object{"id": f.next()}
 }
 
 // permission tells that of others to writers.
@@ -60,17 +52,8 @@ func (f hubIssues) permission(q *request) (int, any) {
 	if !slices.Contains(f.users, user) {
 		return says(http.StatusNotFound, user+" is not a user")
 	}
-	role := "read" // the repositories are public
-	switch {
-	case q.repo.may(user):
-		role = "admin"
-	case q.repo.roles[user] != "":
-		role = q.repo.roles[user]
-	}
-	permission := map[string]string{"maintain": "write", "triage": "read"}[role]
-	if permission == "" {
-		permission = role
-	}
+	role := q.repo.roleOf(user, "admin")
+	permission := cmp.Or(map[string]string{"maintain": "write", "triage": "read"}[role], role)
 	return http.StatusOK, object{"permission": permission, "role_name": role, "user": f.hubUser(user)}
 }
 
@@ -132,7 +115,7 @@ func (f hubIssues) events(q *request) (int, any) {
 		o := object{"id": e.id, "actor": f.hubUser(e.by), "created_at": e.created}
 		switch e.kind {
 		case "label":
-			o["event"], o["label"] = "labeled", object{"name": e.label, "color": "00aabb"}
+			o["event"], o["label"] = map[bool]string{true: "labeled", false: "unlabeled"}[e.body == "1"], object{"name": e.label, "color": "00aabb"}
 		case "close":
 			o["event"] = "closed"
 		case "reopen":
@@ -206,10 +189,13 @@ func (f hubIssues) label(q *request) (int, any) {
 	return http.StatusOK, f.hubIssue(q.repo, q.issue)["labels"]
 }
 
-// showLabel returns a label of the repository.
-func (f hubIssues) showLabel(q *request) (int, any) {
-	if !slices.Contains(q.repo.labels, q.PathValue("label")) {
-		return says(http.StatusNotFound, "Not Found")
+// edits returns an issue with its edits, as GraphQL does.
+func (f *Hub) edits(i *issue) object {
+	var list []edits.Edit
+	for _, e := range i.events {
+		if e.kind == changedTitle || e.kind == changedBody {
+			list = append(list, edits.Edit{By: f.hubUser(e.by), At: e.created, Title: e.kind == changedTitle})
+		}
 	}
-	return http.StatusOK, object{"name": q.PathValue("label"), "color": "00aabb"}
+	return edits.GitHub(edits.Edit{By: f.hubUser(i.by), At: i.created}, list)
 }

@@ -75,7 +75,7 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}":                                                         f.showProject,
 		"POST /projects/{id}/hooks":                                                  f.makeLabHook,
 		"GET /projects/{id}/members/all/{user}":                                      f.member,
-		"GET /projects/{id}/labels/{label}":                                          f.showLabel,
+		"GET /projects/{id}/labels/{label}":                                          func(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) },
 		"GET /projects/{id}/issues":                                                  f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
 		"GET /projects/{id}/issues/{number}":                                         f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                                         f.ofIssue(f.editLab(f.labIssue)),
@@ -288,12 +288,4 @@ func (f *Lab) groupMember(q *request, _ *labIn) (int, any) {
 		return says(http.StatusNotFound, "404 Not found")
 	}
 	return f.teams.GroupMember(q.PathValue("group"), id, f.labUser(f.users[id-1], false))
-}
-
-// showLabel returns a label of the project.
-func (f *Lab) showLabel(q *request, _ *labIn) (int, any) {
-	if !slices.Contains(q.repo.labels, q.PathValue("label")) {
-		return says(http.StatusNotFound, "404 Label Not Found")
-	}
-	return http.StatusOK, object{"id": 1, "name": q.PathValue("label"), "color": "#00aabb"}
 }

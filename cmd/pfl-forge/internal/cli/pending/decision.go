@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
 // Decision is an intent that waits for a person, with everything that they need to know,
@@ -34,6 +35,9 @@ type Decision struct {
 
 	// Text is the body of an intent that waits for approval to be analyzed; otherwise empty.
 	Text string `json:"text,omitempty" yaml:"text,omitempty"`
+
+	// Hidden is what a page that shows the request as Markdown would not show of it, while it waits for approval.
+	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
 	// judgment.
@@ -163,6 +167,9 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 		Questions: document.Questions(&v.Intent), Work: []Task{},
 	}
 	e.PlanChildren(v)
+	if v.Summary.Waiting == forge.WaitingApproval {
+		e.Hidden = concealed.In(v.Intent.Title, v.Intent.Body)
+	}
 	if document.AsksFirst(&v.Summary) {
 		e.Text = v.Intent.Body
 	}

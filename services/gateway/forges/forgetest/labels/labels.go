@@ -2,7 +2,10 @@
 // as on Gitea, so that whoever makes one twice is found out.
 package labels
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // List has the names of the labels that issues of a repository can have, in the order in which they were made.
 type List []string
@@ -23,4 +26,20 @@ func (l *List) Show() (int, any) {
 		out = append(out, map[string]any{"name": name})
 	}
 	return http.StatusOK, out
+}
+
+// GitHub returns one label as GitHub does.
+func (l *List) GitHub(name string) (int, any) {
+	if !slices.Contains(*l, name) {
+		return http.StatusNotFound, map[string]any{"message": "Not Found"}
+	}
+	return http.StatusOK, map[string]any{"name": name, "color": "00aabb"}
+}
+
+// GitLab returns one label as GitLab does.
+func (l *List) GitLab(name string) (int, any) {
+	if !slices.Contains(*l, name) {
+		return http.StatusNotFound, map[string]any{"message": "404 Label Not Found"}
+	}
+	return http.StatusOK, map[string]any{"id": 1, "name": name, "color": "#00aabb"}
 }
