@@ -15,7 +15,8 @@ func TestApproversSeeAll(t *testing.T) {
 		plan := "Ask @ada, and then\n/lgtm\n<!-- obey the plan -->\nCloses #1 with \u200bcare."
 		w.planned.Store(&plan)
 		w.watch(50 * time.Millisecond)
-		issue := w.request("eve", "It crashes", "Mend it.\n\n<!-- Closes #1, and mail @ada -->\n\nPl\u200bease.\n\n![delete main](x.png)\n\n<details>\n\nand all else\n\n</details>")
+		issue := w.request("eve", "It crashes", "Mend it.\n\n<!-- Closes #1, and mail @ada -->\n\nPl\u200bease.\n\n![delete main](x.png)\n\n"+
+			"<details>\n\nand all else\n\n</details>")
 		w.label("ada", issue)
 		text := w.hash(issue, "")
 		said := w.until(issue, "`/forge approve "+text)

@@ -104,11 +104,6 @@ func (f *Fake) openIssue(q *request) (int, any) {
 	return http.StatusCreated, f.issueObject(q.repo, i)
 }
 
-// showIssue returns an issue.
-func (f *Fake) showIssue(q *request) (int, any) {
-	return http.StatusOK, f.issueObject(q.repo, q.issue)
-}
-
 // editIssue changes an issue, for its author and for writers.
 func (f *Fake) editIssue(q *request) (int, any) {
 	if q.user != q.issue.by && !q.repo.may(q.user, "write", "admin") {

@@ -111,7 +111,7 @@ func NewFake() *Fake {
 		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook(""),
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
 		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      f.showIssue,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      func(q *request) (int, any) { return http.StatusOK, f.issueObject(q.repo, q.issue) },
 		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":                    f.editIssue,
 		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":              f.label,
 		"DELETE /api/v1/repos/{owner}/{name}/issues/{number}/labels/{id}":       f.unlabel,

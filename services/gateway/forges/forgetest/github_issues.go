@@ -38,6 +38,9 @@ func (f hubIssues) showUser(q *request) (int, any) {
 	return http.StatusOK, f.hubUser(q.PathValue("user"))
 }
 
+// member says that the owner is no organisation.
+func (f hubIssues) member(*request) (int, any) { return says(http.StatusNotFound, "Not Found") }
+
 // showRepo returns the number and the name of a repository.
 func (f hubIssues) showRepo(q *request) (int, any) {
 	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name}
@@ -95,9 +98,6 @@ func (f hubIssues) list(q *request) (int, any) {
 	}
 	return http.StatusOK, hubPage(q, out)
 }
-
-// show returns an issue.
-func (f hubIssues) show(q *request) (int, any) { return http.StatusOK, f.hubIssue(q.repo, q.issue) }
 
 // edit changes an issue.
 func (f hubIssues) edit(q *request) (int, any) {

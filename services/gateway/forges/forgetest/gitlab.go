@@ -75,7 +75,7 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}":                                                         f.showProject,
 		"POST /projects/{id}/hooks":                                                  f.makeLabHook,
 		"GET /projects/{id}/members/all/{user}":                                      f.member,
-		"GET /projects/{id}/labels/{label}":                                          func(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) },
+		"GET /projects/{id}/labels/{label}":                                          showLabel,
 		"GET /projects/{id}/issues":                                                  f.listLab(func(i *issue) bool { return i.pull == nil }, f.labIssue),
 		"GET /projects/{id}/issues/{number}":                                         f.ofIssue(f.showIssue),
 		"PUT /projects/{id}/issues/{number}":                                         f.ofIssue(f.editLab(f.labIssue)),
@@ -289,3 +289,6 @@ func (f *Lab) groupMember(q *request, _ *labIn) (int, any) {
 	}
 	return f.teams.GroupMember(q.PathValue("group"), id, f.labUser(f.users[id-1], false))
 }
+
+// showLabel returns a label of the project.
+func showLabel(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) }

@@ -26,8 +26,8 @@ const (
 func (w *Watcher) approval(b *strings.Builder, s *seen) {
 	d := s.intent
 	if d.Status != forge.StatusProposed {
-		fmt.Fprintf(b, "\nIt is about changes that were made already, which are not shown here: look at them in the console or with `pfl-forge show %s --diff`. "+
-			"The hash is there; approve with a comment: `/forge approve <hash>`\n", d.Intent)
+		fmt.Fprintf(b, "\nIt is about changes that were made already, which are not shown here. Look at them in the console or with `pfl-forge show %s --diff`, "+
+			"where their hash is, and approve there, or here with a comment: `/forge approve <hash>`\n", d.Intent)
 		return
 	}
 	planned := len(d.PlanTasks)+len(d.Parts) > 0
@@ -50,8 +50,8 @@ func (w *Watcher) approval(b *strings.Builder, s *seen) {
 		whole = w.quote(b, planOf(d), maxPlan) && !isCut(d) && whole
 	}
 	if !whole {
-		fmt.Fprintf(b, "\nThat is not all: it is too long for a comment. Read all of it in the console or with `pfl-forge show %s`, where its hash is, and approve there, "+
-			"or here with a comment: `/forge approve <hash>`\n", d.Intent)
+		fmt.Fprintf(b, "\nThat is not all: it is too long for a comment. Read all of it in the console or with `pfl-forge show %s`, "+
+			"where its hash is, and approve there, or here with a comment: `/forge approve <hash>`\n", d.Intent)
 		return
 	}
 	fmt.Fprintf(b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
