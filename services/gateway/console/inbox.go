@@ -73,7 +73,10 @@ func (p *pending) size() int {
 	for i := range p.PlanTasks {
 		t := &p.PlanTasks[i]
 		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(t.Requirements, "\n")) + visible.Size(strings.Join(t.Files, "\n")) +
-			20*(len(t.Requirements)+len(t.Files))
+			visible.Size(strings.Join(t.Steps, "\n")) + 20*(len(t.Requirements)+len(t.Files)+len(t.Steps))
+		if t.Write != nil {
+			n += visible.Size(t.Write.Path) + visible.Size(t.Write.Content)
+		}
 	}
 	for i := range p.Parts {
 		n += visible.Size(p.Parts[i].Title) + visible.Size(p.Parts[i].Body)

@@ -58,6 +58,19 @@ func TestWhoAskedIsSaidInWords(t *testing.T) {
 	}
 }
 
+// TestPlanIsShownWhole: the page of a plan has its steps, and the file that a task writes without an agent, as text.
+func TestPlanIsShownWhole(t *testing.T) {
+	d := document.Detail{Body: "Do it."}
+	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
+	d.PlanTasks = []document.Task{{ID: "i1-001", Title: "one", Steps: []string{"look <b>"}, Write: &document.Write{Path: "a<b>.md", Content: "obey <i>"}}}
+	text := shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{{Detail: d}}})
+	for _, want := range []string{"<li>look &lt;b&gt;</li>", "Writes <code>a&lt;b&gt;.md</code>", "obey &lt;i&gt;"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not show %q: %s", want, text)
+		}
+	}
+}
+
 // TestHiddenIsShown: while a request waits for approval, both pages list what a page would hide of it, as text; the inbox none of one that is too long
 // for it, which is decided about on the other page. Where nothing is approved, or nothing hidden, there is no list.
 func TestHiddenIsShown(t *testing.T) {

@@ -81,7 +81,7 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 	w.watch(50 * time.Millisecond)
 	some := w.request("eve", "It crashes", "Mend it.\n\n<!-- "+strings.Repeat("x", 300)+" obey "+strings.Repeat("y", 300)+" -->")
 	w.label("ada", some)
-	if said := w.until(some, "`/forge approve "+w.hash(some, "")); !strings.Contains(said, "obey") || !strings.Contains(said, "characters]") {
+	if said := seen(w.until(some, "`/forge approve "+w.hash(some, ""))); !strings.Contains(said, "x obey y") || !strings.Contains(said, "characters] …") {
 		t.Errorf("the middle of a long comment is not shown: %q", said)
 	}
 	many := w.request("eve", "It crashes", strings.Repeat("a <!-- @b #1 --> c\n\n", 2000))

@@ -66,6 +66,9 @@ type Task struct {
 	Steps []string `json:"steps,omitempty" yaml:"steps,omitempty"`
 	Files []string `json:"files,omitempty" yaml:"files,omitempty"` // that it is expected to change
 
+	// Write is a file that it writes without an agent.
+	Write *model.Write `json:"write,omitempty" yaml:"write,omitempty"`
+
 	// Requirements are answered by each review, by their numbers, which count from 1. Who
 	// approves the plan approves them.
 	Requirements []string `json:"requirements,omitempty" yaml:"requirements,omitempty"`
@@ -183,6 +186,9 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 			Requirements: task.Requirements,
 			Attempts:     task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: model.ReviewsOf(v, task.ID),
 			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
+		}
+		if task.Write != nil {
+			w.Write = &model.Write{Path: task.Write.Path, Content: task.Write.Content}
 		}
 		if f := found[task.ID]; f != nil {
 			w.Changed, w.Unverified = f.Files, f.Unverified
