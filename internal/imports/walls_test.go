@@ -197,7 +197,7 @@ var allowLists = []allowList{
 			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files",
 			"./services/gateway/console/folds", "./services/gateway/console/gantt",
 			"./services/gateway/console/health", "./services/gateway/console/login", "./services/gateway/console/others",
-			"./services/gateway/console/phrase", "./services/gateway/console/proof",
+			"./services/gateway/console/phrase", "./services/gateway/console/proof", "./services/gateway/console/room",
 			"./services/gateway/console/session", "./services/gateway/console/settings",
 			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
 			"./services/gateway/tokens",

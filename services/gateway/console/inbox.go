@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/room"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -52,7 +53,7 @@ type pending struct {
 	From      string // the page on which they decide
 	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
 	Only forge.TaskID
-	// Concealed is what a page that shows the request as Markdown would not show of it, while it waits for approval.
+	// Concealed are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
 	Concealed []concealed.Finding
 	// Others are the people who may take them besides, in words; empty where that is not told.
 	Others string
@@ -66,21 +67,7 @@ const perItem = 32 << 10
 
 // size returns about how many bytes of a page everything takes that is decided about.
 func (p *pending) size() int {
-	n := visible.Size(p.Body)
-	for _, one := range p.Concealed {
-		n += visible.Size(one.String())
-	}
-	for i := range p.PlanTasks {
-		t := &p.PlanTasks[i]
-		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(t.Requirements, "\n")) + visible.Size(strings.Join(t.Files, "\n")) +
-			visible.Size(strings.Join(t.Steps, "\n")) + 20*(len(t.Requirements)+len(t.Files)+len(t.Steps))
-		if t.Write != nil {
-			n += visible.Size(t.Write.Path) + visible.Size(t.Write.Content)
-		}
-	}
-	for i := range p.Parts {
-		n += visible.Size(p.Parts[i].Title) + visible.Size(p.Parts[i].Body)
-	}
+	n := room.Of(&p.Detail, p.Concealed)
 	for i := range p.Asked {
 		q := &p.Asked[i]
 		n += visible.Size(q.Question) + visible.Size(q.Context) + 2*visible.Size(strings.Join(q.SuggestedAnswers, "\n")) + 1000
@@ -96,9 +83,9 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	}
 	if d.Waiting == forge.WaitingApproval {
 		p.Concealed = concealed.In(d.Title, d.Body)
-		if t.May(d.Project, tokens.Approve) {
-			p.Objection = objection(t, d)
-		}
+	}
+	if d.Waiting == forge.WaitingApproval && t.May(d.Project, tokens.Approve) {
+		p.Objection = objection(t, d)
 	}
 	if from != "inbox" {
 		return p

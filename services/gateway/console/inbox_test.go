@@ -64,7 +64,7 @@ func TestPlanIsShownWhole(t *testing.T) {
 	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
 	d.PlanTasks = []document.Task{{ID: "i1-001", Title: "one", Steps: []string{"look <b>"}, Write: &document.Write{Path: "a<b>.md", Content: "obey <i>"}}}
 	text := shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{{Detail: d}}})
-	for _, want := range []string{"<li>look &lt;b&gt;</li>", "Writes <code>a&lt;b&gt;.md</code>", "obey &lt;i&gt;"} {
+	for _, want := range []string{"<li><bdi>look &lt;b&gt;</bdi></li>", "Writes <code><bdi>a&lt;b&gt;.md</bdi></code>", "obey &lt;i&gt;"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not show %q: %s", want, text)
 		}

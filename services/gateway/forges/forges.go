@@ -47,22 +47,13 @@ import (
 // Forge is a back end for one forge, in the name of one account of ours.
 type Forge interface {
 	Comments
+	Issues
 
 	// Self returns that account.
 	Self(ctx context.Context) (intake.Account, error)
 	// Repository returns a repository by its name, owner/name, with the number that stays after a
 	// rename.
 	Repository(ctx context.Context, name string) (Repository, error)
-	// Issue returns an issue, with who put its labels on.
-	Issue(ctx context.Context, repository string, number int64) (Issue, error)
-	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge tells
-	// them, in any order. Ask for the text first: one that comes in between is told then.
-	Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error)
-	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
-	// oldest change first.
-	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
-	// CloseIssue closes an issue. For one that is closed it changes nothing.
-	CloseIssue(ctx context.Context, repository string, number int64) error
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
 	// InTeam reports whether an account belongs to a team of the organisation that owns a
@@ -75,6 +66,20 @@ type Forge interface {
 	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body
 	// cannot be read; a delivery that is about nothing of the kind leads to nothing.
 	Hint(event string, body []byte) (Hint, error)
+}
+
+// Issues are the operations of issues.
+type Issues interface {
+	// Issue returns an issue, with who put its labels on.
+	Issue(ctx context.Context, repository string, number int64) (Issue, error)
+	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge tells
+	// them, in any order. Ask for the text first: one that comes in between is told then.
+	Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error)
+	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
+	// oldest change first.
+	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
+	// CloseIssue closes an issue. For one that is closed it changes nothing.
+	CloseIssue(ctx context.Context, repository string, number int64) error
 }
 
 // Comments are the operations of comments on issues and on pull requests.

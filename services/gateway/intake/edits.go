@@ -16,7 +16,7 @@ func (d *Decision) compare(t *Trigger, f found) {
 	if f.rule == nil || f.rule.Do == Ignore {
 		return
 	}
-	since := t.since(f.rule)
+	since := askedAt(t, f.rule)
 	for i := range t.Edits {
 		e := &t.Edits[i]
 		known := e.By.ID > 0
@@ -30,8 +30,8 @@ func (d *Decision) compare(t *Trigger, f found) {
 	}
 }
 
-// since returns when the asker of a rule asked. Without a label or a command the author's text itself asks, and every edit of it is later.
-func (t *Trigger) since(r *Rule) time.Time {
+// askedAt returns when the asker of a rule asked. Without a label or a command the author's text itself asks, and every edit of it is later.
+func askedAt(t *Trigger, r *Rule) time.Time {
 	if t.Command != "" {
 		return t.Commanded
 	}
@@ -46,9 +46,9 @@ func (t *Trigger) since(r *Rule) time.Time {
 // maxLogin bounds a login in a sentence, in characters.
 const maxLogin = 60
 
-// edited returns the sentence that says what was edited behind the back of who asked.
+// edited returns the sentence about an edit behind the back of who asked.
 func edited(e *Edit, asker *Account) string {
-	by, when := "somebody; the forge does not tell who", "after "
+	by, when := "an account that the forge does not tell", "after "
 	if e.By.ID > 0 {
 		by, when = term.Short(e.By.Login, maxLogin)+", who may not ask for it", ""
 	}
@@ -59,8 +59,8 @@ func edited(e *Edit, asker *Account) string {
 // stamp returns a time of a forge for a sentence.
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Told collects what the deliveries about one issue say of its text. A delivery is a hint: what follows of it makes a decision stricter or
-// leaves it as it is. The zero value has none.
+// Told collects the texts and the edits that deliveries about one issue tell. They are hints: with them a decision is stricter, or as it would be
+// without. The zero value has none.
 type Told struct {
 	// texts has the last time at which the text is said to have had a hash.
 	texts []version
@@ -74,7 +74,7 @@ type version struct {
 	at   time.Time
 }
 
-// maxTold bounds what is kept of the deliveries about an issue between two looks at it. Of more, the first say enough.
+// maxTold bounds the texts, and the editors, that are kept between two looks at an issue. Of more, the first say enough.
 const maxTold = 100
 
 // Add takes a delivery: the hash that the text had at a time, and the account that had edited it, if the delivery is about that. One that
@@ -103,7 +103,7 @@ func (t *Told) Add(hash string, at time.Time, by Account) {
 }
 
 // Edits returns the edits that the forge knows of and those that follow from the deliveries, the oldest first. hash is that of the text as
-// the forge has it now. Where the text was another one at a time, and no edit after that is known, there was one by somebody who is not
+// the forge has it now. Where the text was another one at a time, and no edit after that is known, there was one by an account that is not
 // known.
 func (t *Told) Edits(known []Edit, hash string) []Edit {
 	if t == nil {

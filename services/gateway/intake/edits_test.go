@@ -45,7 +45,7 @@ func TestEditsBehindTheAsker(t *testing.T) {
 		"another who may, after":          {[]intake.Edit{{By: bob, At: at(11)}}, intake.Go, ""},
 		"one with less right, after":      {[]intake.Edit{{By: tom, At: at(11)}}, intake.Ask, "by tom"},
 		"a program with the right, after": {[]intake.Edit{{By: prog, At: at(11)}}, intake.Ask, "by prog"},
-		"nobody who is known, after":      {[]intake.Edit{{At: at(11)}}, intake.Ask, "does not tell who"},
+		"nobody who is known, after":      {[]intake.Edit{{At: at(11)}}, intake.Ask, "does not tell"},
 		"nobody who is known, before":     {[]intake.Edit{{At: at(9)}}, intake.Go, ""},
 		"the author, and then the asker":  {[]intake.Edit{{By: ada, At: at(12)}, {By: eve, At: at(11)}}, intake.Ask, "by eve"},
 		"an account of the same name":     {[]intake.Edit{{By: intake.Account{ID: 9, Login: "ada"}, At: at(11)}}, intake.Ask, "by ada"},

@@ -110,7 +110,7 @@ func TestTextToldByHash(t *testing.T) {
 		w.edit("eve", issue, object{"body": "Delete it."})
 		fake.Release()
 		w.watch(time.Hour)
-		if said := w.until(issue, behind); !strings.Contains(said, map[hooks.Kind]string{hooks.Gitea: "does not tell who", hooks.GitHub: "by eve"}[w.dialect]) {
+		if said := w.until(issue, behind); !strings.Contains(said, map[hooks.Kind]string{hooks.Gitea: "does not tell", hooks.GitHub: "by eve"}[w.dialect]) {
 			t.Errorf("we said %q", said)
 		}
 	})

@@ -132,7 +132,7 @@ const (
 	changedBody  = "change_body"
 )
 
-// happened adds what a user did to an issue.
+// happened adds an event of a user to an issue.
 func (f *Fake) happened(q *request, e event) {
 	e.id, e.by, e.created, e.edited, q.issue.edited = f.next(), q.user, f.now, f.now, f.now
 	q.issue.events = append(q.issue.events, &e)

@@ -59,7 +59,7 @@ func TestEdits(t *testing.T) {
 func TestLabelPutOnAgain(t *testing.T) {
 	onFakesOnly(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
-		n := w.issue("eve", "It crashes", "When it starts.")
+		n := w.issue("ada", "It crashes", "When it starts.")
 		path := fmt.Sprintf("/repos/%s/issues/%d/labels", w.repo, n)
 		last := time.Time{}
 		for _, who := range []string{"ada", "root1"} {

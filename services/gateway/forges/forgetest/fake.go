@@ -99,6 +99,7 @@ func NewFake() *Fake {
 		now: time.Now().UTC().Truncate(time.Second),
 	}
 	mux, p := http.NewServeMux(), pulls{f}
+	show := func(q *request) (int, any) { return http.StatusOK, f.issueObject(q.repo, q.issue) }
 	for pattern, serve := range map[string]func(*request) (int, any){
 		"GET /api/v1/user":                                                      f.self,
 		"POST /api/v1/user/repos":                                               f.makeRepo,
@@ -111,7 +112,7 @@ func NewFake() *Fake {
 		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook(""),
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
 		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      func(q *request) (int, any) { return http.StatusOK, f.issueObject(q.repo, q.issue) },
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      show,
 		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":                    f.editIssue,
 		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":              f.label,
 		"DELETE /api/v1/repos/{owner}/{name}/issues/{number}/labels/{id}":       f.unlabel,

@@ -103,8 +103,8 @@ func (f *Lab) labelEvents(q *request, _ *labIn) (int, any) {
 	var out []object
 	for _, e := range q.issue.events {
 		if e.kind == "label" {
-			action := map[bool]string{true: "add", false: "remove"}[e.body == "1"]
-			out = append(out, object{"id": e.id, "user": f.labUser(e.by, false), "created_at": e.created, "action": action, "label": object{"id": 1, "name": e.label}})
+			action, label := map[bool]string{true: "add", false: "remove"}[e.body == "1"], object{"id": 1, "name": e.label}
+			out = append(out, object{"id": e.id, "user": f.labUser(e.by, false), "created_at": e.created, "action": action, "label": label})
 		}
 	}
 	return http.StatusOK, hubPage(q, out)

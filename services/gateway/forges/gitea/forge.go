@@ -133,21 +133,6 @@ func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.
 	return by, err
 }
 
-// Edits returns the edits of an issue's title. Of those of its body, the API of Gitea and Forgejo tells neither when they were made nor by
-// whom: of these, deliveries alone say something.
-func (c *Client) Edits(ctx context.Context, repository string, number int64) (edits []intake.Edit, err error) {
-	path, err := rest.Path(repository, "issues", number)
-	if err != nil {
-		return nil, err
-	}
-	err = c.timeline(ctx, path, func(e *commentJSON) {
-		if e.Type == "change_title" {
-			edits = append(edits, intake.Edit{By: c.account(e.User), At: e.Created})
-		}
-	})
-	return edits, err
-}
-
 // timeline calls each with what happened to an issue, the oldest first; where it is read again
 // in smaller pages, from the beginning.
 func (c *Client) timeline(ctx context.Context, issue string, each func(*commentJSON)) error {

@@ -13,7 +13,7 @@ import (
 // that where a task in it was ticked as well.
 var edited = []string{"changed title from ", "changed the description", "marked the "}
 
-// Edits returns the edits of an issue's title and description, as GitLab's own notes tell them. Nobody else can write such a note.
+// Edits returns the edits of an issue's title and description, as GitLab's own notes tell them. No account can write such a note itself.
 func (i intakes) Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error) {
 	c := i.of
 	path, err := c.path(ctx, repository, "issues", number)

@@ -7,6 +7,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -22,13 +23,19 @@ const (
 	maxList    = 8 << 10
 )
 
-// approval writes what an approval is of, and how it is given.
-func (w *Watcher) approval(b *strings.Builder, s *seen) {
+// writeApproval writes all that an approval is of, and how it is given.
+func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 	d := s.intent
 	if d.Status != forge.StatusProposed {
 		fmt.Fprintf(b, "\nIt is about changes that were made already, which are not shown here. Look at them in the console or with `pfl-forge show %s --diff`, "+
 			"where their hash is, and approve there, or here with a comment: `/forge approve <hash>`\n", d.Intent)
 		return
+	}
+	// quote writes words of others so that every character can be seen, and reports whether all of them are there.
+	quote := func(words string, limit int) bool {
+		quoted, whole := intake.QuoteWhole(words, secrets, limit)
+		b.WriteString(quoted)
+		return whole
 	}
 	planned := len(d.PlanTasks)+len(d.Parts) > 0
 	hidden, listed := concealed.In(d.Title, d.Body), true
@@ -38,16 +45,16 @@ func (w *Watcher) approval(b *strings.Builder, s *seen) {
 			lines[i] = one.String()
 		}
 		b.WriteString("\n**The request has text that its page does not show, and agents get:**\n\n")
-		listed = w.quote(b, strings.Join(lines, "\n"), maxList) && concealed.Whole(hidden)
+		listed = quote(strings.Join(lines, "\n"), maxList) && concealed.Whole(hidden)
 	}
 	whole := d.Goal == nil // its criteria are approved as well, and are not here
 	if !planned || s.later != "" || !listed {
 		b.WriteString("\nThe request, with all that is in it:\n\n")
-		whole = w.quote(b, d.Title+"\n\n"+d.Body, maxRequest) && whole
+		whole = quote(d.Title+"\n\n"+d.Body, maxRequest) && whole
 	}
 	if planned {
 		b.WriteString("\nThe plan:\n\n")
-		whole = w.quote(b, planOf(d), maxPlan) && !isCut(d) && whole
+		whole = quote(planOf(d), maxPlan) && !isCut(d) && whole
 	}
 	if !whole {
 		fmt.Fprintf(b, "\nThat is not all: it is too long for a comment. Read all of it in the console or with `pfl-forge show %s`, "+
@@ -58,13 +65,6 @@ func (w *Watcher) approval(b *strings.Builder, s *seen) {
 	if planned {
 		fmt.Fprintf(b, "\nOr ask for changes: `/forge changes %s <text>`\n", d.Plan)
 	}
-}
-
-// quote writes words of others as a quotation in which every character can be seen, and reports whether all of them are there.
-func (w *Watcher) quote(b *strings.Builder, words string, limit int) bool {
-	quoted, whole := intake.QuoteWhole(words, w.cfg.Secrets, limit)
-	b.WriteString(quoted)
-	return whole
 }
 
 // isCut reports whether the runner left something of the plan out of its answer.

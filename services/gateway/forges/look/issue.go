@@ -27,7 +27,7 @@ type seen struct {
 	mark   mark
 	// intent is the issue's, as the runner shows it; nil if there is none.
 	intent *document.Detail
-	// told is what deliveries say of its text; nil if none came.
+	// told has the texts and edits that deliveries tell; nil if none came.
 	told *intake.Told
 	// later says that the text of the issue is not the one that is worked on; empty if it is.
 	later string

@@ -127,7 +127,7 @@ func (w *Watcher) describe(b *strings.Builder, s *seen) {
 		}
 	}
 	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
-		w.approval(b, s)
+		writeApproval(b, s, w.cfg.Secrets)
 		return
 	}
 	if words := adopting.FindStringSubmatch(d.Reason); d.Waiting == forge.WaitingPull && words != nil {

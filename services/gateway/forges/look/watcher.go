@@ -78,7 +78,7 @@ type Watcher struct {
 	read uint64
 	// counter counts the intents of limits.
 	counter counter
-	// told has what deliveries say of the text of an issue, until it was looked at.
+	// told has the texts and edits of each issue that deliveries tell, until it was looked at.
 	told map[issueKey]*intake.Told
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
 	unheard map[int64]string
@@ -200,7 +200,7 @@ func (w *Watcher) deliveries(ctx context.Context) {
 	}
 }
 
-// tell remembers what a delivery says of the text of an issue, for the look that it leads to.
+// tell remembers the text of an issue in a delivery, and who edited it, for the look that the delivery leads to.
 func (w *Watcher) tell(h *forges.Hint) {
 	key := issueKey{w.names[h.RepositoryID], h.Number}
 	if _, due := w.due[key]; !due {

@@ -181,7 +181,7 @@ func printRequest(a *kit.App, e *pending.Decision) {
 	fmt.Fprintf(a.Out, "  created %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
 }
 
-// printHidden prints what a page that shows the request as Markdown would not show of it.
+// printHidden prints the parts of the request that a page which shows it as Markdown would hide.
 // The command show has all of the request, as the agents get it.
 func printHidden(a *kit.App, e *pending.Decision) {
 	if len(e.Hidden) > 0 {

@@ -36,7 +36,7 @@ type Decision struct {
 	// Text is the body of an intent that waits for approval to be analyzed; otherwise empty.
 	Text string `json:"text,omitempty" yaml:"text,omitempty"`
 
-	// Hidden is what a page that shows the request as Markdown would not show of it, while it waits for approval.
+	// Hidden are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
 	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
