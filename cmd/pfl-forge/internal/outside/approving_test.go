@@ -63,7 +63,7 @@ func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
 		w.say("ada", issue, "/forge approve "+text)
 		w.until(issue, "/forge answer 1")
 		w.say("ada", issue, "/forge answer 1 this one")
-		said := w.until(issue, "too long for a comment")
+		said := w.until(issue, "Not all that is approved is shown here")
 		d := w.intentOf(issue)
 		if d.Plan == "" || strings.Contains(said, d.Plan) || len(said) > intake.MaxOut || !strings.Contains(seen(said), "> Do @all of #1") {
 			t.Errorf("in %d bytes we said %q", len(said), said)
@@ -86,7 +86,7 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 	}
 	many := w.request("eve", "It crashes", strings.Repeat("a <!-- @b #1 --> c\n\n", 2000))
 	w.label("ada", many)
-	said := w.until(many, "too long for a comment")
+	said := w.until(many, "Not all that is approved is shown here")
 	if d := w.intentOf(many); strings.Contains(said, d.Plan) || len(said) > intake.MaxOut {
 		t.Errorf("in %d bytes we said %q", len(said), said)
 	}

@@ -57,7 +57,7 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 		whole = quote(planOf(d), maxPlan) && !isCut(d) && whole
 	}
 	if !whole {
-		fmt.Fprintf(b, "\nThat is not all: it is too long for a comment. Read all of it in the console or with `pfl-forge show %s`, "+
+		fmt.Fprintf(b, "\nNot all that is approved is shown here. Read all of it in the console or with `pfl-forge show %s`, "+
 			"where its hash is, and approve there, or here with a comment: `/forge approve <hash>`\n", d.Intent)
 		return
 	}
