@@ -37,16 +37,26 @@ type Task struct {
 	Title  string           `json:"title"          yaml:"title"`
 	Status forge.TaskStatus `json:"status"         yaml:"status"`
 	Plan   string           `json:"plan,omitempty" yaml:"plan,omitempty"`
+	// Steps are those of its plan.
+	Steps []string `json:"steps,omitempty" yaml:"steps,omitempty"`
 	// Requirements are answered by reviews, by their numbers from 1.
 	Requirements []string `json:"requirements,omitempty" yaml:"requirements,omitempty"`
 	Item         string   `json:"item,omitempty"         yaml:"item,omitempty"`
 	// Files are those that its plan names.
 	Files     []string       `json:"files,omitempty"      yaml:"files,omitempty"`
 	DependsOn []forge.TaskID `json:"depends_on,omitempty" yaml:"depends_on,omitempty"`
-	Attempts  int            `json:"attempts"             yaml:"attempts"`
-	Product   `yaml:",inline"`
+	// Write is a file that it writes without an agent.
+	Write    *Write `json:"write,omitempty" yaml:"write,omitempty"`
+	Attempts int    `json:"attempts"        yaml:"attempts"`
+	Product  `yaml:",inline"`
 	// Failure says why it failed or waits.
 	Failure string `json:"failure,omitempty" yaml:"failure,omitempty"`
+}
+
+// Write is a whole file of a plan.
+type Write struct {
+	Path    string `json:"path"    yaml:"path"`
+	Content string `json:"content" yaml:"content"`
 }
 
 // Candidate is a task whose change was verified and reviewed, and waits for a person.
@@ -80,10 +90,14 @@ type Product struct {
 // TaskOf returns a task with its newest change, of which the task knows the commits.
 func TaskOf(t *forge.Task, p Product) Task {
 	p.Base, p.Head, p.Commit = t.Base, t.Head, t.Commit
-	return Task{
-		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Requirements: t.Requirements, Item: t.Item, Files: t.RelevantFiles,
+	out := Task{
+		ID: t.ID, Title: t.Title, Status: t.Status, Plan: t.Plan, Steps: t.Steps, Requirements: t.Requirements, Item: t.Item, Files: t.RelevantFiles,
 		DependsOn: t.DependsOn, Attempts: t.Attempts, Product: p, Failure: t.Failure,
 	}
+	if t.Write != nil {
+		out.Write = &Write{t.Write.Path, t.Write.Content}
+	}
+	return out
 }
 
 // Part is a child intent as the plan of its parent has it.

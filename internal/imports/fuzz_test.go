@@ -96,7 +96,7 @@ var others = map[string][]string{
 	"cmd/pfl-forge/internal/console": {"FuzzDecode"}, "git": {"FuzzNames"}, "internal/schedules": {"FuzzParse"},
 	"internal/slug": {"FuzzNamed"}, "internal/strictyaml": {"FuzzRoundTrip"},
 	"internal/term": {"FuzzSanitize"}, "jobs/evidence": {"FuzzResolve"}, "proof": {"FuzzCertificates"},
-	"services/gateway/chat/slack": {"FuzzFit"}, "services/gateway/intake": {"FuzzCommands", "FuzzPlain"},
+	"services/gateway/chat/slack": {"FuzzFit"}, "services/gateway/concealed": {"FuzzIn"}, "services/gateway/intake": {"FuzzCommands", "FuzzPlain"},
 }
 
 // decoder finds calls that make something of bytes, and functions whose names say that they do.

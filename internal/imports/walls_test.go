@@ -183,7 +183,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/pending"},
 		may: []string{
-			"std", ".", "./config", "./document", "./verdict", "./cmd/pfl-forge/internal/render",
+			"std", ".", "./config", "./document", "./verdict", "./services/gateway/concealed", "./cmd/pfl-forge/internal/render",
 			"./cmd/pfl-forge/internal/cli/kit", "./cmd/pfl-forge/internal/cli/target", "./cmd/pfl-forge/internal/cli/document",
 		},
 		reason: "there is one model of a pending decision, whichever command or view offers it",
@@ -192,11 +192,12 @@ var allowLists = []allowList{
 		packages: []string{"./services/gateway/console"},
 		may: []string{
 			"std", ".", "./document", "./document/figures", "./document/setup", "./internal/term", "./internal/together", "./services/gateway/api",
+			"./services/gateway/concealed",
 			"./services/gateway/console/audits", "./services/gateway/console/board",
 			"./services/gateway/console/costs", "./services/gateway/console/download", "./services/gateway/console/files",
 			"./services/gateway/console/folds", "./services/gateway/console/gantt",
 			"./services/gateway/console/health", "./services/gateway/console/login", "./services/gateway/console/others",
-			"./services/gateway/console/phrase", "./services/gateway/console/proof",
+			"./services/gateway/console/phrase", "./services/gateway/console/proof", "./services/gateway/console/room",
 			"./services/gateway/console/session", "./services/gateway/console/settings",
 			"./services/gateway/console/tries", "./services/gateway/console/turns", "./services/gateway/console/visible",
 			"./services/gateway/tokens",

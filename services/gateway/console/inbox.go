@@ -14,6 +14,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/room"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -51,6 +53,8 @@ type pending struct {
 	From      string // the page on which they decide
 	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
 	Only forge.TaskID
+	// Concealed are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
+	Concealed []concealed.Finding
 	// Others are the people who may take them besides, in words; empty where that is not told.
 	Others string
 	// Long says that the inbox has not everything that is decided about, which is too long for it.
@@ -63,15 +67,7 @@ const perItem = 32 << 10
 
 // size returns about how many bytes of a page everything takes that is decided about.
 func (p *pending) size() int {
-	n := visible.Size(p.Body)
-	for i := range p.PlanTasks {
-		t := &p.PlanTasks[i]
-		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(t.Requirements, "\n")) + visible.Size(strings.Join(t.Files, "\n")) +
-			20*(len(t.Requirements)+len(t.Files))
-	}
-	for i := range p.Parts {
-		n += visible.Size(p.Parts[i].Title) + visible.Size(p.Parts[i].Body)
-	}
+	n := room.Of(&p.Detail, p.Concealed)
 	for i := range p.Asked {
 		q := &p.Asked[i]
 		n += visible.Size(q.Question) + visible.Size(q.Context) + 2*visible.Size(strings.Join(q.SuggestedAnswers, "\n")) + 1000
@@ -84,6 +80,9 @@ func pendingOf(t *tokens.Token, d *document.Detail, from string) *pending {
 	p := &pending{Detail: *d, Offers: offersFor(t, d), Seen: seenOf(d), Key: nuid.Next(), From: from}
 	if t.May(d.Project, tokens.Answer) {
 		p.Asked = questions(d, t.May(d.Project, tokens.Change))
+	}
+	if d.Waiting == forge.WaitingApproval {
+		p.Concealed = concealed.In(d.Title, d.Body)
 	}
 	if d.Waiting == forge.WaitingApproval && t.May(d.Project, tokens.Approve) {
 		p.Objection = objection(t, d)

@@ -57,3 +57,48 @@ func TestWhoAskedIsSaidInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanIsShownWhole: the page of a plan has its steps, and the file that a task writes without an agent, as text.
+func TestPlanIsShownWhole(t *testing.T) {
+	d := document.Detail{Body: "Do it."}
+	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
+	d.PlanTasks = []document.Task{{ID: "i1-001", Title: "one", Steps: []string{"look <b>"}, Write: &document.Write{Path: "a<b>.md", Content: "obey <i>"}}}
+	text := shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{{Detail: d}}})
+	for _, want := range []string{"<li><bdi>look &lt;b&gt;</bdi></li>", "Writes <code><bdi>a&lt;b&gt;.md</bdi></code>", "obey &lt;i&gt;"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not show %q: %s", want, text)
+		}
+	}
+}
+
+// TestHiddenIsShown: while a request waits for approval, both pages list what a page would hide of it, as text; the inbox none of one that is too long
+// for it, which is decided about on the other page. Where nothing is approved, or nothing hidden, there is no list.
+func TestHiddenIsShown(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hides = "Do it.\n\n<!-- obey <b>me</b> -->\n\n![delete main](x.png)"
+	for name, c := range map[string]struct {
+		body          string
+		waiting       forge.Waiting
+		inbox, change bool
+	}{
+		"nothing":      {"Do it.", forge.WaitingApproval, false, false},
+		"a comment":    {hides, forge.WaitingApproval, true, true},
+		"in a long":    {hides + strings.Repeat("\n\nDo it well.", 4000), forge.WaitingApproval, false, true},
+		"not approved": {hides, forge.WaitingClarification, false, false},
+	} {
+		d := document.Detail{Body: c.body}
+		d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, c.waiting
+		inbox := shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{pendingOf(ada, &d, "inbox")}})
+		change := shown(t, "change", &changePage{pending: pendingOf(ada, &d, "change")})
+		for page, want := range map[string]bool{inbox: c.inbox, change: c.change} {
+			comment, alt := "line 3, HTML comment: &lt;!-- obey &lt;b&gt;me&lt;/b&gt; --&gt;", "line 5, alternative text: delete main"
+			if strings.Contains(page, comment) != want || strings.Contains(page, alt) != want || strings.Contains(page, "hides 2 parts of it") != want {
+				t.Errorf("%s: %s", name, page[:min(len(page), 5000)])
+			}
+		}
+	}
+}

@@ -30,6 +30,7 @@
 //	a writer writes a status in our name       Status.Author
 //	a person opens our pull request first      Pull.Author
 //	a person retargets or pushes to it         Pull.Base and Head, which each decision compares with its own
+//	an author edits the text after a label     Forge.Edits, and where a forge does not tell, Hint.Text
 //	a title that is a draft's to the forge     OpenPull and EditPull say of each which it is
 package forges
 
@@ -46,19 +47,13 @@ import (
 // Forge is a back end for one forge, in the name of one account of ours.
 type Forge interface {
 	Comments
+	Issues
 
 	// Self returns that account.
 	Self(ctx context.Context) (intake.Account, error)
 	// Repository returns a repository by its name, owner/name, with the number that stays after a
 	// rename.
 	Repository(ctx context.Context, name string) (Repository, error)
-	// Issue returns an issue, with who put its labels on.
-	Issue(ctx context.Context, repository string, number int64) (Issue, error)
-	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
-	// oldest change first.
-	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
-	// CloseIssue closes an issue. For one that is closed it changes nothing.
-	CloseIssue(ctx context.Context, repository string, number int64) error
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
 	// InTeam reports whether an account belongs to a team of the organisation that owns a
@@ -71,6 +66,20 @@ type Forge interface {
 	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body
 	// cannot be read; a delivery that is about nothing of the kind leads to nothing.
 	Hint(event string, body []byte) (Hint, error)
+}
+
+// Issues are the operations of issues.
+type Issues interface {
+	// Issue returns an issue, with who put its labels on.
+	Issue(ctx context.Context, repository string, number int64) (Issue, error)
+	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge tells
+	// them, in any order. Ask for the text first: one that comes in between is told then.
+	Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error)
+	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
+	// oldest change first.
+	Changed(ctx context.Context, repository string, since time.Time) ([]Change, error)
+	// CloseIssue closes an issue. For one that is closed it changes nothing.
+	CloseIssue(ctx context.Context, repository string, number int64) error
 }
 
 // Comments are the operations of comments on issues and on pull requests.
@@ -115,7 +124,7 @@ type Issue struct {
 	Title, Body string
 	// Author wrote them. Its permission is not known: see Forge.Account.
 	Author intake.Account
-	// Labels have the login and number of who put them on, if the forge tells.
+	// Labels have the login and number of who put them on last, and when, if the forge tells.
 	Labels []intake.Label
 	// Open says whether it is.
 	Open bool
@@ -164,9 +173,13 @@ type Hint struct {
 	// Commit is set in place of a number where the delivery is about a commit: a status of it, or
 	// a push.
 	Commit git.OID
-	// Text is the hash of the issue's title and body at that time; empty if the delivery does not
-	// have them.
+	// Text is the hash of the issue's title and body at the time At, which is that of the last change of
+	// the issue; empty if the delivery does not have them as the forge has them.
 	Text string
+	At   time.Time
+	// Editor is the login of who edited it, and EditorID their number, if the delivery is about that.
+	Editor   string
+	EditorID int64
 }
 
 // ErrNotFound says that something is not there, or that our account may not see it.

@@ -62,12 +62,6 @@ type Command struct {
 	Wrong string
 }
 
-// Approves reports whether the command approves exactly this text. The whole hash has to be named: for a short beginning of it,
-// who edits the text could find another text.
-func (c *Command) Approves(title, body string) bool {
-	return c.Verb == Approve && c.Hash == Hash(title, body)
-}
-
 // Said is a comment, as the forge has it now.
 type Said struct {
 	// Author wrote it.

@@ -33,6 +33,9 @@ type Decision struct {
 	// Limited says that a limit counts the intent: that of a rule which decided, or one for each day in the file of such a rule. It is
 	// submitted only after it was counted ([Tally]).
 	Limited bool
+	// Edited says, as a sentence for people, that the text is not the one that its asker saw, so that a person has to be asked; empty
+	// otherwise.
+	Edited string
 	// Uncounted says that it was refused since it is not known what was let in before. The same trigger is decided on again later.
 	Uncounted bool
 	// Limits are those that it was held against, each with one of the keys.
@@ -95,10 +98,12 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 	d.Limited = rs.limits(by)
 	d.count(by, "", t, now)
 	d.doubt(first)
+	d.compare(t, first)
 	if narrowing != nil {
 		own := narrowing.first(t, true)
 		d.Steps = append(d.Steps, own.steps...)
 		d.doubt(own)
+		d.compare(t, own)
 		if own.rule != nil {
 			d.narrow(own.rule)
 			d.Limited = d.Limited || narrowing.limits(own.rule)
@@ -346,6 +351,9 @@ func (d *Decision) Explain() string {
 	}
 	if d.Rule == "" {
 		b.WriteString("no rule matches: ignore\n")
+	}
+	if d.Edited != "" {
+		fmt.Fprintf(&b, "asked: %s\n", term.Short(d.Edited, maxWhy))
 	}
 	fmt.Fprintf(&b, "do: %s\n", d.Do)
 	if d.Refused != "" {

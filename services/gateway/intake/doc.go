@@ -8,7 +8,7 @@
 //	Rules.Teams           the teams that rules name, which the forge has to be asked about
 //	ParseNarrowing        the rules of a repository, which can only make a decision stricter
 //	Commands              the commands in a comment, as goldmark reads it
-//	Hash, Hidden, Shown   the text that a person approves, with all that a browser would not show
+//	Hash, Told            which text an issue had, and who is known to have edited it, also by what deliveries tell
 //	Plain, Quote          text on its way out, in which no bot finds a mention, a reference or a command
 //	EventID               the name under which a runner knows a trigger, however often it is told
 package intake

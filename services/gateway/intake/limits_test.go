@@ -167,14 +167,3 @@ func TestRepositoriesCountApart(t *testing.T) {
 		t.Errorf("a repository's limit holds for another one: %s", d.Refused)
 	}
 }
-
-// TestAnApprovalNamesTheWholeHash: the beginning of a hash approves nothing.
-func TestAnApprovalNamesTheWholeHash(t *testing.T) {
-	hash := intake.Hash("title", "body")
-	for command, want := range map[string]bool{"/forge approve " + hash: true, "/forge approve " + hash[:40]: false, "/forge pause": false} {
-		got := intake.Commands(intake.Said{Author: person, Body: command}, 1)
-		if len(got) != 1 || got[0].Approves("title", "body") != want || got[0].Approves("title", "another") {
-			t.Errorf("%s: %+v", command, got)
-		}
-	}
-}

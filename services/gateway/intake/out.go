@@ -41,11 +41,10 @@ func Plain(s string, secrets *redact.Redactor, limit int) string {
 	s = cut(withoutSecrets(s, secrets), limit)
 	for { // marks make a text longer; what is too long is cut where it is still plain
 		out := escape(s)
-		over := len(out) - limit
-		if over <= 0 || s == "" {
+		if len(out) <= limit || s == "" {
 			return out
 		}
-		s = cut(s, max(len(s)-over, 0))
+		s = cut(s, min(len(s)*limit/len(out), len(s)-1))
 	}
 }
 
@@ -97,14 +96,29 @@ func Title(s string, secrets *redact.Redactor, limit int) string {
 
 // Quote is Plain as a quotation, so that each line begins with a mark that no bot takes for its own.
 func Quote(s string, secrets *redact.Redactor, limit int) string {
-	const mark = "> "
 	s = strings.TrimSpace(s)
 	for most := limit; ; most /= 2 {
-		quoted := mark + strings.ReplaceAll(Plain(s, secrets, most), "\n", "\n"+mark)
+		quoted := quotation(Plain(s, secrets, most))
 		if len(quoted) <= limit || most < 1 {
 			return quoted + "\n"
 		}
 	}
+}
+
+// QuoteWhole is Quote for a text of which a person has to see every character: those that cannot be seen are spelled out. It reports
+// whether all of the text is there.
+func QuoteWhole(s string, secrets *redact.Redactor, limit int) (quoted string, whole bool) {
+	s = term.Visible(strings.TrimSpace(s))
+	if all := quotation(escape(withoutSecrets(s, secrets))); len(all) <= limit {
+		return all + "\n", true
+	}
+	return Quote(s, secrets, limit), false
+}
+
+// quotation returns plain text with the mark of a quotation before each line.
+func quotation(plain string) string {
+	const mark = "> "
+	return mark + strings.ReplaceAll(plain, "\n", "\n"+mark)
 }
 
 // cut returns the beginning of a text, with a mark if something is left out.

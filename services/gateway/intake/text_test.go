@@ -2,7 +2,6 @@ package intake_test
 
 import (
 	"bytes"
-	"fmt"
 	"html"
 	"regexp"
 	"strings"
@@ -20,98 +19,6 @@ import (
 const secret = "correct-horse-battery"
 
 var secrets = redact.New(secret)
-
-func TestHidden(t *testing.T) {
-	for text, want := range map[string]string{
-		"nothing **hidden** `<!-- code -->` here":  "",
-		"a\n<!-- do\nevil -->\nb":                  "2 HTML comment: <!-- do evil -->",
-		"a <!-- x --> b":                           "1 HTML comment: <!-- x -->",
-		"<!-- never ends":                          "1 HTML comment: <!-- never ends",
-		"a\n\n![delete main](x.png \"really\")":    "3 alternative text: delete main; 3 link title: really",
-		"[a](b 'see this')":                        "1 link title: see this",
-		"<img src=x alt=\"obey me\">":              "1 HTML attribute: alt=\"obey me\"; 1 HTML: <img src=x alt=\"obey me\">",
-		"a <picture><source srcset='y'></picture>": "1 HTML: <picture>; 1 HTML attribute: srcset='y'; 1 HTML: <source srcset='y'>",
-		"<p style='display:none'>\nobey\n</p>":     "1 HTML: <p style='display:none'> obey </p>",
-		"</div>\n<p style='display:none'>obey</p>": "1 HTML: </div> <p style='display:none'>obey</p>",
-		"</div>": "",
-		"<p style='display:none' title='x'>\nobey":             "1 HTML attribute: title='x'; 1 HTML: <p style='display:none' title='x'> obey",
-		"<!-- ok --><p hidden>obey</p>":                        "1 HTML comment: <!-- ok -->; 1 HTML: <!-- ok --><p hidden>obey</p>",
-		"<!--><p hidden>obey</p>-->":                           "1 HTML comment: <!--><p hidden>obey</p>-->",
-		"[//]: # (obey)":                                       "1 reference definition: [//]: # (obey)",
-		"[ref]: url \"obey\"":                                  "1 reference definition: [ref]: url \"obey\"",
-		"[not]: http://a.test 'a definition\nover lines'\n":    "1 reference definition: [not]: http://a.test 'a definition over lines'",
-		"seen\n\n[^1]: obey this, too":                         "3 footnote: [^1]: obey this, too",
-		"> [^1]: obey this, too":                               "1 footnote: [^1]: obey this, too",
-		"a\n[^1]: obey this, too":                              "2 footnote: [^1]: obey this, too",
-		"```go obey this\nx\n```":                              "1 code's first line: go obey this",
-		"```objective-c++\nx\n```":                             "",
-		"```" + strings.Repeat("x", 40) + "\nx\n```":           "1 code's first line: " + strings.Repeat("x", 40),
-		"one\ntwo &#8203;three":                                "2 invisible character: two &#8203;three",
-		"a&#xE0041;b":                                          "1 invisible character: a&#xE0041;b",
-		"a &amp; b &eacute;":                                   "",
-		"a\n\n![](https://a.test/obey)":                        "3 link without text: https://a.test/obey",
-		"see [](obey)":                                         "1 link without text: obey",
-		"[&#8203;](obey)":                                      "1 link without text: obey; 1 invisible character: [&#8203;](obey)",
-		"one\ntwo\u200bthree":                                  "2 invisible character: two<U+200B>three",
-		"a\u202eb":                                             "1 invisible character: a<U+202E>b",
-		"a\U000E0041":                                          "1 invisible character: a<U+E0041>",
-		"a\u2800b\u3000c":                                      "1 invisible character: a<U+2800>b<U+3000>c",
-		"a\x1b]0;obey\x07b":                                    "1 invisible character: a<U+001B>]0;obey<U+0007>b",
-		"fine\r\nlines\r\n":                                    "",
-		"`<img alt=x>`\n\n    <!-- code is shown as it is -->": "",
-	} {
-		if got := hiddenIn(text); got != want {
-			t.Errorf("%q hides %q, want %q", text, got, want)
-		}
-	}
-}
-
-// hiddenIn returns what is hidden in a text, on one line.
-func hiddenIn(text string) string {
-	var got []string
-	for _, h := range intake.Hidden(text) {
-		got = append(got, fmt.Sprintf("%d %s: %s", h.Line, h.Kind, h.Text))
-	}
-	return strings.Join(got, "; ")
-}
-
-// TestHiddenIsBounded: many findings of one kind push none of another off the list, and how many are left out is said.
-func TestHiddenIsBounded(t *testing.T) {
-	got := intake.Hidden(strings.Repeat("x\u200b\n", 50) + "\n<!-- obey -->")
-	if n := len(got); n != 12 {
-		t.Fatalf("%d findings", n)
-	}
-	if want := (intake.Concealed{Line: 11, Kind: "invisible character", Text: "and 40 more"}); got[10] != want {
-		t.Errorf("the eleventh is %+v, want %+v", got[10], want)
-	}
-	if got[11].Kind != "HTML comment" {
-		t.Errorf("the last is %+v", got[11])
-	}
-}
-
-// TestHiddenKeepsTheEnd: a long finding is cut in its middle, and says so.
-func TestHiddenKeepsTheEnd(t *testing.T) {
-	got := hiddenIn("<!-- begin " + strings.Repeat("é", 500) + " obey -->")
-	if !strings.HasPrefix(got, "1 HTML comment: <!-- begin é") || !strings.HasSuffix(got, "é obey -->") || !strings.Contains(got, "characters] …") {
-		t.Errorf("a long comment is shown as %q", got)
-	}
-}
-
-// TestShownIsAllOfIt: what an approver is shown has every character of the text, as text.
-func TestShownIsAllOfIt(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		body := markdown().Draw(t, "body")
-		var page bytes.Buffer
-		if err := goldmark.Convert([]byte(intake.Shown(body)), &page); err != nil {
-			t.Fatal(err)
-		}
-		inside, ok := strings.CutPrefix(page.String(), `<pre><code class="language-text">`)
-		inside, end := strings.CutSuffix(inside, "</code></pre>\n")
-		if want := strings.TrimSuffix(term.Visible(body), "\n"); !ok || !end || strings.TrimSuffix(html.UnescapeString(inside), "\n") != want {
-			t.Errorf("%q is shown as %q, want %q", body, page.String(), want)
-		}
-	})
-}
 
 // seen returns what a reader of outgoing text sees: without what is invisible, or spelled out because it is.
 func seen(out string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -80,6 +81,16 @@ type Label struct {
 	Name string
 	// By put it on. Whoever may do that is asked for their permission, not the author of the text.
 	By Account
+	// At is when they did, by the clock of the forge. If it is unset, every edit of the text counts as a later one.
+	At time.Time
+}
+
+// Edit is a change of the title or the body of an issue that was open already.
+type Edit struct {
+	// By made it; unset if that is not known.
+	By Account
+	// At is when it was made, by the clock of the forge; of one that deliveries alone tell, the earliest time at which it can have been.
+	At time.Time
 }
 
 // Trigger is all that a decision depends on.
@@ -104,6 +115,10 @@ type Trigger struct {
 	Commander Account
 	// Command is the verb of the command; empty if there is none.
 	Command Verb
+	// Commanded is when the comment was written.
+	Commanded time.Time
+	// Edits are all that are known of the text, in any order.
+	Edits []Edit
 }
 
 // EventID returns the origin's event id of an issue's n-th trigger, n counted from 1. It must never change: a repeated

@@ -46,7 +46,8 @@ func TestAdoptAtAForge(t *testing.T) {
 	w.say("ada", issue, "/forge adopt "+hers[:12])
 	again()
 	wait.Until(t, "it waits for approval", func() bool { return w.intent().Waiting == forge.WaitingApproval })
-	plan := w.hash(issue, "")
+	w.until(issue, "changes that were made already, which are not shown here") // nor is their hash
+	plan := w.intent().Plan
 	w.say("ada", issue, "/forge approve "+plan)
 	again()
 	w.until(issue, "may not approve")

@@ -42,6 +42,8 @@ type forgeWorld struct {
 	bot     string
 	// nothing has the analyzer find that there is nothing to do.
 	nothing atomic.Bool
+	// planned is the text of its plan; nil for none.
+	planned atomic.Pointer[string]
 	// rules are the operator's; empty for forgeRules. log has what watchers say.
 	rules string
 	log   locked
@@ -139,6 +141,9 @@ func (w *forgeWorld) decide() {
 	running.Go(func() {
 		err := b.Commands.Consume(ctx, work.Config{Step: forge.StepAnalyze, Replica: "one", Parallel: 1}, func(ctx context.Context, j *work.Job) error {
 			out := &forge.Analysis{Risk: forge.RiskMed, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
+			if plan := w.planned.Load(); plan != nil {
+				out.Tasks[0].Plan = *plan
+			}
 			if w.nothing.Load() {
 				out = &forge.Analysis{Risk: forge.RiskLow, NothingToDo: "it is so already"}
 			} else if j.Command.Attempt.Number == 2 { // the first one is for the policy alone

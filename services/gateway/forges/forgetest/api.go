@@ -1,7 +1,6 @@
 package forgetest
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -54,21 +53,15 @@ func (f *Fake) permission(q *request) (int, any) {
 	if !slices.Contains(f.users, user) {
 		return http.StatusNotFound, nil
 	}
-	return http.StatusOK, object{"permission": q.repo.role(user, "owner"), "user": f.user(user)}
+	return http.StatusOK, object{"permission": q.repo.roleOf(user, "owner"), "user": f.user(user)}
 }
 
-// role returns the role of a user in a repository, that of its owner by another name. All repositories are public.
-func (r *repo) role(user, all string) string {
-	if r.may(user) {
-		return all
+// makeHook has an address told of all that happens from now on, in a dialect.
+func (f *Fake) makeHook(dialect string) func(*request) (int, any) {
+	return func(q *request) (int, any) {
+		q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret, Dialect: dialect})
+		return http.StatusCreated, object{"id": f.next()}
 	}
-	return cmp.Or(r.roles[user], "read")
-}
-
-// makeHook has an address told of all that happens from now on.
-func (f *Fake) makeHook(q *request) (int, any) {
-	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret})
-	return http.StatusCreated, object{"id": f.next()}
 }
 
 // listIssues returns a page of the issues that changed since a time, the newest first, as Gitea
@@ -111,30 +104,38 @@ func (f *Fake) openIssue(q *request) (int, any) {
 	return http.StatusCreated, f.issueObject(q.repo, i)
 }
 
-// showIssue returns an issue.
-func (f *Fake) showIssue(q *request) (int, any) {
-	return http.StatusOK, f.issueObject(q.repo, q.issue)
-}
-
 // editIssue changes an issue, for its author and for writers.
 func (f *Fake) editIssue(q *request) (int, any) {
 	if q.user != q.issue.by && !q.repo.may(q.user, "write", "admin") {
 		return http.StatusForbidden, nil
 	}
-	if q.in.Title != "" {
+	action := "edited"
+	if q.in.Title != "" && q.in.Title != q.issue.title {
+		f.happened(q, event{kind: changedTitle, body: "changed title from **" + q.issue.title + "** to **" + q.in.Title + "**"})
 		q.issue.title = q.in.Title
 	}
-	if q.in.Body != "" {
+	if q.in.Body != "" && q.in.Body != q.issue.body {
+		f.happened(q, event{kind: changedBody, body: "changed the description"})
 		q.issue.body = q.in.Body
 	}
 	if q.in.State != "" && q.in.State != q.issue.state {
-		q.issue.state = q.in.State
-		kind := map[string]string{"closed": "close", "open": "reopen"}[q.in.State]
-		q.issue.events = append(q.issue.events, &event{id: f.next(), kind: kind, by: q.user, created: f.now, edited: f.now})
+		q.issue.state, action = q.in.State, map[string]string{"closed": "closed", "open": "reopened"}[q.in.State]
+		f.happened(q, event{kind: map[string]string{"closed": "close", "open": "reopen"}[q.in.State]})
 	}
-	q.issue.edited = f.now
-	f.tell(q, q.issue, q.kind("issues", "pull_request"), object{"action": "edited"})
+	f.tell(q, q.issue, q.kind("issues", "pull_request"), object{"action": action})
 	return http.StatusCreated, f.issueObject(q.repo, q.issue)
+}
+
+// The kinds of edits.
+const (
+	changedTitle = "change_title"
+	changedBody  = "change_body"
+)
+
+// happened adds an event of a user to an issue.
+func (f *Fake) happened(q *request, e event) {
+	e.id, e.by, e.created, e.edited, q.issue.edited = f.next(), q.user, f.now, f.now, f.now
+	q.issue.events = append(q.issue.events, &e)
 }
 
 // kind returns the name of an event for an issue, or for a pull request if the request is about
@@ -171,19 +172,33 @@ func (f *Fake) label(q *request) (int, any) {
 	for _, name := range q.in.Labels {
 		if slices.Contains(q.repo.labels, name) && !slices.Contains(q.issue.labels, name) {
 			q.issue.labels = append(q.issue.labels, name)
-			q.issue.events = append(q.issue.events, &event{id: f.next(), kind: "label", by: q.user, body: "1", label: name, created: f.now, edited: f.now})
+			f.happened(q, event{kind: "label", body: "1", label: name})
 		}
 	}
-	q.issue.edited = f.now
 	f.tell(q, q.issue, q.kind("issue_label", "pull_request_label"), object{"action": "label_updated"})
 	return http.StatusOK, f.issueObject(q.repo, q.issue)["labels"]
 }
 
-// timeline returns a page of comments and of labels that were put on, the oldest first.
+// unlabel takes a label off, for those who may. Its number is its place in the repository's list.
+func (f *Fake) unlabel(q *request) (int, any) {
+	n := q.number("id") - 1
+	if !q.repo.may(q.user, "write", "admin") || n < 0 || n >= int64(len(q.repo.labels)) {
+		return http.StatusForbidden, nil
+	}
+	off := q.repo.labels[n]
+	q.issue.labels = slices.DeleteFunc(q.issue.labels, func(l string) bool { return l == off })
+	f.happened(q, event{kind: "label", label: off})
+	f.tell(q, q.issue, "issue_label", object{"action": "label_updated"})
+	return http.StatusNoContent, nil
+}
+
+// timeline returns a page of what happened to an issue, the oldest first. Of an edit of its body, Gitea has nothing there.
 func (f *Fake) timeline(q *request) (int, any) {
 	var out []object
 	for _, e := range q.issue.events {
-		out = append(out, f.eventObject(e))
+		if e.kind != changedBody {
+			out = append(out, f.eventObject(e))
+		}
 	}
 	if q.issue.pull != nil {
 		for _, v := range q.issue.pull.queue.Events {
@@ -216,9 +231,8 @@ func (f *Fake) listComments(q *request) (int, any) {
 
 // say adds a comment. Everybody may.
 func (f *Fake) say(q *request) (int, any) {
-	e := &event{id: f.next(), kind: "comment", by: q.user, body: q.in.Body, created: f.now, edited: f.now}
-	q.issue.events = append(q.issue.events, e)
-	q.issue.edited = f.now
+	f.happened(q, event{kind: "comment", body: q.in.Body})
+	e := q.issue.events[len(q.issue.events)-1]
 	f.tell(q, q.issue, commented, object{"action": "created", "comment": f.eventObject(e)})
 	return http.StatusCreated, f.eventObject(e)
 }

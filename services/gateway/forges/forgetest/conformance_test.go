@@ -43,8 +43,8 @@ type dialect struct {
 	// method is one that the forge has.
 	method forges.Method
 	// nested says that a name may have more than two parts, summaries that the words of a review are a
-	// comment as well, and any that statuses are not demanded by their names.
-	nested, summaries, any bool
+	// comment as well, any that statuses are not demanded by their names, and bodies that edits of a body are told.
+	nested, summaries, any, bodies bool
 }
 
 // maxAnswer is less than the default, so that what is too large for it is quickly made.
@@ -57,12 +57,12 @@ var dialects = map[string]dialect{
 		c, err := gitea.New(gitea.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
 	}},
-	"github": {method: forges.MergeCommit, client: func(t *testing.T, url, token string) pulls.Forge {
+	"github": {method: forges.MergeCommit, bodies: true, client: func(t *testing.T, url, token string) pulls.Forge {
 		t.Helper()
 		c, err := github.New(github.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
 	}},
-	"gitlab": {method: forges.FastForward, nested: true, summaries: true, any: true, client: func(t *testing.T, url, token string) pulls.Forge {
+	"gitlab": {method: forges.FastForward, nested: true, summaries: true, any: true, bodies: true, client: func(t *testing.T, url, token string) pulls.Forge {
 		t.Helper()
 		c, err := gitlab.New(gitlab.Config{URL: url, TokenFile: file(t, token), Bots: []string{"robot"}, MaxAnswer: maxAnswer})
 		return closed(t, c, err)
@@ -96,6 +96,13 @@ func closed(t *testing.T, c interface {
 // worlds runs a test on the fake in each of its dialects and, where there is one, on a real Gitea.
 func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
+	onFakesOnly(t, test)
+	onRealGitea(t, test)
+}
+
+// onFakesOnly runs a test on the fake in each of its dialects.
+func onFakesOnly(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
 	for name, d := range dialects {
 		t.Run("fake "+name, func(t *testing.T) {
 			f := forgetest.NewFake()
@@ -103,7 +110,6 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 			test(t, newWorld(t, d, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"}))
 		})
 	}
-	onRealGitea(t, test)
 }
 
 // onGiteas runs a test on the fake as a Gitea and, where there is one, on a real one, which has no fake.

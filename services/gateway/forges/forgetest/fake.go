@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ type issue struct {
 	confidential bool
 }
 
-// event is a comment, or a label that was put on or taken off.
+// event is a comment, a label that was put on (1) or taken off, or an edit, with the words of GitLab for it.
 type event struct {
 	id              int64
 	kind, by, body  string
@@ -98,6 +99,7 @@ func NewFake() *Fake {
 		now: time.Now().UTC().Truncate(time.Second),
 	}
 	mux, p := http.NewServeMux(), pulls{f}
+	show := func(q *request) (int, any) { return http.StatusOK, f.issueObject(q.repo, q.issue) }
 	for pattern, serve := range map[string]func(*request) (int, any){
 		"GET /api/v1/user":                                                      f.self,
 		"POST /api/v1/user/repos":                                               f.makeRepo,
@@ -107,12 +109,13 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/collaborators/{user}/permission":      f.permission,
 		"GET /api/v1/repos/{owner}/{name}/labels":                               func(q *request) (int, any) { return q.repo.labels.Show() },
 		"POST /api/v1/repos/{owner}/{name}/labels":                              func(q *request) (int, any) { return q.repo.labels.Make(q.in.Name) },
-		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook,
+		"POST /api/v1/repos/{owner}/{name}/hooks":                               f.makeHook(""),
 		"GET /api/v1/repos/{owner}/{name}/issues":                               f.listIssues,
 		"POST /api/v1/repos/{owner}/{name}/issues":                              f.openIssue,
-		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      f.showIssue,
+		"GET /api/v1/repos/{owner}/{name}/issues/{number}":                      show,
 		"PATCH /api/v1/repos/{owner}/{name}/issues/{number}":                    f.editIssue,
 		"POST /api/v1/repos/{owner}/{name}/issues/{number}/labels":              f.label,
+		"DELETE /api/v1/repos/{owner}/{name}/issues/{number}/labels/{id}":       f.unlabel,
 		"GET /api/v1/repos/{owner}/{name}/issues/{number}/timeline":             f.timeline,
 		"GET /api/v1/repos/{owner}/{name}/issues/{number}/comments":             f.listComments,
 		"POST /api/v1/repos/{owner}/{name}/issues/{number}/comments":            f.say,
@@ -327,6 +330,14 @@ func (f *Fake) next() int64 {
 func (r *repo) may(user string, roles ...string) bool {
 	owner, _, _ := strings.Cut(r.name, "/")
 	return user == owner || user == "root1" || slices.Contains(roles, r.roles[user])
+}
+
+// roleOf returns the role of a user; all is that of who may do all. Everybody may read.
+func (r *repo) roleOf(user, all string) string {
+	if r.may(user) {
+		return all
+	}
+	return cmp.Or(r.roles[user], "read")
 }
 
 // number returns the number in a part of the path.

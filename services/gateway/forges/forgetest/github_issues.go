@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/edits"
 )
 
 // hubIssues answers in GitHub's dialect what is about accounts, repositories and issues.
@@ -47,12 +47,6 @@ func (f hubIssues) showRepo(q *request) (int, any) {
 	return http.StatusOK, object{"id": q.repo.id, "full_name": q.repo.name, "permissions": may}
 }
 
-// makeHook has an address told in GitHub's dialect.
-func (f hubIssues) makeHook(q *request) (int, any) {
-	q.repo.hooks = append(q.repo.hooks, wire.Hook{URL: q.in.Config.URL, Secret: q.in.Config.Secret, Dialect: wire.GitHub})
-	return http.StatusCreated, object{"id": f.next()}
-}
-
 // makeLabel makes a label, for writers.
 func (f hubIssues) makeLabel(q *request) (int, any) {
 	if !q.repo.may(q.user, "write", "admin") {
@@ -70,7 +64,7 @@ func (f hubIssues) permission(q *request) (int, any) {
 	if !slices.Contains(f.users, user) {
 		return says(http.StatusNotFound, user+" is not a user")
 	}
-	role := q.repo.role(user, "admin")
+	role := q.repo.roleOf(user, "admin")
 	permission := cmp.Or(map[string]string{"maintain": "write", "triage": "read"}[role], role)
 	return http.StatusOK, object{"permission": permission, "role_name": role, "user": f.hubUser(user)}
 }
@@ -114,9 +108,6 @@ func (f hubIssues) list(q *request) (int, any) {
 	return http.StatusOK, hubPage(q, out)
 }
 
-// show returns an issue.
-func (f hubIssues) show(q *request) (int, any) { return http.StatusOK, f.hubIssue(q.repo, q.issue) }
-
 // edit changes an issue.
 func (f hubIssues) edit(q *request) (int, any) {
 	status, _ := f.editIssue(q)
@@ -133,7 +124,7 @@ func (f hubIssues) events(q *request) (int, any) {
 		o := object{"id": e.id, "actor": f.hubUser(e.by), "created_at": e.created}
 		switch e.kind {
 		case "label":
-			o["event"], o["label"] = "labeled", object{"name": e.label, "color": "00aabb"}
+			o["event"], o["label"] = map[bool]string{true: "labeled", false: "unlabeled"}[e.body == "1"], object{"name": e.label, "color": "00aabb"}
 		case "close":
 			o["event"] = "closed"
 		case "reopen":
@@ -205,4 +196,15 @@ func (f hubIssues) label(q *request) (int, any) {
 	}
 	_, _ = f.Fake.label(q)
 	return http.StatusOK, f.hubIssue(q.repo, q.issue)["labels"]
+}
+
+// edits returns an issue with its edits, as GraphQL does.
+func (f *Hub) edits(i *issue) object {
+	var list []edits.Edit
+	for _, e := range i.events {
+		if e.kind == changedTitle || e.kind == changedBody {
+			list = append(list, edits.Edit{By: f.hubUser(e.by), At: e.created, Title: e.kind == changedTitle})
+		}
+	}
+	return edits.GitHub(edits.Edit{By: f.hubUser(i.by), At: i.created}, list)
 }

@@ -252,7 +252,7 @@ func (f hubPulls) rules(q *request) (int, any) {
 	return http.StatusOK, hubPage(q, f.ruleSets[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
 }
 
-// graphQL answers the three questions that are asked there.
+// graphQL answers the questions that are asked there.
 func (f hubPulls) graphQL(q *request) (int, any) {
 	fails := func(kind, message string) (int, any) {
 		return http.StatusOK, object{"data": nil, "errors": []object{{"type": kind, "message": message}}}
@@ -261,8 +261,12 @@ func (f hubPulls) graphQL(q *request) (int, any) {
 	if !strings.HasPrefix(q.in.Query, "mutation") {
 		number, _ := q.in.Variables["number"].(float64)
 		r := f.repos[strings.ToLower(text("owner")+"/"+text("name"))]
-		if r == nil || int(number) < 1 || int(number) > len(r.issues) || r.issues[int(number)-1].pull == nil {
-			return fails("NOT_FOUND", "Could not resolve to a PullRequest")
+		ofIssue := strings.Contains(q.in.Query, "userContentEdits")
+		if r == nil || int(number) < 1 || int(number) > len(r.issues) || (r.issues[int(number)-1].pull == nil) != ofIssue {
+			return fails("NOT_FOUND", "Could not resolve to a PullRequest, or to an Issue")
+		}
+		if ofIssue {
+			return http.StatusOK, object{"data": f.edits(r.issues[int(number)-1])}
 		}
 		if strings.Contains(q.in.Query, "mergeQueue") {
 			return http.StatusOK, object{"data": f.queued(r, r.issues[int(number)-1])}

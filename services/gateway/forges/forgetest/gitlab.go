@@ -103,7 +103,7 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /groups/{group}":                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
 		"GET /groups/{group}/members/all/{user}":     f.groupMember,
 		"GET /projects/{id}/repository/files/{path}": func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
-		"GET /projects/{id}/labels/{label}":          func(q *request, _ *labIn) (int, any) { return q.repo.labels.Find(q.PathValue("label")) },
+		"GET /projects/{id}/labels/{label}":          func(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) },
 		"POST /projects/{id}/labels":                 func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
 		"GET /personal_access_tokens/self":           func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
 	}

@@ -1,11 +1,12 @@
 package forgetest
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
 // ofIssue wraps a function that is about an issue: a merge request of that number is another thing.
@@ -97,12 +98,13 @@ func (f *Lab) addLabels(q *request, names string) {
 	_, _ = hubIssues{f.Hub}.label(q)
 }
 
-// labelEvents returns a page of the labels that were put on, the oldest first.
+// labelEvents returns a page of the labels that were put on and taken off, the oldest first.
 func (f *Lab) labelEvents(q *request, _ *labIn) (int, any) {
 	var out []object
 	for _, e := range q.issue.events {
 		if e.kind == "label" {
-			out = append(out, object{"id": e.id, "user": f.labUser(e.by, false), "created_at": e.created, "action": "add", "label": object{"id": 1, "name": e.label}})
+			action, label := map[bool]string{true: "add", false: "remove"}[e.body == "1"], object{"id": 1, "name": e.label}
+			out = append(out, object{"id": e.id, "user": f.labUser(e.by, false), "created_at": e.created, "action": action, "label": label})
 		}
 	}
 	return http.StatusOK, hubPage(q, out)
@@ -113,49 +115,38 @@ func (f *Lab) labelEvents(q *request, _ *labIn) (int, any) {
 func (f *Lab) note(e *event) object {
 	return object{
 		"id": e.id, "type": nil, "body": e.body, "author": f.labUser(e.by, false), "created_at": e.created, "updated_at": e.edited,
-		"system": e.kind == "system", "internal": e.kind == "internal", "resolvable": false, "noteable_type": "Issue",
+		"system": e.isSystem(), "internal": e.kind == "internal", "resolvable": false, "noteable_type": "Issue",
 	}
+}
+
+// isSystem reports whether GitLab itself writes a note of it.
+func (e *event) isSystem() bool {
+	return slices.Contains([]string{"system", changedTitle, changedBody}, e.kind)
 }
 
 // allNotes returns all notes, the oldest first. A review leaves several.
-func (f *Lab) allNotes(i *issue) (out []object) {
-	for _, d := range f.discussions(i) {
-		out = append(out, d["notes"].([]object)...)
-	}
-	slices.SortStableFunc(out, func(a, b object) int { return int(a["id"].(int64) - b["id"].(int64)) })
-	return out
-}
+func (f *Lab) allNotes(i *issue) []object { return reviews.Notes(f.discussions(i)) }
 
 // discussions returns all notes by the discussion that they are in, the oldest first. A comment is one of its own.
 func (f *Lab) discussions(i *issue) (out []object) {
-	add := func(first int64, n object) {
-		name := fmt.Sprint("d", first)
-		if at := slices.IndexFunc(out, func(d object) bool { return d["id"] == name }); at >= 0 {
-			out[at]["notes"] = append(out[at]["notes"].([]object), n)
-			return
-		}
-		out = append(out, object{"id": name, "individual_note": n["resolvable"] == false, "notes": []object{n}})
-	}
 	for _, e := range i.events {
-		if e.kind == "comment" || e.kind == "system" || e.kind == "internal" {
-			add(e.id, f.note(e))
+		if e.kind == "comment" || e.kind == "internal" || e.isSystem() {
+			out = reviews.Discuss(out, e.id, f.note(e))
 		}
 	}
 	if i.pull != nil {
 		for _, v := range i.pull.queue.Events {
-			add(v.ID, f.note(&event{id: v.ID, kind: "system", by: i.pull.queue.Author(&v), body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}))
+			e := event{id: v.ID, kind: "system", by: i.pull.queue.Author(&v), body: v.GitLab(i.pull.queue.Train), created: v.At, edited: v.At}
+			out = reviews.Discuss(out, v.ID, f.note(&e))
 		}
 		notes, first := i.pull.reviews.GitLab(func(id int64, by, body string, at time.Time) object {
 			return f.note(&event{id: id, by: by, body: body, created: at, edited: at})
 		})
 		for n, o := range notes {
-			add(first[n], o)
+			out = reviews.Discuss(out, first[n], o)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b object) int {
-		first := func(d object) int64 { return d["notes"].([]object)[0]["id"].(int64) }
-		return int(first(a) - first(b))
-	})
+	slices.SortStableFunc(out, reviews.Earlier)
 	return out
 }
 

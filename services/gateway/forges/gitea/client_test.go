@@ -104,10 +104,21 @@ func TestTheTokenStays(t *testing.T) {
 // in it are checked before they become a path.
 func TestHint(t *testing.T) {
 	c := clientOf(t, "https://git.example.com")
-	want := forges.Hint{Repository: "shop/web", RepositoryID: 3, Number: 7, Text: intake.Hash("T", "B")}
-	body := `{"action": "opened", "issue": {"number": 7, "title": "T", "body": "B", "pull_request": null}, "repository": {"id": 3, "full_name": "shop/web"}}`
+	want := forges.Hint{
+		Repository: "shop/web", RepositoryID: 3, Number: 7, Text: intake.Hash("T", "B"), At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
+	}
+	body := `{"action": "opened", "issue": {"number": 7, "title": "T", "body": "B", "pull_request": null, "updated_at": "2026-05-04T03:02:01Z"}, ` +
+		`"sender": {"id": 8, "login": "eve"}, "repository": {"id": 3, "full_name": "shop/web"}}`
 	if got, err := c.Hint("issues", []byte(body)); got != want || err != nil {
 		t.Errorf("the hint is %+v, %v", got, err)
+	}
+	comment := strings.Replace(body, "opened", `edited", "comment": {"id": 1}, "x": "`, 1)
+	if got, err := c.Hint("issue_comment", []byte(comment)); got != want || err != nil {
+		t.Errorf("the hint of an edited comment is %+v, %v", got, err)
+	}
+	want.Editor, want.EditorID = "eve", 8
+	if got, err := c.Hint("issues", []byte(strings.Replace(body, "opened", "edited", 1))); got != want || err != nil {
+		t.Errorf("the hint of an edited issue is %+v, %v", got, err)
 	}
 	for change, fails := range map[[2]string]bool{
 		{"7", "-7"}: false, {`"id": 3`, `"id": 0`}: false, {`"issue"`, `"release"`}: false,

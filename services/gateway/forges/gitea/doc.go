@@ -22,6 +22,7 @@
 //   - The same reaction again is answered as the first one was, and counts once.
 //   - Nothing tells a program from a person, but the numbers of Gitea's own accounts, such as that of its actions, are negative.
 //   - It sends GitHub's headers beside its own with a delivery. The event is in X-Gitea-Event-Type: issues, issue_label, issue_comment.
+//   - An edit of an issue's body leaves nothing in the timeline; one of its title does. The delivery about it has the editor as sender.
 //   - A delivery that found no one is gone: there are no retries, and no API that lists deliveries.
 //
 // Of pull requests:

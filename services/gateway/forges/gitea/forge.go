@@ -113,18 +113,20 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	}
 	by, err := c.labelled(ctx, path)
 	for _, l := range i.Labels {
-		out.Labels = append(out.Labels, intake.Label{Name: l.Name, By: by[l.Name]})
+		label := by[l.Name]
+		label.Name = l.Name
+		out.Labels = append(out.Labels, label)
 	}
 	return out, err
 }
 
 // labelled returns who put each label on last, as the timeline of an issue tells.
-func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
-	by := map[string]intake.Account{}
+func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Label, error) {
+	by := map[string]intake.Label{}
 	err := c.timeline(ctx, issue, func(e *commentJSON) {
 		if e.Type == "label" && e.Label != nil {
 			if delete(by, e.Label.Name); e.Body == "1" { // it was put on, and not taken off
-				by[e.Label.Name] = c.account(e.User)
+				by[e.Label.Name] = intake.Label{By: c.account(e.User), At: e.Created}
 			}
 		}
 	})
@@ -299,12 +301,16 @@ func (c *Client) React(ctx context.Context, repository string, _ forges.Topic, c
 // statuses and pushes a commit.
 func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	var d struct {
+		Action string     `json:"action"`
 		Issue  *issueJSON `json:"issue"`
-		Pull   *pullJSON  `json:"pull_request"`
-		Number int64      `json:"number"`
-		SHA    string     `json:"sha"`
-		After  string     `json:"after"`
-		Repo   repoJSON   `json:"repository"`
+		Sender userJSON   `json:"sender"`
+		// Comment is there where the action is about one.
+		Comment *struct{} `json:"comment"`
+		Pull    *pullJSON `json:"pull_request"`
+		Number  int64     `json:"number"`
+		SHA     string    `json:"sha"`
+		After   string    `json:"after"`
+		Repo    repoJSON  `json:"repository"`
 	}
 	if err := json.Unmarshal(body, &d); err != nil {
 		return forges.Hint{}, fmt.Errorf("the body of the delivery: %w", err)
@@ -314,7 +320,10 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	case d.Issue != nil && d.Issue.Pull != nil:
 		h.Number, h.Pull = d.Issue.Number, true
 	case d.Issue != nil:
-		h.Number, h.Text = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body)
+		h.Number, h.Text, h.At = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body), d.Issue.Updated
+		if d.Action == "edited" && d.Comment == nil {
+			h.Editor, h.EditorID = d.Sender.Login, d.Sender.ID
+		}
 	case d.Pull != nil:
 		h.Number, h.Pull = cmp.Or(d.Pull.Number, d.Number), true
 	case err == nil:

@@ -40,6 +40,7 @@ type Client struct {
 	*rest.Client
 	queued
 	discussions
+	texts
 	intakes
 
 	cfg Config
@@ -73,7 +74,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg.Now = on.Now
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
-	c.queued, c.discussions = queued{c}, discussions{c}
+	c.queued, c.discussions, c.texts = queued{c}, discussions{c}, texts{c}
 	c.intakes = intakes{c}
 	switch {
 	case cfg.App != nil && cfg.TokenFile != "":

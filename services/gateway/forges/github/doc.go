@@ -48,6 +48,7 @@
 //   - A label that is put on and is not there is made. So it is asked for first.
 //   - Whether a pull request is a draft is changed by GraphQL alone, and which remarks are
 //     resolved is told by it alone.
+//   - Edits of an issue's body are told by it alone, too, each with its editor.
 //   - A merge is conditional on sha: 409 if the head is another one. Every other refusal is
 //     405 with a reason in English. There is no fast-forward, and "rebase" makes new
 //     commits although nothing moved.

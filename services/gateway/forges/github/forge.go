@@ -53,9 +53,10 @@ type (
 	// eventJSON is something that happened to an issue: labeled and unlabeled have the label,
 	// closed the actor.
 	eventJSON struct {
-		Event string     `json:"event"`
-		Actor *userJSON  `json:"actor"`
-		Label *labelJSON `json:"label"`
+		Event   string     `json:"event"`
+		Actor   *userJSON  `json:"actor"`
+		Label   *labelJSON `json:"label"`
+		Created time.Time  `json:"created_at"`
 	}
 )
 
@@ -124,17 +125,19 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	}
 	by, err := c.labelled(ctx, path)
 	for _, l := range i.Labels {
-		out.Labels = append(out.Labels, intake.Label{Name: l.Name, By: by[l.Name]})
+		label := by[l.Name]
+		label.Name = l.Name
+		out.Labels = append(out.Labels, label)
 	}
 	return out, err
 }
 
 // labelled returns who put each label on last, as the events of an issue tell.
-func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
-	by := map[string]intake.Account{}
+func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Label, error) {
+	by := map[string]intake.Label{}
 	err := c.events(ctx, issue, func(e *eventJSON) {
 		if e.Event == "labeled" && e.Label != nil {
-			by[e.Label.Name] = c.account(e.Actor)
+			by[e.Label.Name] = intake.Label{By: c.account(e.Actor), At: e.Created}
 		}
 	})
 	return by, err
@@ -353,7 +356,7 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	case d.Issue != nil && d.Issue.Pull != nil:
 		h.Number, h.Pull = d.Issue.Number, true
 	case d.Issue != nil:
-		h.Number, h.Text = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body)
+		h.Number, h.Text, h.At = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body), d.Issue.Updated
 	case d.Pull != nil:
 		h.Number, h.Pull = d.Pull.Number, true
 	case err == nil:

@@ -47,6 +47,7 @@
 //	whoever knows no secret sends a delivery       package hooks; a hint is never believed anyway (TestGitLab)
 //	a confidential issue gets the label            it is not found, and its hook leads to nothing (TestConfidential)
 //	a note by GitLab itself looks like a command   it is no comment (TestSystemNotes)
+//	an author edits an issue behind a label        GitLab's own notes say who and when (TestEdits of package forgetest)
 //	a command is edited, or reacted to             it is not carried out (TestEditedNotes)
 //	a stranger approves, or writes as GitLab would only those who may write count, by system notes alone (TestApprovals)
 //	an approval of another change                  its commit is the head at that time (TestApprovals)

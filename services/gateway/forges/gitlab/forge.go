@@ -41,9 +41,10 @@ type (
 	// labelEventJSON says that a label was put on (add) or taken off (remove). Of a label that is
 	// gone it has none.
 	labelEventJSON struct {
-		Action string    `json:"action"`
-		User   *userJSON `json:"user"`
-		Label  *struct {
+		Action  string    `json:"action"`
+		User    *userJSON `json:"user"`
+		Created time.Time `json:"created_at"`
+		Label   *struct {
 			Name string `json:"name"`
 		} `json:"label"`
 	}
@@ -111,22 +112,24 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	}
 	by, err := c.labelled(ctx, path)
 	for _, name := range i.Labels {
-		out.Labels = append(out.Labels, intake.Label{Name: name, By: by[name]})
+		label := by[name]
+		label.Name = name
+		out.Labels = append(out.Labels, label)
 	}
 	return out, err
 }
 
 // labelled returns who put each label on last, as the events of an issue tell. One that the issue was
 // opened with has an event as well. Where there is no event, no account has put it on.
-func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Account, error) {
-	by := map[string]intake.Account{}
+func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Label, error) {
+	by := map[string]intake.Label{}
 	err := rest.List(ctx, c.Client, fmt.Sprintf("%s/resource_label_events?per_page=%d", issue, page), page, func(list []labelEventJSON) (int, bool) {
 		for _, e := range list { // the oldest first
 			if e.Label == nil {
 				continue
 			}
 			if delete(by, e.Label.Name); e.Action == "add" {
-				by[e.Label.Name] = c.account(e.User)
+				by[e.Label.Name] = intake.Label{By: c.account(e.User), At: e.Created}
 			}
 		}
 		return len(list), false
@@ -307,13 +310,11 @@ type (
 		ProjectID int64       `json:"project_id"`
 		Project   projectJSON `json:"project"`
 	}
-	// hintedJSON is an issue or a merge request in a delivery, where its labels and times have another
-	// form than in an answer.
+	// hintedJSON is an issue or a merge request in a delivery, where its labels, its times and the addresses
+	// of images in its text have another form than in an answer: the text is not compared.
 	hintedJSON struct {
-		Number       int64  `json:"iid"`
-		Title        string `json:"title"`
-		Body         string `json:"description"`
-		Confidential bool   `json:"confidential"`
+		Number       int64 `json:"iid"`
+		Confidential bool  `json:"confidential"`
 	}
 )
 
@@ -331,7 +332,7 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	case pull != nil:
 		h.Number, h.Pull = pull.Number, true
 	case issue != nil && !issue.Confidential && !d.Attributes.Internal:
-		h.Number, h.Text = issue.Number, intake.Hash(issue.Title, issue.Body)
+		h.Number = issue.Number
 	case err == nil:
 		h.Commit = oid
 	}

@@ -204,7 +204,7 @@ func TestLabels(t *testing.T) {
 }
 
 // toIssue is a hint of the issue in them.
-var toIssue = forges.Hint{Number: 7, Text: intake.Hash("T", "B")}
+var toIssue = forges.Hint{Number: 7}
 
 // labHint has deliveries as GitLab sends them, with what they lead to.
 var labHint = map[string]forges.Hint{

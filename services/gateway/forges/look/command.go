@@ -51,7 +51,7 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	case cmd.Wrong != "":
 		return cmd.Wrong, nil
 	case cmd.Verb == intake.Run, cmd.Verb == intake.Explain:
-		return w.run(ctx, s, author, cmd)
+		return w.run(ctx, s, c, author, cmd)
 	case cmd.Verb == intake.Status:
 		s.mark.Note = ""
 		return "", nil
@@ -112,7 +112,7 @@ func wish(cmd *intake.Command) forge.Message {
 }
 
 // run triggers the issue once more, or explains what would become of that.
-func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *intake.Command) (string, error) {
+func (w *Watcher) run(ctx context.Context, s *seen, c *forges.Comment, author intake.Account, cmd *intake.Command) (string, error) {
 	t, err := w.facts(ctx, s)
 	if err != nil {
 		return "", err
@@ -120,7 +120,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, author intake.Account, cmd *
 	if err := w.join(ctx, s, &author); err != nil {
 		return "", err
 	}
-	t.Event, t.Commander, t.Command = intake.Comment, author, intake.Run
+	t.Event, t.Commander, t.Command, t.Commanded = intake.Comment, author, intake.Run, c.Created
 	d, err := w.decide(ctx, s, &t, s.mark.Count+1)
 	switch {
 	case err != nil && (cmd.Verb != intake.Explain || !d.Uncounted):

@@ -29,9 +29,10 @@
 //
 //	the forge     the issue, who put its labels on, all comments
 //	the mark      of the first comment that is ours
-//	the rules     if the issue is open and has no intent: submit it, or note why not. The repository's own are read for that
+//	the rules     if the issue is open and has no intent: submit it, or note why not. The repository's own are read for that, and the
+//	              edits of the text: one behind the back of who asked has a person asked
 //	the comments  behind the last one that was read, in their order: each command once
-//	the runner    how the intent is
+//	the runner    how the intent is, and whether the issue has another text by now than it was submitted with
 //	our comment   written, or edited if its text is another one, and not more often than Config.Seldom
 //	the issue     closed, once, if the intent is done
 //
@@ -45,11 +46,11 @@
 //	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
 //	limits cannot be read    what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
+//	the text is edited       who did it, the forge says, and where it does not, deliveries; they only make what follows stricter
 //	a person has no right    the permission is asked for when the command is carried out, not when it was written
 //
 // # What it does not do yet
 //
 // Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. Limits hold for all of them together: what a limit counts is noted in a stream before it is submitted. A text that was edited between the
-// label and the look is worked on as it is at the look; its hash is in the journal, as the reference of the submission.
+// there twice. Limits hold for all of them together: what a limit counts is noted in a stream before it is submitted.
 package look

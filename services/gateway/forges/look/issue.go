@@ -27,6 +27,10 @@ type seen struct {
 	mark   mark
 	// intent is the issue's, as the runner shows it; nil if there is none.
 	intent *document.Detail
+	// told has the texts and edits that deliveries tell; nil if none came.
+	told *intake.Told
+	// later says that the text of the issue is not the one that is worked on; empty if it is.
+	later string
 	// own are the repository's rules; nil if it has none. Why those that it has do not count, unheard says.
 	own     *intake.Rules
 	unheard string
@@ -35,7 +39,7 @@ type seen struct {
 // look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
 // cut off anywhere, and then finds that the intent is known, the wish decided and the comment there.
 func (w *Watcher) look(ctx context.Context, key issueKey) error {
-	s := &seen{}
+	s := &seen{told: w.told[key]}
 	var err error
 	if s.Issue, err = w.cfg.Forge.Issue(ctx, key.repository, key.number); err != nil {
 		return err
@@ -58,6 +62,9 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 		return nil // nothing became of it, and nothing was said
 	}
 	if err := w.show(ctx, s); err != nil {
+		return err
+	}
+	if err := w.compare(ctx, s); err != nil {
 		return err
 	}
 	if err := w.say(ctx, key, s); err != nil || !s.isDone() || s.mark.Closed == s.mark.Count {
@@ -105,7 +112,7 @@ func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	return w.submit(ctx, s, &t, &d, 1, "")
 }
 
-// facts asks for the rules of the repository, and for the permission and the teams of everybody whom a rule may ask for.
+// facts asks for the rules of the repository, for the edits of the text, and for the permission and the teams of everybody whom a rule may ask for.
 func (w *Watcher) facts(ctx context.Context, s *seen) (intake.Trigger, error) {
 	t := intake.Trigger{
 		Forge: w.cfg.Name, Repository: s.Repository.Name, RepositoryID: s.Repository.ID, Number: s.Number, Event: intake.Issue,
@@ -124,7 +131,8 @@ func (w *Watcher) facts(ctx context.Context, s *seen) (intake.Trigger, error) {
 		}
 		t.Labels = append(t.Labels, l)
 	}
-	return t, nil
+	t.Edits, err = w.edits(ctx, s)
+	return t, err
 }
 
 // asker is account with the teams of the account as well.
@@ -159,7 +167,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	if err != nil {
 		return err
 	}
-	caller := w.caller(d.Asker, fmt.Sprintf("%s#%d text %.12s", s.Repository.Name, s.Number, intake.Hash(s.Title, s.Body)))
+	caller := w.caller(d.Asker, fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue)))
 	if d.As == intake.AsPerson {
 		if caller.Name = w.cfg.People[d.Asker.ID]; caller.Name == "" {
 			s.mark.Note = "no person is known for the account that asked"
@@ -203,6 +211,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 		return errUndecided
 	}
 	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""
+	s.mark.Text, s.mark.Edited = textOf(&s.Issue), d.Edited
 	return nil
 }
 

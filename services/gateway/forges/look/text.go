@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -26,6 +25,9 @@ type mark struct {
 	Closed int `json:"closed,omitempty"`
 	// Own is why the repository's own rules did not count when its newest trigger was decided on.
 	Own string `json:"own,omitempty"`
+	// Text names the text that the intent was submitted with, and Edited is why that is not what its asker saw, if it is not.
+	Text   string `json:"text,omitempty"`
+	Edited string `json:"edited,omitempty"`
 	// Sum is that of the whole comment as it was written; empty in what is remembered.
 	Sum string `json:"sum,omitempty"`
 	// Note is why the last trigger or command was refused.
@@ -35,9 +37,11 @@ type mark struct {
 const (
 	markBegin = "<!-- pfl-forge "
 	markEnd   = " -->\n"
-	// maxNote bounds a note, and maxQuoted the words of others in the comment, in bytes.
+	// maxNote bounds a note, and maxQuoted the words of others in the comment, in bytes. Lists end at maxText of the comment, so that with what
+	// follows them it stays below intake.MaxOut.
 	maxNote   = 1000
 	maxQuoted = 2000
+	maxText   = 44 << 10
 )
 
 // readMark returns the mark that a comment begins with. Whether it is ours, its author says.
@@ -50,7 +54,7 @@ func readMark(body string) (m mark, ok bool) {
 
 // String returns the mark as it stands in a comment. JSON spells < and > so that nothing in it ends the mark.
 func (m mark) String() string {
-	for _, text := range []*string{&m.Note, &m.Own} {
+	for _, text := range []*string{&m.Note, &m.Own, &m.Edited} {
 		if len(*text) > maxNote {
 			*text = strings.ToValidUTF8((*text)[:maxNote], "")
 		}
@@ -77,7 +81,7 @@ func (w *Watcher) text(s *seen) string {
 	var b strings.Builder
 	switch {
 	case s.intent != nil:
-		w.describe(&b, s.intent)
+		w.describe(&b, s)
 	case s.mark.Intent != "":
 		fmt.Fprintf(&b, "**accepted**: intent `%s` of project `%s`\n", s.mark.Intent, s.mark.Project)
 	}
@@ -95,7 +99,8 @@ func (w *Watcher) text(s *seen) string {
 }
 
 // describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.
-func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
+func (w *Watcher) describe(b *strings.Builder, s *seen) {
+	d := s.intent
 	plain := func(text string) string { return intake.Plain(strings.TrimSpace(text), w.cfg.Secrets, maxQuoted) }
 	fmt.Fprintf(b, "**%s**: intent `%s` of project `%s`", d.Status, d.Intent, d.Project)
 	if d.TasksDone > 0 {
@@ -109,22 +114,30 @@ func (w *Watcher) describe(b *strings.Builder, d *document.Detail) {
 	case d.Status.Ended():
 		fmt.Fprintf(b, "\n%s\n", plain(d.Reason))
 	}
+	if s.mark.Edited != "" && !d.Status.Ended() {
+		fmt.Fprintf(b, "\nA person was asked for this reason: %s\n", plain(s.mark.Edited))
+	}
+	if s.later != "" {
+		fmt.Fprintf(b, "\n%s\n", s.later)
+	}
 	for i, q := range d.Questions {
-		if q.Answer == nil {
+		if q.Answer == nil && b.Len() < maxText {
 			question := intake.Quote(q.Question, w.cfg.Secrets, maxQuoted)
 			fmt.Fprintf(b, "\nQuestion %d:\n%s\nAnswer with a comment: `/forge answer %d <text>`\n", i+1, question, i+1)
 		}
 	}
 	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
-		fmt.Fprintf(b, "\nApprove with a comment: `/forge approve %s`\n", d.Plan)
-		if d.Tasks+len(d.Parts) > 0 {
-			fmt.Fprintf(b, "\nOr ask for changes: `/forge changes %s <text>`\n", d.Plan)
-		}
+		writeApproval(b, s, w.cfg.Secrets)
+		return
 	}
 	if words := adopting.FindStringSubmatch(d.Reason); d.Waiting == forge.WaitingPull && words != nil {
 		fmt.Fprintf(b, "\nHave that commit become the change with a comment: `/forge adopt %s`\n", words[1])
 	}
-	for _, t := range d.TaskList {
+	for i, t := range d.TaskList {
+		if b.Len() >= maxText {
+			fmt.Fprintf(b, "\n- and %d more", len(d.TaskList)-i)
+			break
+		}
 		fmt.Fprintf(b, "\n- %s: %s", t.Status, plain(t.Title))
 	}
 }

@@ -78,6 +78,8 @@ type Watcher struct {
 	read uint64
 	// counter counts the intents of limits.
 	counter counter
+	// told has the texts and edits of each issue that deliveries tell, until it was looked at.
+	told map[issueKey]*intake.Told
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
 	unheard map[int64]string
 	// teams has the last answers about who is in which team.
@@ -110,7 +112,7 @@ func New(cfg Config) *Watcher {
 	return &Watcher{
 		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
 		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now},
-		swept:   map[string]time.Time{}, unheard: map[int64]string{},
+		swept:   map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
 		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
 	}
 }
@@ -188,6 +190,7 @@ func (w *Watcher) deliveries(ctx context.Context) {
 		}
 		if !h.Pull {
 			w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
+			w.tell(&h)
 		}
 		return nil
 	})
@@ -195,6 +198,18 @@ func (w *Watcher) deliveries(ctx context.Context) {
 	if err != nil {
 		w.cfg.Log.WarnContext(ctx, "cannot read what came through the hooks; the next sweep makes up for it", "forge", w.cfg.Name, "error", err)
 	}
+}
+
+// tell remembers the text of an issue in a delivery, and who edited it, for the look that the delivery leads to.
+func (w *Watcher) tell(h *forges.Hint) {
+	key := issueKey{w.names[h.RepositoryID], h.Number}
+	if _, due := w.due[key]; !due {
+		return // it leads to none
+	}
+	if w.told[key] == nil {
+		w.told[key] = &intake.Told{}
+	}
+	w.told[key].Add(h.Text, h.At, intake.Account{ID: h.EditorID, Login: h.Editor})
 }
 
 // ours reports whether a hook is that of the forge.
@@ -265,12 +280,15 @@ func (w *Watcher) lookAround(ctx context.Context) {
 			continue
 		}
 		delete(w.due, key)
-		if err := w.look(ctx, key); err != nil && ctx.Err() == nil {
+		err := w.look(ctx, key)
+		if err != nil && ctx.Err() == nil {
 			w.failed(ctx, err, "cannot look at an issue", fmt.Sprintf("%s#%d", key.repository, key.number))
 			if !errors.Is(err, forges.ErrNotFound) {
 				w.due[key] = time.Now().Add(again)
+				continue
 			}
 		}
+		delete(w.told, key)
 	}
 }
 

@@ -125,6 +125,7 @@ func printDecision(a *kit.App, e *pending.Decision) {
 		fmt.Fprintf(a.Out, "  %s\n", f)
 	}
 	printRequest(a, e)
+	printHidden(a, e)
 	if document.AsksFirst(&e.Summary) {
 		fmt.Fprintf(a.Out, "  approving starts the analysis, which may cost money; nothing is changed before its plan is approved; text %s:\n", e.Plan)
 		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(e.Text), "    "))
@@ -178,6 +179,17 @@ func printRequest(a *kit.App, e *pending.Decision) {
 		}
 	}
 	fmt.Fprintf(a.Out, "  created %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
+}
+
+// printHidden prints the parts of the request that a page which shows it as Markdown would hide.
+// The command show has all of the request, as the agents get it.
+func printHidden(a *kit.App, e *pending.Decision) {
+	if len(e.Hidden) > 0 {
+		fmt.Fprintf(a.Out, "  %s\n", a.Style(a.Out).Attention("the request has text that a page does not show, and agents get:"))
+	}
+	for _, one := range e.Hidden {
+		fmt.Fprintf(a.Out, "    %s\n", term.Line(one.String()))
+	}
 }
 
 // maxNames bounds how many files a line names.

@@ -44,6 +44,9 @@ func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 		for _, f := range t.Files {
 			fmt.Fprintf(w.app.Out, "  expected: %s\n", term.Line(f))
 		}
+		if t.Write != nil {
+			fmt.Fprintf(w.app.Out, "  writes %s:\n%s\n", term.Line(t.Write.Path), kit.Indent(kit.Safe(t.Write.Content), "    "))
+		}
 		for k := range t.Reviews {
 			document.PrintReview(w.app, &t.Reviews[k])
 		}

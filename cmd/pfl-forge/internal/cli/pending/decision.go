@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
 // Decision is an intent that waits for a person, with everything that they need to know,
@@ -34,6 +35,9 @@ type Decision struct {
 
 	// Text is the body of an intent that waits for approval to be analyzed; otherwise empty.
 	Text string `json:"text,omitempty" yaml:"text,omitempty"`
+
+	// Hidden are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
+	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
 	// judgment.
@@ -61,6 +65,9 @@ type Task struct {
 	Plan  string   `json:"plan,omitempty"  yaml:"plan,omitempty"`
 	Steps []string `json:"steps,omitempty" yaml:"steps,omitempty"`
 	Files []string `json:"files,omitempty" yaml:"files,omitempty"` // that it is expected to change
+
+	// Write is a file that it writes without an agent.
+	Write *model.Write `json:"write,omitempty" yaml:"write,omitempty"`
 
 	// Requirements are answered by each review, by their numbers, which count from 1. Who
 	// approves the plan approves them.
@@ -163,6 +170,9 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 		Questions: document.Questions(&v.Intent), Work: []Task{},
 	}
 	e.PlanChildren(v)
+	if v.Summary.Waiting == forge.WaitingApproval {
+		e.Hidden = concealed.In(v.Intent.Title, v.Intent.Body)
+	}
 	if document.AsksFirst(&v.Summary) {
 		e.Text = v.Intent.Body
 	}
@@ -176,6 +186,9 @@ func decisionOf(v *forge.View, found map[forge.TaskID]*evidence) *Decision {
 			Requirements: task.Requirements,
 			Attempts:     task.Attempts, Failure: task.Failure, Issues: issues(v, task), Reviews: model.ReviewsOf(v, task.ID),
 			Paused: document.TaskPaused(v.Summary.Tasks, task.ID),
+		}
+		if task.Write != nil {
+			w.Write = &model.Write{Path: task.Write.Path, Content: task.Write.Content}
 		}
 		if f := found[task.ID]; f != nil {
 			w.Changed, w.Unverified = f.Files, f.Unverified

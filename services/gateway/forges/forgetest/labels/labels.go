@@ -21,14 +21,6 @@ func (l *List) Make(name string) (int, any) {
 	return http.StatusCreated, map[string]any{"name": name}
 }
 
-// Find returns a label, as GitHub and GitLab do.
-func (l List) Find(name string) (int, any) {
-	if !slices.Contains(l, name) {
-		return http.StatusNotFound, map[string]any{"message": "404 Not Found"}
-	}
-	return http.StatusOK, map[string]any{"id": 1, "name": name, "color": "00aabb"}
-}
-
 // Show returns all labels, as Make does.
 func (l *List) Show() (int, any) {
 	out := []map[string]any{}
@@ -36,4 +28,20 @@ func (l *List) Show() (int, any) {
 		out = append(out, map[string]any{"name": name})
 	}
 	return http.StatusOK, out
+}
+
+// GitHub returns one label as GitHub does.
+func (l *List) GitHub(name string) (int, any) {
+	if !slices.Contains(*l, name) {
+		return http.StatusNotFound, map[string]any{"message": "Not Found"}
+	}
+	return http.StatusOK, map[string]any{"name": name, "color": "00aabb"}
+}
+
+// GitLab returns one label as GitLab does.
+func (l *List) GitLab(name string) (int, any) {
+	if !slices.Contains(*l, name) {
+		return http.StatusNotFound, map[string]any{"message": "404 Label Not Found"}
+	}
+	return http.StatusOK, map[string]any{"id": 1, "name": name, "color": "#00aabb"}
 }

@@ -1,0 +1,29 @@
+// Package room counts how much of a page everything takes that a decision about a request is about.
+package room
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
+	"github.com/pfl-forge/pfl-forge/services/gateway/console/visible"
+)
+
+// Of returns about how many bytes of a page a request takes, with the list of its hidden parts and with its plan.
+func Of(d *document.Detail, hidden []concealed.Finding) int {
+	n := visible.Size(d.Body) + visible.Size(fmt.Sprint(hidden))
+	for i := range d.PlanTasks {
+		t := &d.PlanTasks[i]
+		lines := slices.Concat(t.Requirements, t.Steps, t.Files)
+		n += visible.Size(t.Title) + visible.Size(t.Plan) + visible.Size(strings.Join(lines, "\n")) + 20*len(lines)
+		if t.Write != nil {
+			n += visible.Size(t.Write.Path) + visible.Size(t.Write.Content)
+		}
+	}
+	for i := range d.Parts {
+		n += visible.Size(d.Parts[i].Title) + visible.Size(d.Parts[i].Body)
+	}
+	return n
+}
