@@ -158,6 +158,18 @@ type object map[string]any
 // as calls the API as a person, and returns the answer, an object.
 func (w *world) as(user, method, path string, in object) object {
 	w.t.Helper()
+	status, raw := w.call(user, method, path, in)
+	if status >= 300 {
+		w.t.Fatalf("%s %s as %s: %d %s", method, path, user, status, raw)
+	}
+	out := object{}
+	_ = json.Unmarshal(raw, &out)
+	return out
+}
+
+// call is as for what may be refused, and returns the status with the answer.
+func (w *world) call(user, method, path string, in object) (status int, answer json.RawMessage) {
+	w.t.Helper()
 	data, err := json.Marshal(in)
 	if err != nil {
 		w.t.Fatal(err)
@@ -173,14 +185,8 @@ func (w *world) as(user, method, path string, in object) object {
 		w.t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var raw json.RawMessage
-	_ = json.NewDecoder(resp.Body).Decode(&raw)
-	if resp.StatusCode >= 300 {
-		w.t.Fatalf("%s %s as %s: %d %s", method, path, user, resp.StatusCode, raw)
-	}
-	out := object{}
-	_ = json.Unmarshal(raw, &out)
-	return out
+	_ = json.NewDecoder(resp.Body).Decode(&answer)
+	return resp.StatusCode, answer
 }
 
 // issue opens one as a person.

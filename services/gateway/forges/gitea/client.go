@@ -30,6 +30,7 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	queued
+	words
 
 	cfg Config
 }
@@ -59,7 +60,7 @@ func New(cfg Config) (*Client, error) {
 		},
 		Again: func(code int, message string) bool { return code == http.StatusMethodNotAllowed && message == later },
 	})}
-	c.queued = queued{c}
+	c.queued, c.words = queued{c}, words{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }

@@ -39,6 +39,7 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	queued
+	words
 	discussions
 	intakes
 
@@ -75,7 +76,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
-	c.queued, c.discussions = queued{c}, discussions{c}
+	c.queued, c.discussions, c.words = queued{c}, discussions{c}, words{c}
 	c.intakes = intakes{c}
 	on := rest.Config{
 		Name: "GitHub", Base: apiOf(base), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold),
