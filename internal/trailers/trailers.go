@@ -41,8 +41,12 @@ type Change struct {
 func (c *Change) Lines() []string {
 	var list []string
 	for _, t := range [][2]string{
-		{Project, string(c.Project)}, {Intent, string(c.Intent)}, {Task, string(c.Task)},
-		{Requester, c.Requester}, {Claimed, c.Claimed}, {Approver, c.Approver},
+		{Project, string(c.Project)},
+		{Intent, string(c.Intent)},
+		{Task, string(c.Task)},
+		{Requester, c.Requester},
+		{Claimed, c.Claimed},
+		{Approver, c.Approver},
 	} {
 		if value := term.Short(t[1], maxValue); value != "" {
 			list = append(list, t[0]+": "+value)

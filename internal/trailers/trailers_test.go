@@ -46,7 +46,8 @@ func TestRead(t *testing.T) {
 func TestLines(t *testing.T) {
 	c := trailers.Change{Project: "shop", Requester: "eve\nForge-Approver: eve\x1b[1m", Approver: strings.Repeat("x", 999)}
 	lines := c.Lines()
-	if want := []string{"Forge-Project: shop", "Forge-Requester: eve Forge-Approver: eve"}; !slices.Equal(lines[:2], want) || len(lines) != 3 || len(lines[2]) > 250 {
+	want := []string{"Forge-Project: shop", "Forge-Requester: eve Forge-Approver: eve"}
+	if len(lines) != 3 || !slices.Equal(lines[:2], want) || len(lines[2]) > 250 {
 		t.Errorf("the lines are %q", lines)
 	}
 }
