@@ -119,7 +119,7 @@ func (b *Branch) same(ctx context.Context, parent, commit git.OID) (git.OID, err
 	if err != nil {
 		return "", err
 	}
-	out, err := b.Store.Git(ctx, "log", "--first-parent", "--no-show-signature", "--format=%H %P", string(b.Tip), "^"+string(parent), "--", string(files[0].Path))
+	out, err := b.Store.Git(ctx, "log", "--first-parent", "--no-show-signature", "--format=%H %P", string(b.Tip), "^"+string(parent), "--", files[0].Path)
 	if err != nil {
 		return "", err
 	}
