@@ -325,7 +325,8 @@ func (w *pullWorld) says(commit string, p *pull) {
 	w.git(dir, "fetch", "-q", "origin", p.Head.SHA)
 	pushed, message := w.git(dir, "log", "-1", "--format=%B", p.Head.SHA), w.git(dir, "log", "-1", "--format=%B", commit)
 	got := trailers.Read(message)
-	if diff := cmp.Diff(trailers.Read(pushed), got); diff != "" || len(got) != 1 || got[0].Requester == "" || !strings.HasPrefix(message, "Note it (") {
+	title, _, _ := strings.Cut(pushed, "\n")
+	if diff := cmp.Diff(trailers.Read(pushed), got); diff != "" || len(got) != 1 || got[0].Requester == "" || !strings.HasPrefix(message, title+" (") {
 		w.t.Errorf("%s\nmain says %q, and %q was pushed", diff, message, pushed)
 	}
 }

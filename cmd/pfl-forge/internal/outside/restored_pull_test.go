@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/backup"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
@@ -47,7 +48,11 @@ func TestSquashedAfterTheBackup(t *testing.T) {
 	if message := w.git(clone, "log", "-1", "--format=%B"); len(trailers.Read(message)) > 0 {
 		t.Fatalf("the forge has our trailers of itself: %q", message)
 	}
-	to := bustest.StartServer(t).Connect(t)
+	to, err := bus.Connect(wait.Context(t), bus.Config{URL: bustest.StartServer(t).URL(), Name: t.Name(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
 	if _, err := to.Backups.Restore(wait.Context(t), folder, backup.Options{Done: done}); err != nil {
 		t.Fatal(err)
 	}
