@@ -43,6 +43,10 @@ func (c *Client) Merges(ctx context.Context, repository string, m forges.Method)
 // Merge merges a merge request whose head is that commit. GitLab's rules hold for it as for
 // everybody: it is neither set to be merged later, nor put into a merge train.
 func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
+	// Without a head GitLab would merge any.
+	if _, err := git.ParseOID(string(head)); err != nil {
+		return fmt.Errorf("head: %w", err)
+	}
 	path, err := c.path(ctx, repository, "merge_requests", number, "merge")
 	if err != nil {
 		return err
@@ -68,10 +72,6 @@ type words struct{ c *Client }
 // order returns the body by which GitLab is asked to merge a head. Which commits it makes for that depends on the project:
 // each that it does has the words of the head.
 func (w words) order(ctx context.Context, repository string, number int64, head git.OID) (map[string]any, error) {
-	// Without a head GitLab would merge any.
-	if _, err := git.ParseOID(string(head)); err != nil {
-		return nil, fmt.Errorf("head: %w", err)
-	}
 	message, err := w.Message(ctx, repository, head)
 	if err != nil {
 		return nil, err
