@@ -25,6 +25,9 @@ IMAGE_BASE ?= bin/images/base.tar
 # and K8S_LOAD name no other one.
 FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
 
+# A script that starts a Gitea, with the module beside it that the program is built of; .ci/gitea says what it has to do.
+GITEA ?= $(wildcard ../shared/gitea/gitea-up.sh)
+
 # The tests that make k8s-test runs, and for how long at most.
 K8S_RUN ?= TestCluster
 K8S_TIMEOUT ?= 30m
@@ -51,6 +54,9 @@ export PATH := $(TOOLS):$(dir $(CLAUDE_BIN)):$(PATH)
 # workspace; make test-alerts runs them, and make test-sim the simulator.
 LONG = $(shell git grep -lE 'pfl-forge/(internal/testsize|agent/agenttest/conformance)"' -- '*_test.go' ':!deploy/monitoring' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+
+# The packages whose tests know a real Gitea.
+GITEA_TESTS ?= $(shell git grep -l PFL_FORGE_GITEA -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 # The packages whose tests compare files with the code, and write them with a flag: -rewrite, or for prompts -update. The
 # manifests have a build tag. The journals of the simulator are history: they are written once for each version of the rules.
@@ -152,6 +158,13 @@ test-conformance: ## of them, what every agent back end has to do with its real 
 .PHONY: test-e2e
 test-e2e: ## of them, the built programs from end to end
 	$(call long,./cmd/pfl-forge/internal/e2e)
+
+.PHONY: test-gitea
+test-gitea: ## the packages whose tests know a real Gitea, in full on one that GITEA starts, a script; built once, in seven minutes
+	@.ci/gitea "$(GITEA)"
+	@$(MAKE) agent-cli browser
+	@go build -o bin/testreport ./internal/testreport
+	@.ci/gitea "$(GITEA)" env $(FULL) RACELESS="./cmd/pfl-forge/internal/e2e" .ci/long $(GITEA_TESTS) | bin/testreport
 
 .PHONY: test-alerts
 test-alerts: ## the alerts and the dashboard, with Prometheus' own engine on what the services of a real run show

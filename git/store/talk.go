@@ -57,8 +57,10 @@ func (o *origin) run(ctx context.Context, within time.Duration, c git.Command, o
 
 // transport returns a command that may talk to the origin: with the user's SSH
 // agent, if there is one, and with git's checks of every object that comes in.
-func (o *origin) transport() git.Command {
-	c := o.clone.RefCommand()
+func (o *origin) transport() git.Command { return transport(o.clone.RefCommand()) }
+
+// transport returns a command that may talk to other repositories.
+func transport(c git.Command) git.Command {
 	if sock, ok := os.LookupEnv("SSH_AUTH_SOCK"); ok {
 		c.Env = append(c.Env, "SSH_AUTH_SOCK="+sock)
 	}

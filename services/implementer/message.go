@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/internal/trailers"
 	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
 
@@ -21,16 +22,6 @@ const (
 	maxTrailer   = 200     // characters of a trailer's value
 	textLeftOut  = "[...]" // ends text that was cut
 	emptySubject = "Change"
-)
-
-// Trailers of a commit on the base branch, in their order.
-const (
-	trailerProject   = "Forge-Project"
-	trailerIntent    = "Forge-Intent"
-	trailerTask      = "Forge-Task"
-	trailerRequester = "Forge-Requester"
-	trailerClaimed   = "Forge-Requester-Claimed" // as a system claims
-	trailerApprover  = "Forge-Approver"
 )
 
 var (
@@ -67,10 +58,10 @@ func commitMessage(c *forge.Command, title, approver string, own []string) strin
 		say(quoted(term.Short(line, maxTitle)))
 	}
 	say(quoted(proposal.Defused(term.Short(c.Intent.Title, maxTitle))))
-	text, trailers := ownText(own, append([]string{subject, line}, body...))
+	text, last := ownText(own, append([]string{subject, line}, body...))
 	body = append(body, text...)
-	trailers = append(trailers, forgeTrailers(c, approver)...)
-	return strings.Join(append(append([]string{subject}, body...), strings.Join(trailers, "\n")), "\n\n") + "\n"
+	last = append(last, forgeTrailers(c, approver)...)
+	return strings.Join(append(append([]string{subject}, body...), strings.Join(last, "\n")), "\n\n") + "\n"
 }
 
 // firstMessage returns the message of a commit that no agent has written one for.
@@ -118,21 +109,9 @@ func quoted(line string) string {
 
 // forgeTrailers returns the trailers that say where a commit comes from.
 func forgeTrailers(c *forge.Command, approver string) []string {
-	var list []string
-	proven, claimed := requesters(&c.Intent)
-	for _, t := range [][2]string{
-		{trailerProject, string(c.To.Project)},
-		{trailerIntent, string(c.To.Intent)},
-		{trailerTask, string(c.Attempt.Task)},
-		{trailerRequester, proven},
-		{trailerClaimed, claimed},
-		{trailerApprover, approver},
-	} {
-		if value := term.Short(t[1], maxTrailer); value != "" {
-			list = append(list, t[0]+": "+value)
-		}
-	}
-	return list
+	of := trailers.Change{Project: c.To.Project, Intent: c.To.Intent, Task: c.Attempt.Task, Approver: approver}
+	of.Requester, of.Claimed = requesters(&c.Intent)
+	return of.Lines()
 }
 
 // requesters returns who asked for an intent: the system that published it, if no person did, with the people whom the
@@ -159,17 +138,17 @@ func approved(message, approver string) string {
 		return message
 	}
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(message), "\n"), func(line string) bool {
-		return strings.HasPrefix(line, trailerApprover+":")
+		return strings.HasPrefix(line, trailers.Approver+":")
 	})
-	if !strings.Contains(message, "\n"+trailerTask+": ") { // it was made otherwise
-		return strings.TrimSpace(strings.Join(lines, "\n")) + "\n\n" + trailerApprover + ": " + value + "\n"
+	if !strings.Contains(message, "\n"+trailers.Task+": ") { // it was made otherwise
+		return strings.TrimSpace(strings.Join(lines, "\n")) + "\n\n" + trailers.Approver + ": " + value + "\n"
 	}
-	return strings.Join(append(lines, trailerApprover+": "+value), "\n") + "\n"
+	return strings.Join(append(lines, trailers.Approver+": "+value), "\n") + "\n"
 }
 
 // ownText returns the paragraphs and the trailers of messages, without the paragraphs
 // that are known already, and without anything that could be read as a trailer of ours.
-func ownText(own, known []string) (text, trailers []string) {
+func ownText(own, known []string) (text, ends []string) {
 	room := maxText - len(textLeftOut)
 	seen := map[string]bool{} // of the text and of what is known
 	for _, p := range known {
@@ -178,8 +157,8 @@ func ownText(own, known []string) (text, trailers []string) {
 	for _, message := range own {
 		paragraphs, own := splitMessage(message)
 		for _, t := range own {
-			if len(trailers) < maxTrailers && !slices.ContainsFunc(trailers, func(s string) bool { return strings.EqualFold(s, t) }) {
-				trailers = append(trailers, t)
+			if len(ends) < maxTrailers && !slices.ContainsFunc(ends, func(s string) bool { return strings.EqualFold(s, t) }) {
+				ends = append(ends, t)
 			}
 		}
 		var added []string // a message may say the same twice
@@ -201,12 +180,12 @@ func ownText(own, known []string) (text, trailers []string) {
 		}
 		text = append(text, added...)
 	}
-	return text, trailers
+	return text, ends
 }
 
 // splitMessage returns the paragraphs of a message of an agent, and its trailers, each
 // as one line: without ours, without those that name people, and defused.
-func splitMessage(message string) (paragraphs, trailers []string) {
+func splitMessage(message string) (paragraphs, ends []string) {
 	var current []string
 	end := func() {
 		if len(current) > 0 {
@@ -231,7 +210,7 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 	end()
 	if n := len(paragraphs) - 1; n >= 0 {
 		var rest []string
-		if rest, trailers = cutTrailers(strings.Split(paragraphs[n], "\n"), n > 0); len(rest) == 0 {
+		if rest, ends = cutTrailers(strings.Split(paragraphs[n], "\n"), n > 0); len(rest) == 0 {
 			paragraphs = paragraphs[:n]
 		} else {
 			paragraphs[n] = strings.Join(rest, "\n")
@@ -240,12 +219,12 @@ func splitMessage(message string) (paragraphs, trailers []string) {
 	if len(paragraphs) > 0 && helper.MatchString(paragraphs[0]) {
 		paragraphs = paragraphs[1:]
 	}
-	return paragraphs, trailers
+	return paragraphs, ends
 }
 
 // cutTrailers splits the lines of a last paragraph. The paragraph counts as trailers if
 // each line is a trailer or continues one, and it is not the subject; otherwise it has none.
-func cutTrailers(lines []string, body bool) (rest, trailers []string) {
+func cutTrailers(lines []string, body bool) (rest, ends []string) {
 	all := body && trailer.MatchString(lines[0]) && !slices.ContainsFunc(lines, func(line string) bool {
 		return !trailer.MatchString(line) && line[0] != ' ' && line[0] != '\t'
 	})
@@ -254,14 +233,14 @@ func cutTrailers(lines []string, body bool) (rest, trailers []string) {
 	}
 	for _, line := range lines {
 		if line[0] != ' ' && line[0] != '\t' {
-			trailers = append(trailers, line)
-		} else if last := &trailers[len(trailers)-1]; len(*last) < 4*maxTrailer { // more is cut below
+			ends = append(ends, line)
+		} else if last := &ends[len(ends)-1]; len(*last) < 4*maxTrailer { // more is cut below
 			*last += line
 		}
 	}
-	for i, t := range trailers {
-		trailers[i] = term.Short(t, maxTrailer)
+	for i, t := range ends {
+		ends[i] = term.Short(t, maxTrailer)
 	}
 	// One line that git does not read as a trailer would hide the others.
-	return nil, slices.DeleteFunc(trailers, func(t string) bool { return !trailer.MatchString(t) })
+	return nil, slices.DeleteFunc(ends, func(t string) bool { return !trailer.MatchString(t) })
 }

@@ -41,8 +41,9 @@ type Requests interface {
 	// that says which ones it has. On GitLab a setting of the project decides.
 	Merges(ctx context.Context, repository string, m Method) error
 	// Merge merges it if its head is that commit, by a method, and only if the forge's own rules
-	// allow that. A RefusedError says that it was not merged for a reason that only a look at the
-	// pull request tells: ask for it, whatever the error is.
+	// allow that. A commit that the forge makes for it has the message of the head. A RefusedError
+	// says that it was not merged for a reason that only a look at the pull request tells: ask for
+	// it, whatever the error is.
 	Merge(ctx context.Context, repository string, number int64, head git.OID, m Method) error
 	// ChangedPulls returns the numbers of our account's pull requests that are open, whenever they
 	// changed, and of those that ended since a time. That a status was written is no change of a
@@ -65,6 +66,8 @@ type Commits interface {
 	BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error)
 	// Behind reports whether a base has commits that a head has not.
 	Behind(ctx context.Context, repository string, head, base git.OID) (bool, error)
+	// Message returns the message of a commit.
+	Message(ctx context.Context, repository string, commit git.OID) (string, error)
 	// Statuses returns the last status of each name for a commit.
 	Statuses(ctx context.Context, repository string, commit git.OID) ([]Status, error)
 	// SetStatus writes a status of ours. Each call is one more for the forge: compare with

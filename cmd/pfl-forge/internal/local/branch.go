@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/landed"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -41,7 +42,7 @@ func (l Commits) String() string {
 // their journals do not know, by the trailers of the commits, which anyone who can push may write. gone has the commits of merged
 // tasks, by intent, that the branch no longer has.
 func (r *Repository) Compare(ctx context.Context, b *bus.Bus, project forge.ProjectID) (ahead []Ahead, gone map[forge.IntentID]Commits, err error) {
-	landed, err := r.Landed(ctx, project)
+	list, err := r.Landed(ctx, project)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -57,7 +58,7 @@ func (r *Repository) Compare(ctx context.Context, b *bus.Bus, project forge.Proj
 	if err != nil {
 		return nil, nil, err
 	}
-	return aheadOf(landed, views, stored), goneFrom(has, views), nil
+	return aheadOf(list, views, stored), goneFrom(has, views), nil
 }
 
 // commits returns all commits of the base branch.
@@ -77,29 +78,29 @@ func (r *Repository) commits(ctx context.Context) (map[git.OID]bool, error) {
 	return has, nil
 }
 
-// aheadOf returns the intents of which the branch has more than their journals, in the order of landed. What intents that
+// aheadOf returns the intents of which the branch has more than their journals, in the order of the list. What intents that
 // are over had was decided; journals that are stored and cannot be read are left out.
-func aheadOf(landed []Landed, views []forge.View, stored map[forge.IntentID]uint64) []Ahead {
+func aheadOf(list []landed.Change, views []forge.View, stored map[forge.IntentID]uint64) []Ahead {
 	journals := map[forge.IntentID]*forge.View{}
 	for i := range views {
 		journals[views[i].Intent.ID] = &views[i]
 	}
-	list := []Ahead{}
+	out := []Ahead{}
 	at := map[forge.IntentID]int{}
-	for _, l := range landed {
+	for _, l := range list {
 		v, known := journals[l.Intent]
 		if !known && stored[l.Intent] > 0 || known && (v.Summary.Status.Ended() || isDone(v, l.Task)) {
 			continue
 		}
 		i, found := at[l.Intent]
 		if !found {
-			i = len(list)
+			i = len(out)
 			at[l.Intent] = i
-			list = append(list, Ahead{Intent: l.Intent, Unknown: !known})
+			out = append(out, Ahead{Intent: l.Intent, Unknown: !known})
 		}
-		list[i].Merged = append(list[i].Merged, TaskCommit{l.Task, string(l.Commit)})
+		out[i].Merged = append(out[i].Merged, TaskCommit{l.Task, string(l.Commit)})
 	}
-	return list
+	return out
 }
 
 // isDone reports whether a task is merged by the journal.

@@ -13,9 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/internal/trailers"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/service"
@@ -311,6 +314,21 @@ func (w *pullWorld) issueToMerged() {
 	again()
 	merged := w.pull("is merged", func(p *pull) bool { return p.Merged })
 	w.landed(issue, &third, merged.MergeCommit, "noted\nnoted\nnoted")
+	w.says(merged.MergeCommit, &third)
+}
+
+// says checks that a commit on main, which the forge made at our order, says what the commit of the implementer does: of which task it is, and for whom.
+func (w *pullWorld) says(commit string, p *pull) {
+	w.t.Helper()
+	dir := filepath.Join(w.t.TempDir(), "said")
+	w.git("", "clone", "-q", w.origin, dir)
+	w.git(dir, "fetch", "-q", "origin", p.Head.SHA)
+	pushed, message := w.git(dir, "log", "-1", "--format=%B", p.Head.SHA), w.git(dir, "log", "-1", "--format=%B", commit)
+	got := trailers.Read(message)
+	title, _, _ := strings.Cut(pushed, "\n")
+	if diff := cmp.Diff(trailers.Read(pushed), got); diff != "" || len(got) != 1 || got[0].Requester == "" || !strings.HasPrefix(message, title+" (") {
+		w.t.Errorf("%s\nmain says %q, and %q was pushed", diff, message, pushed)
+	}
 }
 
 // landed returns when the issue is closed by the only intent, and checks that main is at a merge of a commit, with the note that it has.

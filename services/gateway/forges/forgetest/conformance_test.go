@@ -164,10 +164,15 @@ type object map[string]any
 func (w *world) as(user, method, path string, in object) object {
 	w.t.Helper()
 	var raw json.RawMessage
-	person.Person{API: w.url + person.Gitea, Token: w.tokens[user]}.Does(w.t, method, path, in, &raw)
+	w.person(user).Does(w.t, method, path, in, &raw)
 	out := object{}
 	_ = json.Unmarshal(raw, &out) // what is none has no fields
 	return out
+}
+
+// person returns an account that is used by a person, in Gitea's dialect.
+func (w *world) person(user string) person.Person {
+	return person.Person{API: w.url + person.Gitea, Token: w.tokens[user]}
 }
 
 // issue opens one as a person.

@@ -134,7 +134,8 @@ func NewFake() *Fake {
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":               withPull(p.listReviews),
 		"POST /api/v1/repos/{owner}/{name}/pulls/{number}/reviews":              withPull(p.review),
 		"GET /api/v1/repos/{owner}/{name}/pulls/{number}/reviews/{id}/comments": withPull(p.listRemarks),
-		"GET /api/v1/repos/{owner}/{name}/compare/{range}":                      p.compare,
+		"GET /api/v1/repos/{owner}/{name}/compare/{range}":                      func(q *request) (int, any) { return q.repo.Compare(q.PathValue("range")) },
+		"GET /api/v1/repos/{owner}/{name}/git/commits/{sha}":                    func(q *request) (int, any) { return q.repo.ShowWrapped(q.PathValue("sha")) },
 		"POST /api/v1/repos/{owner}/{name}/statuses/{sha}":                      p.setStatus,
 		"GET /api/v1/repos/{owner}/{name}/commits/{sha}/status":                 p.showStatuses,
 		"POST /api/v1/repos/{owner}/{name}/branch_protections":                  p.protect,
@@ -202,6 +203,8 @@ type request struct {
 
 	user string
 	in   struct {
+		bare.Asked
+
 		Title, Body, Name, State, Permission, Content string
 		Labels                                        []string
 

@@ -94,6 +94,7 @@ func newHub(fake *Fake, mux *http.ServeMux) *Hub {
 		"GET /repos/{owner}/{name}/pulls/{number}/comments":               withPull(p.remarks),
 		"POST /repos/{owner}/{name}/pulls/{number}/comments/{id}/replies": withPull(p.answer),
 		"GET /repos/{owner}/{name}/git/ref/heads/{branch...}":             p.branch,
+		"GET /repos/{owner}/{name}/git/commits/{sha}":                     func(q *request) (int, any) { return q.repo.ShowCommit(q.PathValue("sha")) },
 		"GET /repos/{owner}/{name}/compare/{range}":                       p.compare,
 		"GET /repos/{owner}/{name}/commits/{sha}/statuses":                p.statuses,
 		"GET /repos/{owner}/{name}/commits/{sha}/check-runs":              p.checkRuns,

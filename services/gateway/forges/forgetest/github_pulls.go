@@ -105,7 +105,7 @@ func (f hubPulls) edit(q *request) (int, any) {
 // commits.
 func (f hubPulls) merge(q *request) (int, any) {
 	i, p := q.issue, q.issue.pull
-	do := map[string]string{"": "merge", "merge": "merge", "squash": "squash", "rebase": "squash"}[q.in.MergeMethod]
+	do := map[string]string{"": "merge", "merge": "merge", "squash": "squash", "rebase": "anew"}[q.in.MergeMethod]
 	switch reason := q.repo.blocked(p); {
 	case !q.repo.may(q.user, "write", "admin"):
 		return says(http.StatusForbidden, "Must have push access.")
@@ -120,7 +120,7 @@ func (f hubPulls) merge(q *request) (int, any) {
 	case reason != "":
 		return says(http.StatusMethodNotAllowed, reason)
 	}
-	merge, err := q.repo.Merge(do, p.base, p.head, i.title)
+	merge, err := q.repo.Merge(do, p.base, p.head, i.of(q.repo).GitHub(q.repo.Repo, do, &q.in.Asked))
 	if err != nil {
 		return says(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
@@ -176,7 +176,7 @@ func (f hubPulls) branch(q *request) (int, any) {
 
 // compare counts the commits that the second of two has and the first has not.
 func (f hubPulls) compare(q *request) (int, any) {
-	status, out := pulls{f.Fake}.compare(q)
+	status, out := q.repo.Compare(q.PathValue("range"))
 	if status != http.StatusOK {
 		return says(status, "Not Found")
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
 
@@ -52,6 +53,8 @@ const labAPI = "/api/v4"
 
 // labIn has the fields of all bodies of GitLab's dialect.
 type labIn struct {
+	bare.Asked
+
 	Title, Description, Body, Name, State, SHA, URL, Token, Labels string
 
 	Internal, Confidential, Squash bool
@@ -86,7 +89,6 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"PUT /projects/{id}/merge_requests/{number}":                                 f.ofPull(f.editLab(p.object)),
 		"PUT /projects/{id}/merge_requests/{n}/merge":                                f.ofPull(p.merge),
 		"POST /projects/{id}/merge_requests/{n}/discussions/{discussion}/notes":      f.ofPull(p.answer),
-		"GET /projects/{id}/repository/merge_base":                                   p.mergeBase,
 		"POST /projects/{id}/statuses/{sha}":                                         p.setStatus,
 		"POST /projects/{id}/merge_trains/merge_requests/{n}":                        f.ofPull(p.enqueue),
 		"POST /projects/{id}/merge_requests/{n}/cancel_merge_when_pipeline_succeeds": f.ofPull(p.cancel),
@@ -99,13 +101,15 @@ func newLab(fake *Fake, mux *http.ServeMux) *Lab {
 		"GET /projects/{id}/issues/{n}/notes/{note}/award_emoji":                     f.ofIssue(f.awards),
 		"POST /projects/{id}/issues/{n}/notes/{note}/award_emoji":                    f.ofIssue(f.award),
 
-		"GET /user":                                  func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) },
-		"GET /groups/{group}":                        func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
-		"GET /groups/{group}/members/all/{user}":     f.groupMember,
-		"GET /projects/{id}/repository/files/{path}": func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
-		"GET /projects/{id}/labels/{label}":          func(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) },
-		"POST /projects/{id}/labels":                 func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
-		"GET /personal_access_tokens/self":           func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
+		"GET /user":                                   func(q *request, _ *labIn) (int, any) { return http.StatusOK, f.labUser(q.user, true) },
+		"GET /groups/{group}":                         func(q *request, _ *labIn) (int, any) { return f.teams.Show(q.PathValue("group")) },
+		"GET /groups/{group}/members/all/{user}":      f.groupMember,
+		"GET /projects/{id}/repository/merge_base":    func(q *request, _ *labIn) (int, any) { return q.repo.MergeBase(q.URL.Query()["refs[]"]) },
+		"GET /projects/{id}/repository/commits/{sha}": func(q *request, _ *labIn) (int, any) { return q.repo.ShowCommit(q.PathValue("sha")) },
+		"GET /projects/{id}/repository/files/{path}":  func(q *request, _ *labIn) (int, any) { return q.repo.LabFile(q.PathValue("path")) },
+		"GET /projects/{id}/labels/{label}":           func(q *request, _ *labIn) (int, any) { return q.repo.labels.GitLab(q.PathValue("label")) },
+		"POST /projects/{id}/labels":                  func(q *request, in *labIn) (int, any) { return q.repo.labels.Make(in.Name) },
+		"GET /personal_access_tokens/self":            func(*request, *labIn) (int, any) { return http.StatusOK, object{"scopes": f.Scopes} },
 	}
 	for kind, of := range map[string]func(labCall) labCall{"issues": f.ofIssue, "merge_requests": f.ofPull} {
 		calls["GET /projects/{id}/"+kind+"/{n}/notes"] = of(f.notes)

@@ -122,7 +122,7 @@ func (f labPulls) merge(q *request, in *labIn) (int, any) {
 	case !q.repo.may(q.user, "write", "admin"):
 		return says(http.StatusUnauthorized, "401 Unauthorized")
 	case in.AutoMerge && (in.SHA == "" || in.SHA == p.head) && f.object(q.repo, i)["detailed_merge_status"] == "ci_must_pass":
-		p.queue.Strict = true
+		p.queue.Strict, p.queue.Message = true, i.of(q.repo).GitLab("merge", &in.Asked)
 		p.queue.Put(f.next(), q.user, p.head, f.now)
 		return http.StatusOK, f.object(q.repo, i)
 	case f.Computing > 0 || f.object(q.repo, i)["detailed_merge_status"] != "mergeable":
@@ -130,7 +130,7 @@ func (f labPulls) merge(q *request, in *labIn) (int, any) {
 	case in.SHA != "" && in.SHA != p.head:
 		return says(http.StatusConflict, "SHA does not match HEAD of source branch: "+p.head)
 	}
-	merge, err := q.repo.Merge(p.how, p.base, p.head, i.title)
+	merge, err := q.repo.Merge(p.how, p.base, p.head, i.of(q.repo).GitLab(p.how, &in.Asked))
 	if err != nil {
 		return says(http.StatusUnprocessableEntity, "Branch cannot be merged")
 	}
@@ -189,15 +189,6 @@ func (f labPulls) branch(q *request, _ *labIn) (int, any) {
 		return says(http.StatusNotFound, "404 Branch Not Found")
 	}
 	return http.StatusOK, object{"name": name, "protected": q.repo.rules[name] != nil, "developers_can_merge": false, "commit": object{"id": q.repo.Head(name)}}
-}
-
-// mergeBase returns the last commit that two have.
-func (f labPulls) mergeBase(q *request, _ *labIn) (int, any) {
-	id, err := q.repo.Run("", append([]string{"merge-base", "--"}, q.URL.Query()["refs[]"]...)...)
-	if err != nil {
-		return says(http.StatusBadRequest, "400 Bad request - Could not find ref")
-	}
-	return http.StatusOK, object{"id": id}
 }
 
 // statuses returns a page of the last statuses.

@@ -2,8 +2,6 @@ package forgetest
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 )
@@ -74,17 +72,6 @@ func (f pulls) deleteBranch(q *request) (int, any) {
 	return http.StatusNoContent, nil
 }
 
-// compare counts the commits that the second of two has and the first has not.
-func (f pulls) compare(q *request) (int, any) {
-	first, second, ok := strings.Cut(q.PathValue("range"), "...")
-	count, err := q.repo.Run("", "rev-list", "--count", first+".."+second, "--")
-	if !ok || err != nil {
-		return http.StatusNotFound, nil
-	}
-	n, _ := strconv.Atoi(count)
-	return http.StatusOK, object{"total_commits": n}
-}
-
 // blocked returns why the rule of the base does not let a pull request in; empty if it does.
 func (r *repo) blocked(p *pull) string {
 	return r.rules[p.base].Blocked(r.statuses.Latest(p.head), p.reviews, func() bool { return r.Contains(p.head, r.Head(p.base)) })
@@ -112,7 +99,7 @@ func (f pulls) mergePull(q *request) (int, any) {
 	case q.in.HeadCommitID != "" && q.in.HeadCommitID != p.head:
 		return says(http.StatusConflict, "head out of date")
 	}
-	merge, err := q.repo.Merge(q.in.Do, p.base, p.head, i.title)
+	merge, err := q.repo.Merge(q.in.Do, p.base, p.head, i.of(q.repo).Gitea(q.in.Do, &q.in.Asked))
 	if err != nil {
 		return says(http.StatusConflict, "it conflicts")
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/bare"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
@@ -34,6 +35,11 @@ type pull struct {
 	versions []version
 	how      string
 	fork     bool
+}
+
+// of returns an issue that is a pull request as a merge of it needs it.
+func (i *issue) of(r *repo) *bare.Pull {
+	return &bare.Pull{Repository: r.name, Title: i.title, Number: i.number, Base: i.pull.base, Branch: i.pull.branch, Head: i.pull.head}
 }
 
 // says answers with a reason, as Gitea does.

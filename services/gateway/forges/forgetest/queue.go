@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -30,7 +31,7 @@ func (f Queues) Merge(repository string, number int64) string {
 	if !p.queue.In {
 		return ""
 	}
-	merge, err := r.Merge("merge", p.base, p.head, i.title)
+	merge, err := r.Merge("merge", p.base, p.head, cmp.Or(p.queue.Message, i.title))
 	if err != nil {
 		return ""
 	}
@@ -71,6 +72,7 @@ func (f pulls) schedule(q *request) (status int, scheduled bool) {
 	case q.issue.state != "open" || q.repo.blocked(p) == "":
 		return 0, false
 	}
+	p.queue.Message = q.issue.of(q.repo).Gitea(q.in.Do, &q.in.Asked)
 	p.queue.Put(f.next(), q.user, p.head, f.now)
 	return http.StatusCreated, true
 }
@@ -87,6 +89,9 @@ func (f pulls) unschedule(q *request) (int, any) {
 // mutateQueue answers GitHub's mutations about the queue and auto-merge.
 func (f hubPulls) mutateQueue(q *request, r *repo, i *issue) (refused string) {
 	head, _ := q.in.Variables["head"].(string)
+	q.in.HubTitle, _ = q.in.Variables["title"].(string)
+	q.in.HubBody, _ = q.in.Variables["body"].(string)
+	i.pull.queue.Message = i.of(r).GitHub(r.Repo, "merge", &q.in.Asked)
 	m := queues.Mutation{ID: f.next(), By: q.user, At: f.now, Query: q.in.Query, Head: head, Queue: r.queue, Auto: r.auto}
 	i.edited = f.now
 	p, there := i.pull, func() bool { return true } // a queue tries it on the tip
@@ -107,7 +112,7 @@ func (f labPulls) enqueue(q *request, in *labIn) (int, any) {
 	case in.SHA != p.head, p.queue.In:
 		return says(http.StatusConflict, "409 Conflict")
 	}
-	p.queue.Strict, p.queue.Train = true, true
+	p.queue.Strict, p.queue.Train, p.queue.Message = true, true, q.issue.of(q.repo).GitLab("merge", &in.Asked)
 	p.queue.Put(f.next(), q.user, p.head, f.now)
 	return http.StatusCreated, []object{{
 		"id": p.queue.Events[len(p.queue.Events)-1].ID, "status": "idle", "target_branch": p.base, "merge_request": object{"iid": q.issue.number},

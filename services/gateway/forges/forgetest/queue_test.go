@@ -130,6 +130,11 @@ func TestQueue(t *testing.T) {
 		if p, err := c.Pull(ctx, w.repo, n); err != nil || merge == "" || p.State != forges.Merged || string(p.Merge) != merge {
 			t.Errorf("merged as %q it is %+v, %v", merge, p, err)
 		}
+		asked, e1 := c.Message(ctx, w.repo, head)
+		message, e2 := c.Message(ctx, w.repo, git.OID(merge))
+		if e1 != nil || e2 != nil || strings.HasPrefix(message, asked+" (") == kind.tests { // a queue or a train takes no words
+			t.Errorf("merged it says %q, and the change %q: %v, %v", message, asked, e1, e2)
+		}
 		if q := queueOf(t, c, w, n); q.In || q.Out != nil && kind.dialect == "github" {
 			t.Errorf("merged it is %+v", q)
 		}

@@ -31,6 +31,7 @@ type Client struct {
 	*rest.Client
 	queued
 	texts
+	words
 
 	cfg Config
 }
@@ -60,7 +61,7 @@ func New(cfg Config) (*Client, error) {
 		},
 		Again: func(code int, message string) bool { return code == http.StatusMethodNotAllowed && message == later },
 	})}
-	c.queued, c.texts = queued{c}, texts{c}
+	c.queued, c.texts, c.words = queued{c}, texts{c}, words{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err
 }

@@ -32,6 +32,7 @@
 //   - Labels that are not there are passed over without a word.
 //   - A merge is conditional on head_commit_id. Each refusal is 405 or 409 with a reason in English and no code, and 404 where it is closed.
 //     405 is also for one that has not been computed yet, which nothing but the reason tells.
+//   - Asked to merge without a title, it writes one of its own and drops the text that it shows on the page (TestMergedByAPress).
 //   - Everybody may review, with any verdict; official says who counts. A second review of the same person dismisses their first.
 //   - Whoever may write may write a status of any name. Each writing is a new status; the last of each name counts.
 //   - Who closed it is in the timeline only.

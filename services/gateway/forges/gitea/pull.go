@@ -342,36 +342,6 @@ func (c *Client) addLabels(ctx context.Context, repository string, number int64,
 	return nil
 }
 
-// methods are Gitea's names of the ways to merge.
-var methods = map[forges.Method]string{
-	forges.FastForward: "fast-forward-only", forges.MergeCommit: "merge", forges.Squash: "squash", forges.Rebase: "rebase",
-}
-
-// Merges reports whether Gitea has a method.
-func (c *Client) Merges(_ context.Context, _ string, m forges.Method) error {
-	if methods[m] == "" {
-		return fmt.Errorf("%w %.50q: choose fast-forward, merge, squash or rebase", forges.ErrMethod, m)
-	}
-	return nil
-}
-
-// Merge merges a pull request whose head is that commit. It never forces what the protection of
-// the base refuses.
-func (c *Client) Merge(ctx context.Context, repository string, number int64, head git.OID, m forges.Method) error {
-	path, err := rest.Path(repository, "pulls", number, "merge")
-	if err != nil {
-		return err
-	}
-	if err := c.Merges(ctx, repository, m); err != nil {
-		return err
-	}
-	// Without a head Gitea would merge any.
-	if _, err := git.ParseOID(string(head)); err != nil {
-		return fmt.Errorf("head: %w", err)
-	}
-	return c.Call(ctx, http.MethodPost, path, map[string]string{"do": methods[m], "head_commit_id": string(head)}, nil)
-}
-
 // ChangedPulls returns our pull requests that are open or ended since a time, the oldest change
 // first.
 func (c *Client) ChangedPulls(ctx context.Context, repository, login string, since time.Time) ([]forges.Change, error) {

@@ -57,9 +57,6 @@ func (l queued) Queue(ctx context.Context, repository string, number int64, _ gi
 
 // Enqueue has Gitea merge when the checks have passed, in the way that is the repository's default.
 func (l queued) Enqueue(ctx context.Context, repository string, number int64, _ git.Branch, head git.OID) error {
-	if _, err := git.ParseOID(string(head)); err != nil {
-		return fmt.Errorf("head: %w", err)
-	}
 	path, err := rest.Path(repository)
 	if err != nil {
 		return err
@@ -82,9 +79,12 @@ func (l queued) Enqueue(ctx context.Context, repository string, number int64, _ 
 	if err != nil || q.In {
 		return err
 	}
-	return l.c.Call(ctx, http.MethodPost, rest.Join(path, "pulls", number, "merge"), map[string]any{
-		"do": cmp.Or(r.Style, "merge"), "head_commit_id": string(head), "merge_when_checks_succeed": true,
-	}, nil)
+	in, err := l.c.order(ctx, repository, number, head, cmp.Or(r.Style, "merge"))
+	if err != nil {
+		return err
+	}
+	in["merge_when_checks_succeed"] = true
+	return l.c.Call(ctx, http.MethodPost, rest.Join(path, "pulls", number, "merge"), in, nil)
 }
 
 // Dequeue takes that back.

@@ -39,6 +39,7 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	queued
+	words
 	discussions
 	texts
 	intakes
@@ -74,7 +75,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	cfg.Now = on.Now
 	c := &Client{cfg: cfg, numbers: map[string]int64{}}
-	c.queued, c.discussions, c.texts = queued{c}, discussions{c}, texts{c}
+	c.queued, c.discussions, c.texts, c.words = queued{c}, discussions{c}, texts{c}, words{c}
 	c.intakes = intakes{c}
 	switch {
 	case cfg.App != nil && cfg.TokenFile != "":

@@ -157,7 +157,7 @@ func (w *world) finish(c *github.Client) {
 	e6 := c.EditPull(ctx, repo, 2, forges.PullText{Title: "U", Body: "C"})
 	e7 := c.ReopenPull(ctx, repo, 2)
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main"}`)
-	e8 := c.Merge(ctx, repo, 2, p.Head, forges.Rebase)
+	e8 := c.Merge(ctx, repo, 2, p.Head, forges.Squash)
 	_, e9 := c.ChangedPulls(ctx, repo, "bot", time.Time{})
 	if err := errors.Join(e1, e2, e3, e4, e5, e6, e7, e8, e9); err != nil {
 		w.t.Fatal(err)

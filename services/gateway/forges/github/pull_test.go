@@ -53,7 +53,8 @@ func (w *world) review(number int64, event, comments string) {
 func TestMergeRefusals(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)
-	const head = "a466e452e239ae3ae94b6b16ce3ca92377690546"
+	w.commit("a.txt", true)
+	head := git.OID(w.head(c))
 	for _, test := range []struct {
 		fault forgetest.Fault
 		again bool

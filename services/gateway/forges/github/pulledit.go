@@ -150,5 +150,32 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	if _, err := c.Repository(ctx, repository); err != nil {
 		return err
 	}
-	return c.Call(ctx, http.MethodPut, path, map[string]string{"merge_method": methods[m], "sha": string(head)}, nil)
+	in := map[string]string{"merge_method": methods[m], "sha": string(head)}
+	if m != forges.Rebase { // which keeps the messages that there are
+		message, err := c.Message(ctx, repository, head)
+		if err != nil {
+			return err
+		}
+		in["commit_title"], in["commit_message"] = forges.MergeWords(message, fmt.Sprintf("#%d", number))
+	}
+	return c.Call(ctx, http.MethodPut, path, in, nil)
+}
+
+// words is the part of a Client that is about the messages of commits. It is a type of its own, as queued is.
+type words struct{ c *Client }
+
+// Message returns the message of a commit.
+func (w words) Message(ctx context.Context, repository string, commit git.OID) (string, error) {
+	if _, err := git.ParseOID(string(commit)); err != nil {
+		return "", err
+	}
+	path, err := rest.Path(repository, "git", "commits", commit)
+	if err != nil {
+		return "", err
+	}
+	var got struct {
+		Message string `json:"message"`
+	}
+	err = w.c.Call(ctx, http.MethodGet, path, nil, &got)
+	return got.Message, err
 }

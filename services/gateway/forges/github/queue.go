@@ -153,13 +153,20 @@ func (l queued) Enqueue(ctx context.Context, repository string, number int64, ba
 	if p.Entry != nil || p.Later != nil {
 		return nil
 	}
-	mutation := "enablePullRequestAutoMerge"
-	if j.Repository.Queue != nil {
-		mutation = "enqueuePullRequest"
+	in := map[string]any{"id": p.ID, "head": string(head)}
+	if j.Repository.Queue != nil { // whose commits have the words that the repository's settings say
+		_, err = graphQL[struct{}](ctx, l.c, `mutation($id: ID!, $head: GitObjectID!) { enqueuePullRequest`+
+			`(input: {pullRequestId: $id, expectedHeadOid: $head}) { clientMutationId } }`, in)
+		return err
 	}
-	_, err = graphQL[struct{}](ctx, l.c, `mutation($id: ID!, $head: GitObjectID!) { `+mutation+
-		`(input: {pullRequestId: $id, expectedHeadOid: $head}) { clientMutationId } }`, map[string]any{"id": p.ID, "head": string(head)})
-	if err != nil && j.Repository.Queue == nil && strings.Contains(err.Error(), "clean status") {
+	message, err := l.c.Message(ctx, repository, head)
+	if err != nil {
+		return err
+	}
+	in["title"], in["body"] = forges.MergeWords(message, fmt.Sprintf("#%d", number))
+	_, err = graphQL[struct{}](ctx, l.c, `mutation($id: ID!, $head: GitObjectID!, $title: String!, $body: String!) { enablePullRequestAutoMerge`+
+		`(input: {pullRequestId: $id, expectedHeadOid: $head, commitHeadline: $title, commitBody: $body}) { clientMutationId } }`, in)
+	if err != nil && strings.Contains(err.Error(), "clean status") {
 		return l.c.Merge(ctx, repository, number, head, forges.MergeCommit)
 	}
 	return err

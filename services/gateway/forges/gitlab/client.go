@@ -38,6 +38,7 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	queued
+	words
 	discussions
 	intakes
 
@@ -75,7 +76,7 @@ func New(cfg Config) (*Client, error) {
 			return "Bearer " + token, err
 		},
 	})}
-	c.queued, c.discussions = queued{c}, discussions{c}
+	c.queued, c.discussions, c.words = queued{c}, discussions{c}, words{c}
 	c.intakes = intakes{c}
 	_, err = rest.ReadToken(cfg.TokenFile)
 	return c, err

@@ -73,6 +73,7 @@ var operations = map[string]operation{
 	"PUT /merge_requests/*/notes/*":                              {"", "UpdateMergeRequestNoteOptions", "Note"},
 	"GET /repository/branches/*":                                 {"", "", "Branch"},
 	"GET /repository/merge_base":                                 {"MergeBaseOptions", "", "Commit"},
+	"GET /repository/commits/*":                                  {"", "", "Commit"},
 	"GET /repository/commits/*/statuses":                         {"GetCommitStatusesOptions", "", "[]CommitStatus"},
 	"POST /statuses/*":                                           {"", "SetCommitStatusOptions", "CommitStatus"},
 	"GET /approvals":                                             {"", "", "ProjectApprovals"},

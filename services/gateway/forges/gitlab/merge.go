@@ -54,13 +54,49 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	if err := c.Merges(ctx, repository, m); err != nil {
 		return err
 	}
-	err = c.Call(ctx, http.MethodPut, path, map[string]any{
-		"sha": string(head), "squash": m == forges.Squash, "should_remove_source_branch": false,
-	}, nil)
+	in, err := c.order(ctx, repository, number, head)
+	if err != nil {
+		return err
+	}
+	in["squash"] = m == forges.Squash
+	err = c.Call(ctx, http.MethodPut, path, in, nil)
 	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code != http.StatusConflict {
 		return c.why(ctx, repository, number, refused)
 	}
 	return err
+}
+
+// words is the part of a Client that is about the messages of commits. It is a type of its own, as queued is.
+type words struct{ c *Client }
+
+// order returns the body by which GitLab is asked to merge a head. Which commits it makes for that depends on the project:
+// each that it does has the words of the head.
+func (w words) order(ctx context.Context, repository string, number int64, head git.OID) (map[string]any, error) {
+	message, err := w.Message(ctx, repository, head)
+	if err != nil {
+		return nil, err
+	}
+	title, body := forges.MergeWords(message, fmt.Sprintf("!%d", number))
+	text := strings.TrimSpace(title + "\n\n" + body)
+	return map[string]any{
+		"sha": string(head), "should_remove_source_branch": false, "merge_commit_message": text, "squash_commit_message": text,
+	}, nil
+}
+
+// Message returns the message of a commit.
+func (w words) Message(ctx context.Context, repository string, commit git.OID) (string, error) {
+	if _, err := git.ParseOID(string(commit)); err != nil {
+		return "", err
+	}
+	path, err := w.c.path(ctx, repository, "repository", "commits", commit)
+	if err != nil {
+		return "", err
+	}
+	var got struct {
+		Message string `json:"message"`
+	}
+	err = w.c.Call(ctx, http.MethodGet, path, nil, &got)
+	return got.Message, err
 }
 
 // why returns a refusal of a merge with its reason, which GitLab tells of the merge request alone:

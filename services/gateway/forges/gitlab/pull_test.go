@@ -2,6 +2,7 @@ package gitlab_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedOtherwise: the commit that came to be on the base is known, however a project merges.
+// TestMergedOtherwise: the commit that came to be on the base is known, however a project merges, and has the words of the head.
 func TestMergedOtherwise(t *testing.T) {
 	for method, set := range map[forges.Method]forgetest.Project{
 		forges.MergeCommit: {Method: "merge"}, forges.Squash: {Method: "ff"},
@@ -113,8 +114,13 @@ func TestMergedOtherwise(t *testing.T) {
 		if err := w.Merge(ctx, repo, n, head, method); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := w.Pull(ctx, repo, n); err != nil || p.State != forges.Merged || p.Merge == head || p.Merge != p.BaseHead {
+		p, err := w.Pull(ctx, repo, n)
+		if err != nil || p.State != forges.Merged || p.Merge == head || p.Merge != p.BaseHead {
 			t.Errorf("%s: it is %+v, %v", method, p, err)
+		}
+		asked, e1 := w.Message(ctx, repo, head)
+		if got, e2 := w.Message(ctx, repo, p.Merge); e1 != nil || e2 != nil || got != fmt.Sprintf("%s (!%d)", asked, n) {
+			t.Errorf("%s: the message is %q, and that of the head %q: %v, %v", method, got, asked, e1, e2)
 		}
 	}
 }

@@ -113,9 +113,12 @@ func (l queued) Enqueue(ctx context.Context, repository string, number int64, _ 
 	if err != nil {
 		return err
 	}
-	err = l.c.Call(ctx, http.MethodPut, path, map[string]any{
-		"sha": string(head), "auto_merge": true, "should_remove_source_branch": false,
-	}, nil)
+	in, err := l.c.order(ctx, repository, number, head)
+	if err != nil {
+		return err
+	}
+	in["auto_merge"] = true
+	err = l.c.Call(ctx, http.MethodPut, path, in, nil)
 	if refused, ok := errors.AsType[*forges.RefusedError](err); ok && refused.Code != http.StatusConflict {
 		return l.c.why(ctx, repository, number, refused)
 	}

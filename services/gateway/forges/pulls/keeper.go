@@ -182,7 +182,11 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	if err := k.Introduce(ctx); err != nil {
 		return nil, err
 	}
-	text := k.text(to, a, in)
+	message, err := k.cfg.Forge.Message(ctx, r.repository, r.head)
+	if err != nil && !errors.Is(err, forges.ErrNotFound) { // without the commit nothing is written
+		return nil, fmt.Errorf(ofChange, r.branch, err)
+	}
+	text := k.text(to, a, in, message)
 	p, found, err := k.find(ctx, &r, in.Number)
 	if err == nil && !found {
 		p, err = k.open(ctx, &r, text, in)

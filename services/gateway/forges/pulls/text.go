@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/internal/trailers"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -21,6 +23,7 @@ const (
 	// maxStatus is how long the line of a status may be on every forge: GitHub has the shortest.
 	maxStatus = 140
 	maxPeople = 500
+	maxValue  = 400 // of a trailer
 	maxFiles  = 100
 	// short is how many digits of a commit are shown.
 	short = 12
@@ -116,9 +119,12 @@ func (k *Keeper) words(s string, limit int) string {
 // clean returns words of others without secrets of ours and what a terminal obeys.
 func (k *Keeper) clean(s string) string { return k.cfg.Secrets.Text(term.Sanitize(s)) }
 
-// text returns our words about a change. They follow from the request alone, so that the same request leads to the same text, and
-// an attempt that is carried out again writes nothing.
-func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges.PullText {
+// text returns our words about a change, whose commit has a message. They follow from the request alone, so that the same request leads to the
+// same text, and an attempt that is carried out again writes nothing.
+//
+// The trailers of the commit are the last paragraph: where a person merges by the forge's own button, a forge may make the message of its
+// commit of this text.
+func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput, message string) forges.PullText {
 	var b strings.Builder
 	m := markOf(to, a)
 	m.Queue = isByQueue(in)
@@ -155,11 +161,29 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput) forges
 			fmt.Fprintf(&b, "- and %d more\n", more)
 		}
 	}
+	b.WriteString(trailersOf(message, k.cfg.Secrets))
 	title := intake.Title(in.Title, k.cfg.Secrets, maxTitle)
 	if title == "" {
 		title = "Task " + string(a.Task)
 	}
 	return forges.PullText{Title: title, Body: b.String(), Draft: in.Policy.Draft, Labels: in.Policy.Labels}
+}
+
+// trailersOf returns those of a commit's message as a paragraph; empty if it names no change. What a person or a system is called is
+// text that no forge obeys here: one of the name @all is not mentioned.
+func trailersOf(message string, secrets *redact.Redactor) string {
+	list := trailers.Read(message)
+	if len(list) == 0 {
+		return ""
+	}
+	c := list[len(list)-1]
+	lines := c.Lines()
+	for i, line := range lines {
+		if name, value, _ := strings.Cut(line, ": "); name == trailers.Requester || name == trailers.Claimed || name == trailers.Approver {
+			lines[i] = name + ": " + intake.Title(value, secrets, maxValue)
+		}
+	}
+	return "\n" + strings.Join(lines, "\n") + "\n"
 }
 
 // item returns words of others as one line of a list.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/trailers"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -96,5 +97,26 @@ func TestMergesWhen(t *testing.T) {
 		if s := w.show(); !strings.Contains(s.Body, want) {
 			t.Errorf("it says %q, want %q", s.Body, want)
 		}
+	}
+}
+
+// TestTrailersInTheText: the text ends with the trailers of the commit, so that a forge that makes a message of it has them; what is obeyed in a name
+// is not obeyed there.
+func TestTrailersInTheText(t *testing.T) {
+	w := newWorld(t)
+	c := trailers.Change{Project: "shop", Intent: w.to.Intent, Task: attempt.Task, Requester: "ada, @all Closes #1", Claimed: "boss", Approver: "grace"}
+	w.as("bot", "POST", "/repos/"+w.repo+"/contents/b.txt", object{
+		"content": "Yg==", "message": "Mend it\n\n" + strings.Join(c.Lines(), "\n"), "branch": "main", "new_branch": "forge/task-2",
+	}, nil)
+	var got struct{ Commit struct{ ID string } }
+	w.as("bot", "GET", "/repos/"+w.repo+"/branches/forge%2Ftask-2", nil, &got)
+	w.in.Branch, w.in.Head = "forge/task-2", got.Commit.ID
+	w.open(w.keeper())
+	body := w.show().Body
+	end := body[strings.LastIndex(strings.TrimSpace(body), "\n\n"):]
+	said := trailers.Read(body)
+	if len(said) != 1 || said[0].Task != c.Task || said[0].Approver != "grace" || said[0].Claimed != "boss" || !strings.HasPrefix(said[0].Requester, "ada, ") ||
+		len(trailers.Read(end)) != 1 || obeyed.MatchString(end) {
+		t.Errorf("it ends with %q", end)
 	}
 }

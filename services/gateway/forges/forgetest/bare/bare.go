@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -22,7 +21,12 @@ type Repo struct{ Dir string }
 
 // Run runs git in the repository, and returns what it printed without the last line's end.
 func (r Repo) Run(stdin string, args ...string) (string, error) {
-	c := git.Command{Dir: r.Dir, GitDir: r.Dir, Config: []string{"user.name=forge", "user.email=forge@example.test"}}
+	return r.as("forge", stdin, args...)
+}
+
+// as is Run for a committer of a name.
+func (r Repo) as(name, stdin string, args ...string) (string, error) {
+	c := git.Command{Dir: r.Dir, GitDir: r.Dir, Config: []string{"user.name=" + name, "user.email=" + name + "@example.test"}}
 	if stdin != "" {
 		c.Stdin = strings.NewReader(stdin)
 	}
@@ -108,29 +112,6 @@ func (r Repo) Patch(base, head string) string {
 
 // errConflict says that two branches do not merge.
 var errConflict = errors.New("they do not merge")
-
-// Merge brings a head onto a base branch, in one of Gitea's ways, and returns the commit that
-// the base has then. Ways that it does not know make one commit of the whole change, as a squash does.
-func (r Repo) Merge(do, base, head, message string) (string, error) {
-	tip := r.Head(base)
-	result := head
-	if do != "fast-forward-only" && do != "rebase" || !r.Contains(head, tip) {
-		tree, err := r.Run("", "merge-tree", "--write-tree", tip, head)
-		if err != nil || do == "fast-forward-only" {
-			return "", errConflict
-		}
-		tree, _, _ = strings.Cut(tree, "\n")
-		args := []string{"commit-tree", "-m", message, "-p", tip}
-		if do == "merge" {
-			args = append(args, "-p", head)
-		}
-		result = r.must(append(args, tree)...)
-	}
-	if _, err := r.Run("", "update-ref", "refs/heads/"+base, result, tip); err != nil {
-		return "", fmt.Errorf("the base: %w", err)
-	}
-	return result, nil
-}
 
 // read returns a file of main, with its kind in words of git: blob for a file, tree for a folder, and 120000 for a link; empty if there
 // is none of that name.

@@ -27,6 +27,20 @@ type Person struct {
 // forge refuses.
 func (p Person) Does(t testing.TB, method, path string, in, out any) {
 	t.Helper()
+	status, text := p.Tries(t, method, path, in)
+	if status >= http.StatusMultipleChoices {
+		t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+	if out != nil && len(text) > 0 {
+		if err := json.Unmarshal(text, out); err != nil {
+			t.Fatalf("%s %s: %v", method, path, err)
+		}
+	}
+}
+
+// Tries is Does for a call that the forge may refuse. It returns the status and the body of the answer.
+func (p Person) Tries(t testing.TB, method, path string, in any) (status int, answer []byte) {
+	t.Helper()
 	data, err := json.Marshal(in)
 	if err != nil {
 		t.Fatal(err)
@@ -43,13 +57,8 @@ func (p Person) Does(t testing.TB, method, path string, in, out any) {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
-		t.Fatalf("%s %s: %d %s, %v", method, path, resp.StatusCode, text, err)
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
 	}
-	if out != nil && len(text) > 0 {
-		if err := json.Unmarshal(text, out); err != nil {
-			t.Fatalf("%s %s: %v", method, path, err)
-		}
-	}
+	return resp.StatusCode, answer
 }

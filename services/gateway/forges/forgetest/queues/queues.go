@@ -24,6 +24,8 @@ type Entry struct {
 	// In says that it is queued, for the commit Head, since By put it there.
 	In       bool
 	Head, By string
+	// Message is that of the commit that will be made.
+	Message string
 	// Strict says that a push takes it out, other than of auto-merge on Gitea and GitHub, and Train that it is in a train.
 	Strict, Train bool
 	// Events have the oldest first.
