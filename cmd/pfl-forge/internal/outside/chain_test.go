@@ -53,7 +53,7 @@ func (asker) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (agent.
 			}}}
 		}
 	case agent.RoleImplement:
-		script := "echo hello world > note.txt; git add -A; git commit -qm 'note it'"
+		script := "test ! -e note.txt; echo hello world > note.txt; git add -A; git commit -qm 'note it'"
 		if strings.Contains(c.Prompt, wish) {
 			script = "printf 'hello world\\nsigned\\n' > note.txt; git add -A; git commit -qm 'sign it'"
 		}
@@ -116,17 +116,17 @@ func chainWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 }
 
 // TestWholeChain: an issue gets a label and becomes an intent, whose question is answered in a comment and whose plan is approved by its hash in
-// another one. The change is proposed as a pull request into a protected branch, with statuses that say what was found; ada asks for a change there,
-// which is made, and answered; she approves, the forge merges, and the issue is closed with a summary. The gateway is the program itself. So it is
-// by hooks, where a sweep comes too late for anything; and in full size also by sweeps, without a hook; and with the program killed at every step,
-// before and after each kind of write to the forge that it makes in it, so that a write is done and never answered.
+// another one, by ruth, since it was ada who asked for it. The change is proposed as a pull request into a protected branch, with statuses that say
+// what was found; ada asks for a change there, which is made, and answered; she approves, the forge merges, and the issue is closed with a summary.
+// The gateway is the program itself, which is killed at every step, and before and after each kind of write to the forge that it makes in it, so
+// that a write is done and never answered. So it is in full size also by hooks, where a sweep comes too late for anything, and by sweeps alone.
 func TestWholeChain(t *testing.T) {
 	bin := t.TempDir()
 	if out, err := testbuild.Programs(bin, "github.com/pfl-forge/pfl-forge/services/gateway/cmd/gateway"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, variant := range testsize.First(1, []chainVariant{
-		{name: "hooks", hooks: true, every: time.Hour}, {name: "sweep", every: 10 * time.Second}, {name: "killed", every: 10 * time.Second, killed: true},
+		{name: "killed", every: 10 * time.Second, killed: true}, {name: "hooks", hooks: true, every: time.Hour}, {name: "sweep", every: 10 * time.Second},
 	}) {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
@@ -150,6 +150,9 @@ func (w *pullWorld) chain(p *program) {
 	hash := w.hash(issue, "")
 	p.next("the plan")
 	w.say("ada", issue, "/forge approve "+hash)
+	w.until(issue, "may not approve")
+	p.next("the approval that is refused")
+	w.say("root1", issue, "/forge approve "+hash)
 	p.next("the approval of the plan")
 	first := w.pull("is opened", func(p *pull) bool { return p.State == "open" })
 	w.stated(first.Head.SHA)
@@ -222,7 +225,7 @@ func (w *pullWorld) replies(p *pull) (list []string) {
 	return append(list, w.ours(fmt.Sprintf("/repos/%s/issues/%d", w.repo, p.Number))...)
 }
 
-// once checks that nothing happened twice: there is one intent, approved once by its hash and answered once, in ada's name and through the gateway;
+// once checks that nothing happened twice: there is one intent, answered once and approved once by its hash, through the gateway;
 // one comment of ours on the issue, with its summary; one answer on the one pull request; and one commit on main beside those that it had.
 func (w *pullWorld) once(issue, hash string, p *pull) {
 	t := w.t
@@ -245,7 +248,7 @@ func (w *pullWorld) once(issue, hash string, p *pull) {
 			}
 		}
 	}
-	if want := []string{"submitted by work via gateway", "answered by ada via gateway", "approved true by ada via gateway"}; !slices.Equal(done, want) {
+	if want := []string{"submitted by work via gateway", "answered by ada via gateway", "approved true by ruth via gateway"}; !slices.Equal(done, want) {
 		t.Errorf("it was %q", done)
 	}
 	comments := w.ours(issue)

@@ -74,7 +74,8 @@ func (w *pullWorld) program(path string, v chainVariant) *program {
 		"hooks.yaml":   fmt.Sprintf("hooks:\n  - {name: work, kind: %s, secrets: [%q]}\n", w.dialect, filepath.Join(w.settings, "secret")),
 		"intake.yaml":  "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low}\n",
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: %s, url: %q, token_file: token, repositories: [%q], %ssweep_every: %s, "+
-			"rules: intake.yaml, people: {ada: %d}, pull_requests: {shop: %q}}\n", w.dialect, front.URL, w.repo, told, v.every, w.ids["ada"], w.repo),
+			"rules: intake.yaml, people: {ada: %d, ruth: %d}, pull_requests: {shop: %q}}\n",
+			w.dialect, front.URL, w.repo, told, v.every, w.ids["ada"], w.ids["root1"], w.repo),
 	} {
 		if err := os.WriteFile(filepath.Join(w.settings, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -90,7 +91,13 @@ func (w *pullWorld) program(path string, v chainVariant) *program {
 	if p.log, err = os.Create(filepath.Join(t.TempDir(), "gateway.log")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.log.Close() })
+	t.Cleanup(func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(p.log.Name())
+			t.Logf("in step %q the gateway said:\n%s", p.step, text)
+		}
+		_ = p.log.Close()
+	})
 	go p.live()
 	t.Cleanup(p.stop)
 	wait.Until(t, "the gateway serves", func() bool {
