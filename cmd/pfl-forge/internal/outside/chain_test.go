@@ -194,7 +194,7 @@ func (w *pullWorld) stated(head string) {
 				Context, Status, State string
 			}
 		}
-		w.as("root1", http.MethodGet, "/repos/"+w.repo+"/commits/"+head+"/status", nil, &got)
+		w.as("root1", http.MethodGet, "/repos/"+w.repo+"/commits/"+head+"/status?limit=50", nil, &got)
 		passed := map[string]bool{}
 		for _, s := range got.Statuses {
 			passed[s.Context] = s.Status == "success" || s.State == "success"
@@ -212,7 +212,7 @@ func (w *pullWorld) replies(p *pull) (list []string) {
 	}
 	path := fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number)
 	var all []said
-	w.as("root1", http.MethodGet, path, nil, &all)
+	w.as("root1", http.MethodGet, path+"?limit=50", nil, &all)
 	for _, r := range all {
 		var remarks []said
 		w.as("root1", http.MethodGet, fmt.Sprintf("%s/%d/comments", path, r.ID), nil, &remarks)
