@@ -255,13 +255,13 @@ var restrictions = []restriction{
 	},
 	{
 		imports:  []string{"os/exec"},
-		packages: []string{"./git", "./git/gittest", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest", "./deploy/images"},
+		packages: []string{"./git", "./git/gittest", "./agent/...", "./cmd/pfl-forge/internal/console/consoletest", "./deploy/images", "./internal/testbuild"},
 		reason:   "processes are started where their arguments, environment and end are looked after",
 	},
 	{
-		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testport", "./internal/testoutput", "./internal/testsize"},
+		imports: []string{"./internal/wait", "./internal/testdir", "./internal/testport", "./internal/testoutput", "./internal/testsize", "./internal/testbuild"},
 		packages: []string{
-			"./internal/testdir",
+			"./internal/testdir", "./internal/testbuild",
 			"./agent/agenttest/...", "./agent/prompt/prompttest", "./bus/bustest", "./git/gittest", "./jobs/repotest",
 			"./agent/process/executortest", "./agent/remote/remotetest",
 			"./cmd/pfl-forge/internal/console/consoletest", "./services/gateway/forges/forgetest/person",

@@ -4,11 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
-	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/internal/testbuild"
 )
 
 // bin is the folder of the built programs: pfl-forge, the six services, and
@@ -40,32 +39,11 @@ func run(m *testing.M) int {
 	if flag.Lookup("test.list").Value.String() != "" { // nothing is run
 		return m.Run()
 	}
-	if out, err := build(); err != nil {
+	if out, err := testbuild.Programs(bin, programs()...); err != nil {
 		fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 		return 1
 	}
 	return m.Run()
-}
-
-// build builds all programs at once, into bin.
-func build() ([]byte, error) {
-	args := []string{"build", "-o", bin + string(filepath.Separator)}
-	if raceEnabled && !testsize.Full() {
-		// The packages are there already as the race detector wants them, and compiling
-		// them once more would take longer than all the tests.
-		args = append(args, "-race", "-ldflags=-w")
-	}
-	cmd := exec.Command("go", append(args, programs()...)...)
-	if testsize.Full() {
-		shipped(cmd)
-	}
-	return cmd.CombinedOutput()
-}
-
-// shipped makes a go command compile as images are compiled. Then a package that another checkout
-// has, too, is not compiled again.
-func shipped(cmd *exec.Cmd) {
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 }
 
 // programs are the packages to build. Each program has the name of its package.

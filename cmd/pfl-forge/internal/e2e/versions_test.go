@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/internal/testbuild"
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -30,7 +31,7 @@ func goBuild(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"build"}, args...)...)
 	cmd.Dir = dir
-	shipped(cmd)
+	testbuild.Shipped(cmd)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %v: %v\n%s", args, err, tail(out, 3000))
 	}

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,7 @@ type pullWorld struct {
 	// settings has the folder with the settings of the gateway.
 	settings string
 	agents   []agent.Agent // beside that of recipes
+	project  string        // the settings of the project; empty for pullSettings
 }
 
 // pullSettings are those of the project; %s stands for who merges, how, and what else is said of merging.
@@ -87,7 +89,7 @@ func (w *pullWorld) begin(how string, origin func() string) {
 	w.origin = origin()
 	clone := t.TempDir()
 	w.git("", "clone", "-q", w.origin, clone)
-	if err := os.WriteFile(filepath.Join(clone, "pfl-forge.yaml"), fmt.Appendf(nil, pullSettings, how), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(clone, "pfl-forge.yaml"), fmt.Appendf(nil, cmp.Or(w.project, pullSettings), how), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	w.git(clone, "add", "-A")

@@ -1,6 +1,6 @@
 //go:build !race
 
-package e2e
+package testbuild
 
 // raceEnabled says whether the race detector looks at the tests.
 const raceEnabled = false
