@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/agent"
@@ -328,7 +328,7 @@ func (w *pullWorld) says(commit string, p *pull) {
 	pushed, message := w.git(dir, "log", "-1", "--format=%B", p.Head.SHA), w.git(dir, "log", "-1", "--format=%B", commit)
 	got := trailers.Read(message)
 	title, _, _ := strings.Cut(pushed, "\n")
-	if diff := cmp.Diff(trailers.Read(pushed), got); diff != "" || len(got) != 1 || got[0].Requester == "" || !strings.HasPrefix(message, title+" (") {
+	if diff := gocmp.Diff(trailers.Read(pushed), got); diff != "" || len(got) != 1 || got[0].Requester == "" || !strings.HasPrefix(message, title+" (") {
 		w.t.Errorf("%s\nmain says %q, and %q was pushed", diff, message, pushed)
 	}
 }
