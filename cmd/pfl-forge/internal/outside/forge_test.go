@@ -28,6 +28,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -50,6 +51,9 @@ type forgeWorld struct {
 	// others are watched beside repo, and before it.
 	others []string
 	ids    map[string]int64
+	// file is the file of tokens, and book reads it; empty before there is one.
+	file string
+	book *tokens.Book
 }
 
 // object is a JSON object.
@@ -224,11 +228,12 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 		w.t.Fatal(err)
 	}
 	b := w.nats.Connect(w.t)
+	served, book := w.asks(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := look.New(look.Config{
 		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
 		Projects: rules.Projects(), Hooks: []string{"work"},
-		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes, Intakes: b.Intakes,
+		Rules: rules, API: served, Tokens: book, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes, Intakes: b.Intakes,
 		Secrets: redact.New(), Log: slog.New(slog.NewTextHandler(&w.log, nil)), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})
 	ended := make(chan error, 1)
@@ -414,10 +419,11 @@ func TestForgeOfTheGateway(t *testing.T) {
 	const secret = "correct-horse-battery"
 	for name, text := range map[string]string{
 		"secret": secret, "token": w.tokens["bot"], "intake.yaml": forgeRules,
-		"hooks.yaml": "hooks:\n  - {name: work, kind: gitea, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
+		"hooks.yaml":  "hooks:\n  - {name: work, kind: gitea, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
+		"tokens.yaml": w.people(),
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: gitea, url: %q, token_file: token, repositories: [%q], hooks: [work], "+
-			"rules: intake.yaml, people: {ada: %d}}\n  - {name: gone, kind: gitea, url: %q, token_file: token, repositories: [no/such], rules: intake.yaml}\n",
-			w.url, w.repo, w.ids["ada"], w.url),
+			"rules: intake.yaml}\n  - {name: gone, kind: gitea, url: %q, token_file: token, repositories: [no/such], rules: intake.yaml}\n",
+			w.url, w.repo, w.url),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -425,8 +431,10 @@ func TestForgeOfTheGateway(t *testing.T) {
 	}
 	first := w.open()
 	g, err := gateway.New(gateway.Config{
-		Settings: &gateway.Settings{Listen: "127.0.0.1:0", Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml")},
-		Bus:      w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
+		Settings: &gateway.Settings{
+			Listen: "127.0.0.1:0", Tokens: filepath.Join(dir, "tokens.yaml"), Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml"),
+		},
+		Bus: w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

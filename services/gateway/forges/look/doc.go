@@ -45,7 +45,7 @@
 //	the watcher is killed    the first sweep of the next one looks at all that changed within 30 days
 //	limits cannot be read    what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
-//	a person has no right    the permission is asked for when the command is carried out, not when it was written
+//	a person has no right    the permission is asked for when the command is carried out, not when it was written; so is the role
 //
 // # What it does not do yet
 //

@@ -23,7 +23,8 @@ import (
 )
 
 const help = `Write gateway.yaml, forges.yaml and intake.yaml, with which forge-gateway makes intents of the
-issues of a repository at Gitea or Forgejo that have a label, and merges by pull requests.
+issues of a repository at Gitea or Forgejo that have a label, and merges by pull requests. For
+people, tokens.yaml says what they may decide there.
 
 The forge is asked first whether the token is one, which scopes it has, and whether its account
 may administer the repository. What is missing is listed, and nothing is written. The label is

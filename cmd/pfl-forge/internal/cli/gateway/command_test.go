@@ -4,17 +4,20 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // try runs gateway init, and returns what it prints for programs and for people.
@@ -72,11 +75,18 @@ func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	flags = append(flags, "--out", dir)
 	out, said, err := try(append(flags, "--project", "shop", "--person", "ada", "--recipe", "a: [b", "--label", `it's "so"`)...)
-	if err != nil || strings.Count(out, dir) != 3 || !strings.Contains(said, "trusted_origins: [gitea]") {
+	if err != nil || strings.Count(out, dir) != 4 || !strings.Contains(said, "trusted_origins: [gitea]") {
 		t.Fatalf("%q, %q, %v", out, said, err)
 	}
 	if _, err := gateway.ReadSettings(filepath.Join(dir, "gateway.yaml")); err != nil {
 		t.Error(err)
+	}
+	book, err := tokens.Open(filepath.Join(dir, "tokens.yaml"), slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ada, err := book.ByAccount("gitea", "3"); err != nil || ada.Person != "ada" || !ada.May("shop", tokens.Approve) || ada.May("web", tokens.List) {
+		t.Errorf("the person is %+v, %v", ada, err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "intake.yaml"))
 	if err != nil {
