@@ -35,7 +35,7 @@ func (l *List) GitHub(name string) (int, any) {
 	if !slices.Contains(*l, name) {
 		return http.StatusNotFound, map[string]any{"message": "Not Found"}
 	}
-	return http.StatusOK, map[string]any{"name": name, "color": "00aabb"}
+	return http.StatusOK, map[string]any{"id": 1, "name": name, "color": "00aabb"}
 }
 
 // GitLab returns one label as GitLab does.
