@@ -216,6 +216,7 @@ bench: ## what the speed of the project is judged by, a few minutes; docs/perfor
 	go test -run '^$$' -bench Rebase -benchtime 20x ./git; \
 	go test -run '^$$' -bench WarmCheckout -benchtime 5x ./git; \
 	go test -run '^$$' -bench . -benchtime 200x ./bus/... ./natsd; \
+	go test -run '^$$' -bench Delivery -benchtime 2000x ./services/gateway/hooks; \
 	go test -run '^$$' -bench Overhead -benchtime 15x ./agent/claude; \
 	go test -run '^$$' -bench 'Status$$|Start' -benchtime 20x ./cmd/pfl-forge; \
 	go test -run '^$$' -bench Board -benchtime 200x ./cmd/pfl-forge/internal/outside; \

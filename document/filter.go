@@ -17,6 +17,8 @@ type Filter struct {
 	Labels []string
 	// Requester is a person or system that published an intent, or whose words are in it.
 	Requester string
+	// Priority is the least that an intent has; nil for any.
+	Priority *int
 	// Since is when something was last decided on an intent, or before that.
 	Since time.Time
 }
@@ -53,7 +55,7 @@ func (f *Filter) Check() []forge.FieldError {
 
 // IsZero reports whether the filter selects every intent.
 func (f *Filter) IsZero() bool {
-	return len(f.Status)+len(f.Waiting)+len(f.Type)+len(f.Labels) == 0 && f.Requester == "" && f.Since.IsZero()
+	return len(f.Status)+len(f.Waiting)+len(f.Type)+len(f.Labels) == 0 && f.Requester == "" && f.Priority == nil && f.Since.IsZero()
 }
 
 // Selects reports whether the filter selects an intent.
@@ -63,5 +65,6 @@ func (f *Filter) Selects(s *forge.Summary) bool {
 	without := func(label string) bool { return !slices.Contains(s.Attributes.Labels, label) }
 	return some(f.Status, string(s.Status)) && some(f.Waiting, string(s.Waiting)) && some(f.Type, s.Type) &&
 		!slices.ContainsFunc(f.Labels, without) && !s.UpdatedAt.Before(f.Since) &&
+		(f.Priority == nil || s.Attributes.Priority >= *f.Priority) &&
 		(f.Requester == "" || s.Requester == f.Requester || slices.ContainsFunc(s.Requesters, asked))
 }

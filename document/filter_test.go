@@ -12,8 +12,9 @@ func TestFilter(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	intent := &forge.Summary{
 		Type: "fix", Status: forge.StatusProposed, Waiting: forge.WaitingApproval, UpdatedAt: at, Requester: "ci",
-		Requesters: []forge.Identity{{Name: "ada", Proven: true}}, Attributes: forge.Attributes{Labels: []string{"api", "urgent"}},
+		Requesters: []forge.Identity{{Name: "ada", Proven: true}}, Attributes: forge.Attributes{Labels: []string{"api", "urgent"}, Priority: 2},
 	}
+	two, three, below := 2, 3, -1
 	for _, c := range []struct {
 		name   string
 		filter document.Filter
@@ -33,6 +34,9 @@ func TestFilter(t *testing.T) {
 		{"whose words", document.Filter{Requester: "ada"}, true},
 		{"another person", document.Filter{Requester: "bob"}, false},
 		{"at that moment", document.Filter{Since: at}, true},
+		{"priority", document.Filter{Priority: &two}, true},
+		{"a lower one", document.Filter{Priority: &below}, true},
+		{"a higher one", document.Filter{Priority: &three}, false},
 		{"later", document.Filter{Since: at.Add(time.Nanosecond)}, false},
 		{"one of two does not match", document.Filter{Type: []string{"fix"}, Requester: "bob"}, false},
 	} {

@@ -239,7 +239,7 @@ func gateway() []Right {
 	return []Right{
 		{Why: "takes commands of its steps, which are for any gateway", Publish: takes},
 		{Why: "reports results, leases and transcripts of its steps", Publish: reports},
-		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands.*"}},
+		{Why: "shows its progress, and puts aside what it cannot read", Publish: []string{"forge.progress.*.*", "forge.dead.commands.*", "forge.dead.hooks.*"}},
 		{Why: "asks whether a command is still wanted, and for traces of which run it is", Publish: []string{
 			api("STREAM.MSG.GET", streams.Journal), api("STREAM.MSG.GET", streams.Projects),
 		}},

@@ -1,6 +1,7 @@
 package deliveries
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -64,8 +65,7 @@ func (s *Stream) Store(ctx context.Context, d Delivery) (known bool, err error) 
 			return false, fmt.Errorf("%w: %.100q", ErrForm, text)
 		}
 	}
-	sum := sha256.Sum256([]byte(d.ID))
-	subject, err := subjects.Delivery(d.Hook, hex.EncodeToString(sum[:16]))
+	subject, err := d.subject()
 	if err != nil {
 		return false, fmt.Errorf("store delivery: %w", err)
 	}
@@ -83,6 +83,12 @@ func (s *Stream) Store(ctx context.Context, d Delivery) (known bool, err error) 
 		return true, nil
 	}
 	return false, err
+}
+
+// subject returns where a delivery is stored.
+func (d *Delivery) subject() (string, error) {
+	sum := sha256.Sum256([]byte(d.ID))
+	return subjects.Delivery(d.Hook, hex.EncodeToString(sum[:16]))
 }
 
 // maxText bounds the texts of a delivery besides its body, in bytes.
@@ -116,6 +122,17 @@ func (s *Stream) After(ctx context.Context, seq uint64, take func(Delivery) erro
 			Body: m.Data, Seq: m.Seq, At: at,
 		})
 	})
+}
+
+// Bury puts a delivery that leads to nothing among the dead letters, where pfl-forge doctor shows it with the reason. subject is the one
+// that it would have been handed on by, whose project it stands under; empty if that is not known. Doing so again changes nothing.
+func (s *Stream) Bury(ctx context.Context, d Delivery, subject, reason string) error {
+	own, err := d.subject()
+	if err != nil {
+		return fmt.Errorf("bury delivery: %w", err)
+	}
+	subject = cmp.Or(subject, own)
+	return s.conn.Bury(ctx, streams.Hooks, conn.Stored{Subject: subject, Seq: d.Seq, Data: d.Body}, reason)
 }
 
 // Heard calls do when a delivery may have been stored, by this process or another one, from when it returns until ctx

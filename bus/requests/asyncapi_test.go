@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
+	"github.com/pfl-forge/pfl-forge/bus/internal/submitted"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/packed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
@@ -90,7 +91,7 @@ func asyncAPI() doc {
 	}
 	schemas["submission"] = submissionSchema("id", "origin")
 	data := submissionSchema("actor")
-	schemas["submissionEvent"] = envelope(doc{"type": "string", "const": submitType}, data, "source", "id", "type", "specversion", "data")
+	schemas["submissionEvent"] = envelope(doc{"type": "string", "const": submitted.Type}, data, "source", "id", "type", "specversion", "data")
 	message("submission", wire.TypeJSON, "submission")
 	message("submissionEvent", wire.TypeCloudEvents, "submissionEvent")
 	for _, name := range []string{"accepted", "refused", "listed", "detail", "served"} {
@@ -98,7 +99,7 @@ func asyncAPI() doc {
 	}
 	schemas["list"] = doc{"type": "object", "additionalProperties": false, "properties": doc{
 		"status": listOf(doc{"type": "string"}), "waiting": listOf(doc{"type": "string"}),
-		"type": listOf(doc{"type": "string"}), "labels": listOf(doc{"type": "string"}), "requester": doc{"type": "string"},
+		"type": listOf(doc{"type": "string"}), "labels": listOf(doc{"type": "string"}), "requester": doc{"type": "string"}, "priority": doc{"type": "integer"},
 		"since": doc{"type": "string", "format": "date-time"}, "after": doc{"type": "string"},
 		"limit": doc{"type": "integer", "minimum": 1, "maximum": mostListed, "default": listed},
 	}}
@@ -265,7 +266,7 @@ func TestSubmissionSchema(t *testing.T) {
 			}
 			data := "{" + strings.Join(list, ", ") + "}"
 			if format == "CloudEvents" {
-				data = `{"specversion": "1.0", "type": "` + submitType + `", "source": "s", "id": "1", "data": ` + data + `}`
+				data = `{"specversion": "1.0", "type": "` + submitted.Type + `", "source": "s", "id": "1", "data": ` + data + `}`
 			}
 			if _, err := (submission{from: shop, data: []byte(data)}).read(); err != nil {
 				t.Errorf("%s: %s: %v", format, name, err)
@@ -273,7 +274,7 @@ func TestSubmissionSchema(t *testing.T) {
 		}
 		data := `{"nonsense": 1}`
 		if format == "CloudEvents" {
-			data = `{"specversion": "1.0", "type": "` + submitType + `", "source": "s", "id": "1", "data": ` + data + `}`
+			data = `{"specversion": "1.0", "type": "` + submitted.Type + `", "source": "s", "id": "1", "data": ` + data + `}`
 		}
 		_, err := submission{from: shop, data: []byte(data)}.read()
 		if err == nil {

@@ -34,11 +34,15 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.List("type", &filter.Type)
 		o.List("labels", &filter.Labels)
 		o.Text("requester", &filter.Requester)
+		if o.Has("priority") {
+			filter.Priority = new(int)
+			o.Whole("priority", filter.Priority)
+		}
 		o.Text("agent", &agent)
 		o.Read("since", &filter.Since, timeExample)
 		o.Text("after", &after)
 		o.Whole("limit", &limit)
-		o.Only("status", "waiting", "type", "labels", "requester", "agent", "since", "after", "limit")
+		o.Only("status", "waiting", "type", "labels", "requester", "priority", "agent", "since", "after", "limit")
 		if limit < 1 || limit > mostListed {
 			o.Note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}

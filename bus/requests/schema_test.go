@@ -7,6 +7,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/changes"
+	"github.com/pfl-forge/pfl-forge/bus/internal/submitted"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/document"
 )
@@ -83,7 +84,7 @@ func fieldSchema(f *document.Field) doc {
 		return doc{"type": "number", "minimum": 0}
 	case *[]string, *[]forge.IntentID:
 		list := listOf(textSchema(f))
-		if f.Name == criteria {
+		if f.Name == submitted.Criteria {
 			list["items"] = doc{"oneOf": []doc{{"type": "string"}, {
 				"type": "object", "additionalProperties": false, "required": []string{"check"}, "properties": doc{"check": doc{"type": "string"}},
 			}}}

@@ -18,6 +18,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/codec"
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
+	"github.com/pfl-forge/pfl-forge/bus/internal/submitted"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -145,7 +146,7 @@ func (s submission) parse() (request, error) {
 		if _, garbage := errors.AsType[*wire.GarbageError](err); garbage || err != nil && isText(s.data) {
 			err = errors.New(notOneOf)
 		}
-		return submitted(ev, err)
+		return readEvent(ev, err)
 	}
 	var errs []forge.FieldError
 	o, err := jsonobject.Parse(s.data, "", &errs)
@@ -155,14 +156,14 @@ func (s submission) parse() (request, error) {
 	var r request
 	switch {
 	case kind == wire.TypeCloudEvents || o.Has("specversion"):
-		r = readCloudEvent(&o)
+		r.intent = submitted.CloudEvent(&o)
 	case o.HasAny("submit", "to"): // an Event of the .proto files
-		return submitted(wire.Events.ParseJSON(s.data))
+		return readEvent(wire.Events.ParseJSON(s.data))
 	default:
-		r.intent = readIntentObject(&o, "id", "project", "origin")
+		r.intent = submitted.Intent(&o, "id", "project", "origin")
 		o.Text("id", (*string)(&r.intent.ID))
 		o.Text("project", (*string)(&r.intent.Project))
-		readOrigin(&o, &r.intent.Origin)
+		submitted.Origin(&o, &r.intent.Origin)
 	}
 	if len(errs) > 0 {
 		return r, wrongs(errs)
@@ -176,8 +177,8 @@ func isText(data []byte) bool {
 	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) })
 }
 
-// submitted returns the intent of an event that is a submission.
-func submitted(ev forge.Event, err error) (request, error) {
+// readEvent returns the intent of an event that is a submission.
+func readEvent(ev forge.Event, err error) (request, error) {
 	if err != nil {
 		return request{}, wrong("", err.Error())
 	}

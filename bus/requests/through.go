@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -21,6 +22,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/bus/internal/jsonobject"
+	"github.com/pfl-forge/pfl-forge/bus/internal/submitted"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -39,9 +41,11 @@ type Caller struct {
 	// Gateway is the account of the gateway; empty for a person on their own machine, who asks in their own name alone.
 	// Account says who the caller is to it, and Ref where the caller asked; both are empty without one.
 	Gateway, Account, Ref string
+	// Later says that what is submitted is stored also while no runner is up, to be decided later.
+	Later bool
 
-	// keyed says that the id of the intent that was read follows from a key of the caller's.
-	keyed bool
+	// keyed is the field with the caller's key that the id of the intent follows from that was read; empty if there is none.
+	keyed string
 }
 
 // RequestError says why a request was refused.
@@ -92,6 +96,7 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 		Type      []string   `json:"type,omitempty"`
 		Labels    []string   `json:"labels,omitempty"`
 		Requester string     `json:"requester,omitempty"`
+		Priority  *int       `json:"priority,omitempty"`
 		Agent     string     `json:"agent,omitempty"`
 		Since     *time.Time `json:"since,omitempty"`
 		After     string     `json:"after,omitempty"`
@@ -99,7 +104,8 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 	}
 	f := r.Filter
 	ask := request{
-		Status: f.Status, Waiting: f.Waiting, Type: f.Type, Labels: f.Labels, Requester: f.Requester, Agent: r.Agent, After: r.After, Limit: r.Limit,
+		Status: f.Status, Waiting: f.Waiting, Type: f.Type, Labels: f.Labels, Requester: f.Requester, Priority: f.Priority, Agent: r.Agent,
+		After: r.After, Limit: r.Limit,
 	}
 	if !f.Since.IsZero() {
 		ask.Since = &f.Since
@@ -156,18 +162,26 @@ func (ss *Submissions) look(ctx context.Context, project forge.ProjectID, gatewa
 // ReadIntentFor reads the intent that a caller submits through a gateway, as JSON. Its id
 // follows from key, the caller's own name of the request, and where there is none it is
 // another one each time. The origin's event has a hash of the content: the same key is the
-// same intent, and with other content it is refused. The error is a *RequestError.
+// same intent, and with other content it is refused. A CloudEvent has its id as the key, with its source unless that is the caller. The
+// error is a *RequestError.
 func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key string, data []byte) (forge.Intent, error) {
 	var errs []forge.FieldError
 	o, err := jsonobject.Parse(data, "", &errs)
 	if err != nil {
 		return forge.Intent{}, mistakes([]forge.FieldError{{Reason: err.Error()}})
 	}
-	in := readIntentObject(&o, "id")
-	o.Text("id", (*string)(&in.ID))
-	c.keyed = key != ""
-	if key != "" && in.ID != "" {
-		o.Note("id", "follows from Idempotency-Key; leave one of them out")
+	var in forge.Intent
+	if o.Has("specversion") {
+		in, key = readCloudEvent(&o, project, c, key)
+	} else {
+		in = submitted.Intent(&o, "id")
+		o.Text("id", (*string)(&in.ID))
+		if c.keyed = ""; key != "" {
+			c.keyed = "Idempotency-Key"
+		}
+		if key != "" && in.ID != "" {
+			o.Note("id", "follows from Idempotency-Key; leave one of them out")
+		}
 	}
 	source := forge.SourceSystem
 	if c.Person {
@@ -187,7 +201,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	// whoever comes first.
 	key = cmp.Or(key, string(in.ID), nuid.Next())
 	in.Project, in.Source = project, source
-	in.Origin = forge.Origin{System: c.Name, EventID: key + "#" + sum}
+	in.Origin.System, in.Origin.EventID = c.Name, key+"#"+sum
 	holder := c.Name
 	if c.Person {
 		in.Origin.System, in.Origin.Actor = c.Gateway, c.Name
@@ -196,12 +210,37 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	if in.ID == "" {
 		in.ID = originID(project, forge.Origin{System: holder, EventID: key})
 	}
-	for field, text := range map[string]string{"Idempotency-Key": in.Origin.EventID, "name": c.Name} {
+	for field, text := range map[string]string{cmp.Or(c.keyed, "id"): in.Origin.EventID, "name": c.Name, "actor": in.Origin.Actor} {
 		if reason := badName(text); reason != "" {
 			errs = append(errs, forge.FieldError{Field: field, Reason: reason})
 		}
 	}
 	return in, mistakes(append(errs, faults(in, errs)...))
+}
+
+// readCloudEvent reads the CloudEvent by which a caller submits, and returns its key. Of its origin the intent keeps the actor alone, a
+// claim of a system.
+func readCloudEvent(o *jsonobject.Object, project forge.ProjectID, c *Caller, header string) (in forge.Intent, key string) {
+	in = submitted.CloudEvent(o)
+	from := in.Origin
+	if header != "" {
+		o.Note("Idempotency-Key", "follows from id and source of a CloudEvent; leave it out")
+	}
+	if in.Project != "" && in.Project != project {
+		o.Note("data.project", fmt.Sprintf("is %q, but it was sent to %q", in.Project, project))
+	}
+	if c.Person && from.Actor != "" && from.Actor != c.Name {
+		o.Note("data.actor", fmt.Sprintf("is %q, but %q asks", from.Actor, c.Name))
+	}
+	in.Project, in.Origin = "", forge.Origin{Actor: from.Actor} // the same with and without it
+	c.keyed = "id"
+	if from.System == c.Name {
+		return in, from.EventID
+	}
+	if strings.Contains(from.System, " ") { // so that the key is that of no other event
+		o.Note("source", "is no URI reference: it has a space")
+	}
+	return in, from.EventID + " " + from.System
 }
 
 // faults returns the mistakes of an intent in other fields than those that are known to be wrong, so that they are told
@@ -239,19 +278,25 @@ func contentSum(in forge.Intent) (string, error) {
 // it may be stored or not, and can be sent again.
 func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent) (Accepted, error) {
 	key := forge.Key{Project: in.Project, Intent: in.ID}
-	if err := ss.ruled(ctx, key, c); err != nil && !isMissing(err) {
-		return Accepted{}, err
+	ruled := ss.ruled(ctx, key, c)
+	later := c.Later && errors.Is(ruled, ErrRunnerDown)
+	if ruled != nil && !later && !isMissing(ruled) {
+		return Accepted{}, ruled
 	}
 	m, err := ss.submissionFor(c, in)
 	if err != nil {
 		return Accepted{}, err
 	}
+	if later {
+		_, err := ss.store(ctx, m)
+		return Accepted{Project: in.Project, Intent: in.ID, Result: "accepted"}, err
+	}
 	done, err := ss.accepted(ctx, m, key)
 	// Where the id follows from the caller's key, its refusal is about that key: of the id they know nothing.
-	if e, ok := errors.AsType[*RequestError](err); ok && e.Code == http.StatusConflict && c.keyed {
+	if e, ok := errors.AsType[*RequestError](err); ok && e.Code == http.StatusConflict && c.keyed != "" {
 		for i := range e.Fields {
 			if e.Fields[i].Field == "id" {
-				e.Fields[i] = RefusedField{"Idempotency-Key", "was used for another intent, or for this one with other content; use a new one"}
+				e.Fields[i] = RefusedField{c.keyed, "was used for another intent, or for this one with other content; use a new one"}
 			}
 		}
 	}

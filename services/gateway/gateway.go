@@ -30,6 +30,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/hooks/events"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
@@ -79,9 +80,20 @@ type Gateway struct {
 // New returns a gateway, with the API where the settings have tokens.
 func New(cfg Config) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, mux: http.NewServeMux(), ending: make(chan struct{}), listens: make(chan net.Addr, 1)}
-	mounted, err := g.addHooks()
+	book := tokens.None()
+	if path := cfg.Settings.Tokens; path != "" {
+		var err error
+		if book, err = tokens.Open(path, cfg.Log, time.Now); err != nil {
+			return nil, fmt.Errorf("tokens: %w", err)
+		}
+	}
+	served, err := g.newAPI(book)
+	if err != nil {
+		return nil, err
+	}
+	mounted, err := g.addHooks(served, book)
 	if err == nil {
-		err = g.addForges(mounted)
+		err = g.addForges(mounted, served, book)
 	}
 	if err != nil {
 		return nil, err
@@ -89,25 +101,26 @@ func New(cfg Config) (*Gateway, error) {
 	if cfg.Settings.Tokens == "" {
 		return g, nil
 	}
-	book, err := tokens.Open(cfg.Settings.Tokens, cfg.Log, time.Now)
-	if err != nil {
-		return nil, fmt.Errorf("tokens: %w", err)
-	}
-	var logins *identity.Bearer
-	if l := cfg.Settings.Login; l != nil {
-		if logins, err = l.bearer(); err != nil {
-			return nil, fmt.Errorf("login: %w", err)
-		}
-	}
-	served := api.New(api.Config{
-		Bus: cfg.Bus, Account: string(access.Gateway), Tokens: book, Logins: logins, Log: cfg.Log, Ending: g.ending,
-		PerSecond: cfg.Settings.PerSecond, Burst: cfg.Settings.Burst, Followers: cfg.Settings.Followers,
-	})
 	g.Mount("/api/", served)
 	if err := g.addChats(mounted, served, book); err != nil {
 		return nil, err
 	}
 	return g, g.addConsole(served, book)
+}
+
+// newAPI returns the API. What comes by comments, chats and hooks goes through it as well.
+func (g *Gateway) newAPI(book *tokens.Book) (*api.API, error) {
+	var logins *identity.Bearer
+	if l := g.cfg.Settings.Login; l != nil {
+		var err error
+		if logins, err = l.bearer(); err != nil {
+			return nil, fmt.Errorf("login: %w", err)
+		}
+	}
+	return api.New(api.Config{
+		Bus: g.cfg.Bus, Account: string(access.Gateway), Tokens: book, Logins: logins, Log: g.cfg.Log, Ending: g.ending,
+		PerSecond: g.cfg.Settings.PerSecond, Burst: g.cfg.Settings.Burst, Followers: g.cfg.Settings.Followers,
+	}), nil
 }
 
 // addChats has a watcher run for each chat.
@@ -161,8 +174,8 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 	return nil
 }
 
-// addHooks mounts the hooks, and returns them.
-func (g *Gateway) addHooks() ([]hooks.Hook, error) {
+// addHooks mounts the hooks, and returns them. What systems send to those with an entry is read and submitted.
+func (g *Gateway) addHooks(served *api.API, book *tokens.Book) ([]hooks.Hook, error) {
 	path := g.cfg.Settings.Hooks
 	if path == "" {
 		return nil, nil
@@ -172,19 +185,34 @@ func (g *Gateway) addHooks() ([]hooks.Hook, error) {
 		return nil, fmt.Errorf("hooks: %w", err)
 	}
 	list, err := hooks.Parse(filepath.Base(path), data)
+	if err == nil {
+		err = hooks.CheckEntries(list, book)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("hooks: %w", err)
 	}
 	hooks.NewDoor(hooks.Config{Hooks: list, Store: g.cfg.Bus.Deliveries.Store, Log: g.cfg.Log}).Mount(g.mux)
+	from := slices.DeleteFunc(slices.Clone(list), func(h hooks.Hook) bool { return h.Entry == "" })
+	if len(from) == 0 {
+		return list, nil
+	}
+	reader := events.New(events.Config{
+		Hooks: from, Deliveries: g.cfg.Bus.Deliveries, API: served, Tokens: book, Gateway: string(access.Gateway), Log: g.cfg.Log,
+	})
+	g.Go(func(ctx context.Context) error {
+		return again(ctx, reader.Run, func(err error) {
+			g.cfg.Log.ErrorContext(ctx, "what systems send to hooks is not submitted; it is tried again in a minute", "error", err)
+		})
+	})
 	return list, nil
 }
 
 // addForges has a watcher run for each forge.
-func (g *Gateway) addForges(list []hooks.Hook) error {
+func (g *Gateway) addForges(list []hooks.Hook, served *api.API, book *tokens.Book) error {
 	if g.cfg.Settings.Forges == "" {
 		return nil
 	}
-	forges, err := readForges(g.cfg.Settings.Forges, list, &g.cfg)
+	forges, err := readForges(g.cfg.Settings.Forges, list, &g.cfg, served, book)
 	if err != nil {
 		return fmt.Errorf("forges: %w", err)
 	}

@@ -177,7 +177,7 @@ func TestStopped(t *testing.T) {
 func TestSettingsOfTheManifests(t *testing.T) {
 	for component, want := range map[string]func(*Settings) bool{
 		"gateway": func(s *Settings) bool { return s.Tokens != "" && s.Hooks == "" && s.Forges == "" },
-		"forges":  func(s *Settings) bool { return s.Tokens == "" && s.Hooks != "" && s.Forges != "" },
+		"forges":  func(s *Settings) bool { return s.Tokens != "" && s.Hooks != "" && s.Forges != "" },
 	} {
 		s, err := ReadSettings(filepath.Join("..", "..", "deploy", "k8s", "components", component, "settings.yaml"))
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/environ"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
@@ -30,6 +32,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // The kinds of forges that are watched. Forgejo speaks as Gitea does, and an Enterprise Server as GitHub.
@@ -70,8 +73,6 @@ type watched struct {
 	Rules string `yaml:"rules"`
 	// PullRequests has the repository here, as owner/name, of each project whose changes are merged by pull requests, by the project's id.
 	PullRequests map[string]string `yaml:"pull_requests"`
-	// People has the number of the account at the forge for each person, by the person's name. Logins change hands, numbers do not.
-	People map[string]int64 `yaml:"people"`
 	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
 	SweepEvery time.Duration `yaml:"sweep_every"`
 }
@@ -94,6 +95,9 @@ type watchedFile struct {
 	known []hooks.Hook
 	bus   *bus.Bus
 	log   *slog.Logger
+	// served decides what people ask for in comments, and book says who they are.
+	served *api.API
+	book   *tokens.Book
 	// replica names this gateway.
 	replica forge.ReplicaID
 	// pulls has the forge of each project whose changes are merged by pull requests.
@@ -112,7 +116,7 @@ type watching struct {
 
 // readForges reads the file of forges, and returns all that is done with each. Everything that is wrong is told at once, by
 // field and line.
-func readForges(path string, known []hooks.Hook, cfg *Config) ([]watching, error) {
+func readForges(path string, known []hooks.Hook, cfg *Config, served *api.API, book *tokens.Book) ([]watching, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -121,7 +125,8 @@ func readForges(path string, known []hooks.Hook, cfg *Config) ([]watching, error
 		Forges []watched `yaml:"forges"`
 	}
 	f := watchedFile{
-		dir: filepath.Dir(path), known: known, bus: cfg.Bus, log: cfg.Log, replica: cfg.Replica, pulls: map[forge.ProjectID]string{},
+		dir: filepath.Dir(path), known: known, bus: cfg.Bus, log: cfg.Log, served: served, book: book, replica: cfg.Replica,
+		pulls: map[forge.ProjectID]string{},
 	}
 	if f.pos, err = strictyaml.Decode(data, &in, strictyaml.Options{File: filepath.Base(path)}); err != nil {
 		return nil, err
@@ -184,7 +189,7 @@ func (f *watchedFile) path(p string) string {
 func (f *watchedFile) config(n int, w *watched) watching {
 	cfg := look.Config{
 		Name: w.Name, Gateway: string(access.Gateway), Repositories: w.Repositories, Hooks: w.Hooks, Every: w.SweepEvery,
-		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Intakes: f.bus.Intakes, Log: f.log, People: map[int64]string{},
+		Submissions: f.bus.Submissions, Deliveries: f.bus.Deliveries, Changes: f.bus.Changes, Intakes: f.bus.Intakes, Log: f.log, API: f.served, Tokens: f.book,
 	}
 	if speaks[w.Kind] == "" {
 		f.wrong(n, "kind", "is %.50q; it can be %s", w.Kind, strings.Join(slices.Sorted(maps.Keys(speaks)), ", "))
@@ -210,7 +215,9 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	if w.SweepEvery != 0 && w.SweepEvery < leastEvery {
 		f.wrong(n, "sweep_every", "is %s; at least %s, or nothing", w.SweepEvery, leastEvery)
 	}
-	f.people(n, w, &cfg)
+	if err := f.book.CheckAccounts(w.Name, checkAccount); err != nil {
+		f.wrong(n, "name", "has an account in the file of tokens that cannot be: %v", err)
+	}
 	if len(w.Repositories) > 0 {
 		f.rules(n, w, &cfg)
 	}
@@ -279,7 +286,7 @@ func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client p
 		return nil
 	}
 	return pulls.New(pulls.Config{
-		Name: cfg.Name, Forge: client, Repositories: repositories, People: cfg.People, Publish: f.bus.Results.Publish, Replica: f.replica, Stopped: f.stopped,
+		Name: cfg.Name, Forge: client, Repositories: repositories, Tokens: cfg.Tokens, Publish: f.bus.Results.Publish, Replica: f.replica, Stopped: f.stopped,
 		Hooks: cfg.Hooks, Deliveries: f.bus.Deliveries, Secrets: cfg.Secrets, Log: cfg.Log, Every: cfg.Every,
 	})
 }
@@ -315,22 +322,13 @@ func stoppedIn(d *document.Detail, task forge.TaskID) pulls.Stopped {
 	return pulls.Stopped{}
 }
 
-// people has an account stand for each person: one for one, since what an account says is journaled in the person's name.
-func (f *watchedFile) people(n int, w *watched, cfg *look.Config) {
-	for _, name := range slices.Sorted(maps.Keys(w.People)) {
-		id, field := w.People[name], "people."+name
-		_, err := subjects.PersonalVia(forge.Key{Project: "any", Intent: "any"}, name, cfg.Gateway, "approve")
-		switch {
-		case err != nil:
-			f.wrong(n, field, "%v", err)
-		case id <= 0:
-			f.wrong(n, field, "is %d; it has to be the number of the account at the forge", id)
-		case cfg.People[id] != "":
-			f.wrong(n, field, "is the account of %s as well", cfg.People[id])
-		default:
-			cfg.People[id] = name
-		}
+// checkAccount returns an error unless an account can be one of a person at a forge.
+func checkAccount(person, id string) error {
+	if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 || strconv.FormatInt(n, 10) != id {
+		return fmt.Errorf("is %.60q; it has to be the number of the account at the forge", id)
 	}
+	_, err := subjects.PersonalVia(forge.Key{Project: "any", Intent: "any"}, person, string(access.Gateway), "approve")
+	return err
 }
 
 // rules reads the intake rules, and finds the projects whose changes are followed.

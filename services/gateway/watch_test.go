@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 const goodForge = `forges:
@@ -26,10 +27,29 @@ const goodForge = `forges:
     repositories: [shop/web, shop/api]
     hooks: [work]
     rules: intake.yaml
-    people: {ada: 7, bob: 8}
     pull_requests: {web: shop/web}
     sweep_every: 1m
 `
+
+// people is a file of tokens whose people have accounts at the forge.
+const people = `tokens:
+  ada: {person: ada, accounts: {work: 7}, projects: {web: [approver]}}
+  bob: {person: bob, accounts: {work: 8, chat: U8}, projects: {web: [viewer]}}
+`
+
+// bookOf returns the book of a file of tokens.
+func bookOf(t *testing.T, text string) *tokens.Book {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
 
 // ofApp has the settings of a GitHub App whose key is missing.
 const ofApp = "kind: github\n    url: https://github.com\n    app: {id: Iv1, installation: 7, key_file: none.pem}"
@@ -67,7 +87,7 @@ func readGuide(t *testing.T, forge hooks.Kind) {
 			}
 			continue
 		}
-		name := map[string]string{"forges": "forges.yaml", "rules": "intake.yaml", "hooks": "hooks.yaml", "merge": "pfl-forge.yaml"}[kind]
+		name := map[string]string{"forges": "forges.yaml", "rules": "intake.yaml", "hooks": "hooks.yaml", "merge": "pfl-forge.yaml", "tokens": "tokens.yaml"}[kind]
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +110,18 @@ func readGuide(t *testing.T, forge hooks.Kind) {
 	if known == nil {
 		known = []hooks.Hook{{Name: "work", Kind: forge}}
 	}
-	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
+	said, err := os.ReadFile(filepath.Join(dir, "tokens.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := bookOf(t, string(said))
+	list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)}, nil, book)
 	if err != nil || len(list) != 1 {
-		t.Errorf("%d forges, %v", len(list), err)
+		t.Fatalf("%d forges, %v", len(list), err)
+	}
+	there := 0
+	if err := book.CheckAccounts(list[0].issues.Name, func(_, _ string) error { there++; return nil }); err != nil || there != 2 {
+		t.Errorf("%d people have accounts at the forge %s, %v", there, list[0].issues.Name, err)
 	}
 }
 
@@ -111,9 +140,10 @@ func TestForgeSettings(t *testing.T) {
 		"  - {name: b, when: {label: api, permission: write}, do: ask, project: api}\n  - {name: c, do: ignore}\n")
 	write("bad.yaml", "rules:\n  - {name: a, do: go}\n")
 	known := []hooks.Hook{{Name: "work", Kind: hooks.Gitea}, {Name: "chat", Kind: hooks.Slack}}
-	read := func(text string) (string, error) {
+	read := func(text, people string) (string, error) {
 		write("forges.yaml", text)
-		list, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
+		cfg := &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)}
+		list, err := readForges(filepath.Join(dir, "forges.yaml"), known, cfg, nil, bookOf(t, people))
 		if err != nil {
 			return "", err
 		}
@@ -124,12 +154,12 @@ func TestForgeSettings(t *testing.T) {
 			t.Errorf("the pull requests are %+v", list[0].pulls)
 		}
 		c := list[0].issues
-		if c.Every != time.Minute || len(c.Projects) != 2 || c.Projects[0] != "api" || c.People[7] != "ada" || c.People[8] != "bob" {
+		if c.Every != time.Minute || len(c.Projects) != 2 || c.Projects[0] != "api" {
 			t.Errorf("read is %+v", c)
 		}
 		return intake.Plain("a text with 0123456789abcdef in it", c.Secrets, 1000), nil
 	}
-	if text, err := read(goodForge); err != nil || strings.Contains(text, "0123456789abcdef") || !strings.Contains(text, "in it") {
+	if text, err := read(goodForge, people); err != nil || strings.Contains(text, "0123456789abcdef") || !strings.Contains(text, "in it") {
 		t.Fatalf("%q, %v", text, err)
 	}
 	for _, test := range []struct{ old, now, want string }{
@@ -147,7 +177,7 @@ func TestForgeSettings(t *testing.T) {
 		{"https:", "http:", "forges[0].url: has to begin with https"},
 		{"token_file: token", "token_file: none", "forges[0].token_file"},
 		{
-			"repositories: [shop/web, shop/api]\n    hooks: [work]\n    rules: intake.yaml\n    people: {ada: 7, bob: 8}\n    pull_requests: {web: shop/web}\n",
+			"repositories: [shop/web, shop/api]\n    hooks: [work]\n    rules: intake.yaml\n    pull_requests: {web: shop/web}\n",
 			"rules: intake.yaml\n", "forges[0].repositories: has none, nor has pull_requests",
 		},
 		{"shop/api]", "shop/../api]", "forges[0].repositories[1]"},
@@ -161,14 +191,22 @@ func TestForgeSettings(t *testing.T) {
 		{"hooks: [work]", "hooks: [chat]", "forges[0].hooks[0]: \"chat\" is no hook of the kind gitea"},
 		{"rules: intake.yaml", "rules: bad.yaml", "forges[0].rules: bad.yaml:2"},
 		{"rules: intake.yaml", "rules: none.yaml", "forges[0].rules"},
-		{"bob: 8", "bob: 7", "forges[0].people.bob: is the account of ada as well"},
-		{"bob: 8", "bob: 0", "forges[0].people.bob: is 0"},
-		{"bob: 8", "runner: 8", "forges[0].people.runner"},
 		{"sweep_every: 1m", "sweep_every: 1s", "forges[0].sweep_every: is 1s; at least 10s"},
 		{"sweep_every: 1m", "sweep: 1m", "sweep"},
 		{"    sweep_every: 1m\n", goodForge[len("forges:\n"):], "forges[1].name: is there twice"},
 	} {
-		_, err := read(strings.Replace(goodForge, test.old, test.now, 1))
+		_, err := read(strings.Replace(goodForge, test.old, test.now, 1), people)
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "forges.yaml:") {
+			t.Errorf("%s: %v, want %s", test.now, err, test.want)
+		}
+	}
+	for _, test := range []struct{ old, now, want string }{
+		{"work: 8", "work: bob", "forges[0].name: has an account in the file of tokens that cannot be: tokens.bob.accounts.work: is \"bob\""},
+		{"work: 8", "work: 0", "tokens.bob.accounts.work: is \"0\""},
+		{"work: 8", "work: 08", "tokens.bob.accounts.work: is \"08\""},
+		{"person: bob", "person: runner", "tokens.bob.accounts.work"},
+	} {
+		_, err := read(goodForge, strings.Replace(people, test.old, test.now, 1))
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "forges.yaml:") {
 			t.Errorf("%s: %v, want %s", test.now, err, test.want)
 		}
@@ -188,7 +226,8 @@ func TestGitLabSettings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := readForges(filepath.Join(dir, "forges.yaml"), known, &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)})
+		cfg := &Config{Bus: &bus.Bus{}, Log: slog.New(slog.DiscardHandler)}
+		_, err := readForges(filepath.Join(dir, "forges.yaml"), known, cfg, nil, tokens.None())
 		return err
 	}
 	for _, good := range []string{"shop/web", "shop/front/web", "a/b/c/d/e"} {

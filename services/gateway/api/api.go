@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -241,24 +242,20 @@ func tooOften(detail string) error {
 	return p
 }
 
-// barred returns the problem of a holder who may not do this, with the roles that would let them: they ask
-// the operator of the gateway for one. It is the same whether or not there is such a project.
+// barred returns the problem of a holder who may not do this.
 func (c *call) barred() error {
-	text := "this token may not " + string(c.route.Verb) + " in this project"
-	if _, person := c.token.Holder(); !person && !tokens.ForSystems(c.route.Verb) {
-		return problem(http.StatusForbidden, text+": no system may")
+	return problem(http.StatusForbidden, c.token.Barred(c.who(), c.route.Verb))
+}
+
+// who returns how the holder is called in a problem: by what they came with.
+func (c *call) who() string {
+	switch h := holderOf(c.r); {
+	case h == nil || h.account == "":
+		return "this token"
+	case h.later:
+		return "this hook"
 	}
-	var names []string
-	for _, r := range tokens.With(c.route.Verb) {
-		names = append(names, string(r))
-	}
-	switch len(names) {
-	case len(tokens.Roles()):
-		return problem(http.StatusForbidden, "this token has no role in this project")
-	case 1:
-		return problem(http.StatusForbidden, text+": that takes the role "+names[0])
-	}
-	return problem(http.StatusForbidden, text+": that takes one of the roles "+strings.Join(names, ", "))
+	return "this account"
 }
 
 // queries refuses parameters that the route does not have, and those that are repeated and
@@ -309,10 +306,10 @@ func (c *call) content() error {
 	if err != nil {
 		return wrong("", "the content did not come as a whole")
 	}
-	// A form of a web page cannot send this type without asking first, which is not allowed
+	// A form of a web page cannot send these types without asking first, which is not allowed
 	// here: there is no CORS.
-	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); len(body) > 0 && (err != nil || kind != "application/json") {
-		return problem(http.StatusUnsupportedMediaType, "send application/json")
+	if kind, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); len(body) > 0 && (err != nil || !slices.Contains(c.route.Types(), kind)) {
+		return problem(http.StatusUnsupportedMediaType, "send "+strings.Join(c.route.Types(), " or "))
 	}
 	c.body = body
 	return nil

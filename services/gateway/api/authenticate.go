@@ -133,7 +133,7 @@ func (c *call) caller() *requests.Caller {
 		who.Account = c.login
 	}
 	if h := holderOf(c.r); h != nil && h.account != "" {
-		who.Account, who.Ref = h.account, h.ref
+		who.Account, who.Ref, who.Later = h.account, h.ref, h.later
 	}
 	return who
 }

@@ -27,6 +27,8 @@ type Holder struct {
 	counted atomic.Bool
 	// account and ref say who the holder is to the gateway, and where they said it; empty: by a token, in a request.
 	account, ref string
+	// later says that the sender was answered before: what is submitted is stored also while no runner is up.
+	later bool
 }
 
 // For returns a Holder.
@@ -36,6 +38,12 @@ func (a *API) For(find Finder) *Holder { return &Holder{api: a, find: find} }
 // acted.
 func (a *API) ForAccount(find Finder, account, ref string) *Holder {
 	return &Holder{api: a, find: find, account: account, ref: ref}
+}
+
+// ForHook is ForAccount for a system whose request came through a hook and was answered before: what it submits is stored also while no
+// runner is up, since its sender cannot be told to come again.
+func (a *API) ForHook(find Finder, account, ref string) *Holder {
+	return &Holder{api: a, find: find, account: account, ref: ref, later: true}
 }
 
 // Call is a request of a Holder.

@@ -41,6 +41,14 @@ type Query struct {
 // ofIntent reports whether the path names an intent.
 func (r *Route) ofIntent() bool { return strings.Contains(r.Path, "{intent}") }
 
+// Types returns the media types of the content that the route takes: JSON, and where a change is asked for a CloudEvent as well.
+func (r *Route) Types() []string {
+	if r.Verb == tokens.Submit {
+		return []string{"application/json", "application/cloudevents+json"}
+	}
+	return []string{"application/json"}
+}
+
 // parameter returns the parameter of a name; nil if there is none.
 func (r *Route) parameter(name string) *Query {
 	for i := range r.Queries {
@@ -150,6 +158,7 @@ var filters = []Query{
 	{"type", "such as feature, fix or audit", true},
 	{"label", "a label that an intent has; of several, all", true},
 	{"requester", "a person or system that asked, or whose words are in it", false},
+	{"priority", "the least that an intent has", false},
 	{"agent", "an agent that works on it, or has worked on it", false},
 	{"since", "by when it last changed, such as 2026-03-01T12:00:00Z", false},
 	{"after", "the id after which the page begins: next of the previous answer", false},
@@ -201,7 +210,7 @@ func (c *call) wish() error {
 		return err
 	}
 	if a, ok := m.(*forge.Answer); ok && messages.Approves(a.Answer) && !c.token.May(c.project, tokens.Approve) {
-		return problem(http.StatusForbidden, "the answer \"approve\" may approve a change, and this token may not approve in this project")
+		return problem(http.StatusForbidden, "the answer \"approve\" may approve a change, and "+c.token.Barred(c.who(), tokens.Approve))
 	}
 	key := forge.Key{Project: c.project, Intent: c.intent}
 	done, err := c.api.cfg.Bus.Submissions.AskFor(c.r.Context(), c.caller(), key, c.key, m)
@@ -235,6 +244,13 @@ func (c *call) list() error {
 	var err error
 	if ask.Filter.Since, err = instant(q, "since"); err != nil {
 		return err
+	}
+	if text, given := q["priority"]; given {
+		n, err := strconv.Atoi(text[0])
+		if err != nil {
+			return wrong("priority", "is not a whole number")
+		}
+		ask.Filter.Priority = &n
 	}
 	if text, given := q["limit"]; given {
 		n, err := strconv.Atoi(text[0])

@@ -108,11 +108,9 @@ type Config struct {
 	Channels []Channel
 	// Hooks are the names of the hooks through which the chat tells what people do.
 	Hooks []string
-	// People has the name of the entry in the file of tokens for each account of the team.
-	People map[string]string
 	// Link begins the addresses of the console; empty: messages have no link.
 	Link string
-	// API decides, and Tokens says what a person may.
+	// API decides, and Tokens says whose an account of the team is and what they may.
 	API    *api.API
 	Tokens *tokens.Book
 	// Submissions, Deliveries and Changes are doors of the bus.

@@ -175,7 +175,6 @@ type turn struct {
 
 	delivery *deliveries.Delivery
 	channel  *Channel
-	entry    string
 	holder   *api.Holder
 }
 
@@ -197,10 +196,9 @@ func (t *turn) admit() string {
 		return "The chat did not say which workspace your account is of, and there are several here: nothing was done. Use a command, or the console."
 	}
 	if !t.cfg.knows(t.Act) {
-		return fmt.Sprintf("Your account %s of team %s is not known here, and nothing was done: have the operator of pfl-forge add it to people of the chat %s.",
-			t.cfg.Words.line(t.Account, maxLabel), t.cfg.Words.line(t.Home, maxLabel), t.cfg.Name)
+		return fmt.Sprintf("Your account %s of team %s is not known here, and nothing was done: have the operator of pfl-forge add it to the file of tokens, "+
+			"as your account at %s.", t.cfg.Words.line(t.Account, maxLabel), t.cfg.Words.line(t.Home, maxLabel), t.cfg.Name)
 	}
-	t.entry = t.cfg.People[t.Account]
 	i := slices.IndexFunc(t.cfg.Channels, func(c Channel) bool { return c.ID == t.Channel })
 	if i < 0 || t.Press != nil && !slices.Contains(t.cfg.Channels[i].Projects, t.Press.Key.Project) {
 		return "Nothing is decided from this channel, and nothing was done."
@@ -211,19 +209,17 @@ func (t *turn) admit() string {
 	return ""
 }
 
-// knows reports whether an act is of an account that stands for a person.
+// knows reports whether an act is of an account that stands for a person, also for one whose entry has expired.
 func (c *Config) knows(a *Act) bool {
-	return a.Team == c.Team && a.Home == c.Team && c.People[a.Account] != ""
+	if a.Team != c.Team || a.Home != c.Team {
+		return false
+	}
+	_, err := c.Tokens.ByAccount(c.Name, a.Account)
+	return !errors.Is(err, tokens.ErrNoAccount)
 }
 
 // find returns the person's entry of the file of tokens, as it is now.
-func (t *turn) find() (*tokens.Token, error) {
-	entry, err := t.cfg.Tokens.Named(t.entry)
-	if err == nil && entry.Person == "" {
-		return nil, errors.New("the entry is that of a system, which decides nothing in a chat")
-	}
-	return entry, err
-}
+func (t *turn) find() (*tokens.Token, error) { return t.cfg.Tokens.ByAccount(t.cfg.Name, t.Account) }
 
 // path returns the address of the intent.
 func (t *turn) path() string {

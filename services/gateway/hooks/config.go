@@ -11,6 +11,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // Kind says how a hook's sender signs.
@@ -44,7 +45,13 @@ type Hook struct {
 	Secrets []string `yaml:"secrets"`
 	// PerMinute bounds the deliveries that are stored; 0 for 1,200.
 	PerMinute int `yaml:"per_minute"`
+	// Entry is the entry of the file of tokens as which a system acts that asks for changes here. It is for the kinds standard and
+	// cloudevents, and needed there: what forges and chats send is read by those whose hooks they are.
+	Entry string `yaml:"entry"`
 }
+
+// Submitted is the name under which it is stored that a delivery was submitted. No hook has it: no one outside may store anything there.
+const Submitted = "submitted"
 
 const (
 	// leastSecret is the length of the shortest secret that is taken, in bytes. An empty one would be known to everybody.
@@ -95,6 +102,8 @@ func Parse(name string, data []byte) ([]Hook, error) {
 func (h *Hook) check(wrong func(field, format string, args ...any)) {
 	if _, err := forge.ParseProjectID(h.Name); err != nil {
 		wrong("name", "%.70q has to be of small letters, digits and hyphens", h.Name)
+	} else if h.Name == Submitted {
+		wrong("name", "%q is a name of our own", h.Name)
 	}
 	if !slices.Contains(kinds, h.Kind) {
 		wrong("kind", "is %q; it can be one of %v", h.Kind, kinds)
@@ -107,9 +116,37 @@ func (h *Hook) check(wrong func(field, format string, args ...any)) {
 			wrong(fmt.Sprintf("secrets[%d]", i), "has to be an absolute path")
 		}
 	}
+	switch {
+	case h.isOfSystems() && h.Entry == "":
+		wrong("entry", "is empty: name the entry of the file of tokens as which the system acts that sends here")
+	case !h.isOfSystems() && h.Entry != "":
+		wrong("entry", "is for the kinds %s and %s", Standard, CloudEvents)
+	}
 	if h.PerMinute < 0 || h.PerMinute > maxPerMinute {
 		wrong("per_minute", "has to be between 0 and %d", maxPerMinute)
 	}
+}
+
+// isOfSystems reports whether what comes is asked for by a system, and no hint of a forge or chat.
+func (h *Hook) isOfSystems() bool { return h.Kind == Standard || h.Kind == CloudEvents }
+
+// CheckEntries returns an error for each entry of hooks, by the field in their file, that no system has in the file of tokens. One that has
+// expired is no reason not to start: it is as one that has lost every role.
+func CheckEntries(list []Hook, book *tokens.Book) error {
+	var wrong []error
+	for i, h := range list {
+		if h.Entry == "" {
+			continue
+		}
+		switch t, err := book.Named(h.Entry); {
+		case errors.Is(err, tokens.ErrExpired):
+		case err != nil:
+			wrong = append(wrong, fmt.Errorf("hooks[%d].entry: there is no %.70q in the file of tokens", i, h.Entry))
+		case t.System == "":
+			wrong = append(wrong, fmt.Errorf("hooks[%d].entry: %s is that of a person, and what comes by a hook is a system's", i, h.Entry))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // secrets returns those that can be read now. One of two may be missing, because a change of the secret has a beginning and an

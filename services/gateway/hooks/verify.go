@@ -197,7 +197,28 @@ func cloudEvent(h http.Header, body []byte, secrets [][]byte) (told, error) {
 	if e.SpecVersion != "1.0" || e.ID == "" || e.Source == "" || e.Type == "" {
 		return told{}, errors.New("a CloudEvent of version 1.0 has specversion, id, source and type")
 	}
-	return told{id: digest([]byte(strconv.Itoa(len(e.Source))), []byte(e.Source), []byte(e.ID)), event: e.Type, wanted: true}, nil
+	return told{id: eventName(e.ID, e.Source), event: e.Type, wanted: true}, nil
+}
+
+// maxEventName bounds the name of a CloudEvent that is made of its words, in bytes.
+const maxEventName = 200
+
+// eventName returns the name of a CloudEvent: its id and its source, which has no space, or a digest where these cannot stand in a header.
+func eventName(id, source string) string {
+	name := id + " " + source
+	hidden := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(name) > maxEventName || strings.Contains(source, " ") || strings.ContainsFunc(name, hidden) || strings.TrimSpace(name) != name {
+		return digest([]byte(strconv.Itoa(len(source))), []byte(source), []byte(id))
+	}
+	return name
+}
+
+// EventNamed returns the id and the source of the CloudEvent that a delivery has as its ID; an empty source if it is a digest of both.
+func EventNamed(name string) (id, source string) {
+	if i := strings.LastIndexByte(name, ' '); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return name, ""
 }
 
 // one returns the only value of a header; empty if there is none, or several, of which readers might choose different ones.

@@ -15,8 +15,10 @@ import (
 var (
 	// ErrUnknown says that there is no such token.
 	ErrUnknown = errors.New("this token is not known")
-	// ErrNoLogin says that an account is in no entry.
+	// ErrNoLogin says that an account of the issuer is in no entry.
 	ErrNoLogin = errors.New("no entry of the operator's file of tokens has this login")
+	// ErrNoAccount says that an account of a forge or chat is in no entry.
+	ErrNoAccount = errors.New("no person is known for this account")
 	// ErrExpired says that a token has ended.
 	ErrExpired = errors.New("this token has expired")
 )
@@ -50,6 +52,9 @@ func Open(path string, log *slog.Logger, now func() time.Time) (*Book, error) {
 	b := &Book{path: path, log: log, now: now}
 	return b, b.read()
 }
+
+// None returns a book without entries, for a gateway without a file: it knows no token, login or account.
+func None() *Book { return &Book{now: time.Now} }
 
 // OwnEntry is the name of the entry of Own.
 const OwnEntry = "own"
@@ -121,6 +126,31 @@ func (b *Book) ByLogin(login string) (*Token, error) {
 		return nil, ErrNoLogin
 	}
 	return b.counts(&list[i])
+}
+
+// ByAccount returns the entry of a person by their account at a forge or chat, of which at is the name in its own file, for whoever has
+// made sure that it is they. Errors: ErrNoAccount, ErrExpired.
+func (b *Book) ByAccount(at, id string) (*Token, error) {
+	list := b.current()
+	i := slices.IndexFunc(list, func(t Token) bool { return id != "" && t.Accounts[at] == id })
+	if i < 0 {
+		return nil, ErrNoAccount
+	}
+	return b.counts(&list[i])
+}
+
+// CheckAccounts returns an error for each account at a forge or chat that check refuses, by the field in the file. One that is written
+// later is not checked: an id that no account has lets no one in.
+func (b *Book) CheckAccounts(at string, check func(person, id string) error) error {
+	var wrong []error
+	for _, t := range b.current() {
+		if id, has := t.Accounts[at]; has {
+			if err := check(t.Person, id); err != nil {
+				wrong = append(wrong, fmt.Errorf("tokens.%s.accounts.%s: %w", t.Name, at, err))
+			}
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // In returns the entries that have roles in a project, in the order of their names, those that have expired as well. Whoever

@@ -42,10 +42,14 @@ const (
 type Token struct {
 	// Name is the entry's key. It is shown where its holder acted.
 	Name string `yaml:"-"`
-	// SHA256 is the hash of the token, in hexadecimal. A person who signs in by Login alone has none.
+	// SHA256 is the hash of the token, in hexadecimal. A person who is known by Login or Accounts has none, nor has a system that comes
+	// through hooks alone.
 	SHA256 string `yaml:"sha256"`
 	// Login is how the issuer names the person with whose account they sign in to the console.
 	Login string `yaml:"login"`
+	// Accounts has the person's account at each forge and chat, by the name that this has in its own file: at a forge the account's
+	// number, at a chat its id. Names of accounts change hands, these do not.
+	Accounts map[string]string `yaml:"accounts"`
 	// Person or System says whose it is; one of them is set.
 	Person string `yaml:"person"`
 	System string `yaml:"system"`
@@ -124,6 +128,11 @@ func Parse(name string, data []byte) ([]Token, error) {
 			if t.Login != "" && list[i].Login == t.Login {
 				wrong = append(wrong, pos.Errorf("tokens."+key+".login", "is that of %s as well", list[i].Name))
 			}
+			for at, id := range t.Accounts {
+				if list[i].Accounts[at] == id {
+					wrong = append(wrong, pos.Errorf("tokens."+key+".accounts."+at, "is the account of %s as well", list[i].Name))
+				}
+			}
 		}
 		list = append(list, t)
 	}
@@ -177,12 +186,24 @@ func (t *Token) check() (wrong []mistake) {
 // checkProof calls note with what is wrong with that by which the holder proves who they are.
 func (t *Token) checkProof(note func(field, format string, args ...any)) {
 	sum, err := hex.DecodeString(t.SHA256)
-	if (t.SHA256 != "" || t.Login == "") && (err != nil || len(sum) != sha256.Size) {
+	known := t.Login != "" || len(t.Accounts) > 0 || t.System != ""
+	if (t.SHA256 != "" || !known) && (err != nil || len(sum) != sha256.Size) {
 		note("sha256", "is not the SHA-256 of a token, in 64 hexadecimal digits")
 	}
 	copy(t.sum[:], sum)
 	if t.Login != "" && (t.System != "" || !plain(t.Login, maxLogin)) {
 		note("login", "is for a person, and has at most %d bytes and no control character", maxLogin)
+	}
+	if len(t.Accounts) > 0 && t.System != "" {
+		note("accounts", "is for a person: what people decide, no system does")
+	}
+	for _, at := range slices.Sorted(maps.Keys(t.Accounts)) {
+		if _, err := forge.ParseProjectID(at); err != nil {
+			note("accounts."+at, "is no name of a forge or chat: use a-z, 0-9 and hyphens")
+		}
+		if id := t.Accounts[at]; id == "" || !plain(id, maxName) {
+			note("accounts."+at, "is empty, or has more than %d bytes or a control character", maxName)
+		}
 	}
 }
 

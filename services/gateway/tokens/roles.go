@@ -1,7 +1,9 @@
 package tokens
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Role names a set of verbs that the holder of a token has in a project.
@@ -83,4 +85,24 @@ func ForSystems(v Verb) bool { return slices.Contains(forSystems, v) }
 // With returns the roles that include a verb, in the order of Roles.
 func With(v Verb) []Role {
 	return slices.DeleteFunc(Roles(), func(r Role) bool { return !r.May(v) })
+}
+
+// Barred returns why the holder may not do something in a project, with the roles that would let them: they ask the operator of the
+// gateway for one. who is how the holder is called there. It is the same whether or not there is such a project.
+func (t *Token) Barred(who string, v Verb) string {
+	text := fmt.Sprintf("%s may not %s in this project", who, v)
+	if t.System != "" && !ForSystems(v) {
+		return text + ": no system may"
+	}
+	var names []string
+	for _, r := range With(v) {
+		names = append(names, string(r))
+	}
+	switch len(names) {
+	case len(Roles()):
+		return who + " has no role in this project"
+	case 1:
+		return text + ": that takes the role " + names[0]
+	}
+	return text + ": that takes one of the roles " + strings.Join(names, ", ")
 }

@@ -79,6 +79,14 @@ func TestParseRefuses(t *testing.T) {
 		{"tokens:\n  a: {login: x, sha256: abc, person: ada, projects: {shop: [viewer]}}\n", "64 hexadecimal digits"},
 		{"tokens:\n  a: {login: x, system: ci, projects: {shop: [viewer]}}\n", "is for a person"},
 		{"tokens:\n  a: {login: \"a\\nb\", person: ada, projects: {shop: [viewer]}}\n", "control character"},
+		{"tokens:\n  a: {accounts: {Work: 7}, person: ada, projects: {shop: [viewer]}}\n", "tokens.a.accounts.Work: is no name of a forge or chat"},
+		{"tokens:\n  a: {accounts: {work: \"\"}, person: ada, projects: {shop: [viewer]}}\n", "tokens.a.accounts.work: is empty"},
+		{"tokens:\n  a: {accounts: {work: [7]}, person: ada, projects: {shop: [viewer]}}\n", "tokens.a.accounts.work"},
+		{"tokens:\n  a: {accounts: {work: 7}, system: ci, projects: {shop: [viewer]}}\n", "tokens.a.accounts: is for a person"},
+		{
+			"tokens:\n  a: {accounts: {work: 7}, person: ada, projects: {shop: [viewer]}}\n  b: {accounts: {work: 7}, person: bob, projects: {shop: [viewer]}}\n",
+			"tokens.b.accounts.work: is the account of a as well",
+		},
 		{"tokens:\n  a: {login: x, person: ada, projects: {shop: [viewer]}}\n  b: {login: x, person: bob, projects: {shop: [viewer]}}\n", "is that of a as well"},
 	} {
 		_, err := Parse("tokens.yaml", []byte(bad.text))
@@ -218,5 +226,44 @@ func TestLoginIsNoToken(t *testing.T) {
 	}
 	if sum := [sha256.Size]byte{}; find(list, "x") != nil || list[0].Sum() != sum {
 		t.Error("an entry without a token has one")
+	}
+}
+
+// TestAccountsAreOfPeople: an account leads to the entry of its person at that forge or chat alone, and an entry that has nothing else to be
+// known by has no token.
+func TestAccountsAreOfPeople(t *testing.T) {
+	list, err := Parse("tokens.yaml", []byte("tokens:\n  ada: {accounts: {work: 7, chat: U7}, person: ada, projects: {shop: [approver]}}\n"+
+		"  bob: {sha256: "+hash+", accounts: {home: 7}, person: bob, projects: {shop: [viewer]}}\n"+
+		"  old: {accounts: {work: 8}, person: old, projects: {shop: [viewer]}, expires: 2020-01-01T00:00:00Z}\n"+
+		"  ci: {system: ci, projects: {shop: [requester]}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Book{list: list, now: time.Now}
+	for _, test := range []struct {
+		at, id, want string
+		err          error
+	}{
+		{"work", "7", "ada", nil},
+		{"chat", "U7", "ada", nil},
+		{"home", "7", "bob", nil},
+		{"work", "8", "", ErrExpired},
+		{"work", "U7", "", ErrNoAccount},
+		{"work", "", "", ErrNoAccount},
+		{"", "", "", ErrNoAccount},
+		{"elsewhere", "7", "", ErrNoAccount},
+	} {
+		found, err := b.ByAccount(test.at, test.id)
+		if !errors.Is(err, test.err) || (found != nil) != (test.want != "") || found != nil && found.Name != test.want {
+			t.Errorf("%q at %q is %+v, %v; want %q, %v", test.id, test.at, found, err, test.want, test.err)
+		}
+	}
+	for _, secret := range []string{"", "7", "ada", "ci", strings.Repeat("0", 64)} {
+		if found, err := b.Find(secret); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%q is the token of %v", secret, found)
+		}
+	}
+	if found, err := None().ByAccount("work", "7"); !errors.Is(err, ErrNoAccount) {
+		t.Errorf("without a file it is %+v, %v", found, err)
 	}
 }

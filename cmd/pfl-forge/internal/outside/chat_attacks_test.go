@@ -39,7 +39,6 @@ func TestChatStrangers(t *testing.T) {
 		{"U0EVE0001", slacktest.Team, &m, b, "is not known here"},
 		{accounts["bob"], "T0OTHER01", &m, b, "is not known here"},
 		{accounts["viewer"], slacktest.Team, &m, b, "may not approve"},
-		{accounts["scanner"], slacktest.Team, &m, b, "a system"},
 		{accounts["bob"], slacktest.Team, &m, bank, "Nothing is decided from this channel"},
 	} {
 		before := len(w.slack.Told(one.user))

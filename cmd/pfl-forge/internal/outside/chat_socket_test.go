@@ -178,7 +178,7 @@ func TestChatByWebhook(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg := w.config(c)
-		cfg.Channels[0].ID, cfg.Channels[0].Submit, cfg.Hooks, cfg.People, cfg.Every = "", "", nil, nil, 50*time.Millisecond
+		cfg.Channels[0].ID, cfg.Channels[0].Submit, cfg.Hooks, cfg.Every = "", "", nil, 50*time.Millisecond
 		return w.watch(cfg)
 	}
 	one, two := begin(), begin()
@@ -205,8 +205,8 @@ func TestChatByWebhook(t *testing.T) {
 func TestChatOfTheGateway(t *testing.T) {
 	w := decided(t)
 	text := fmt.Sprintf("chats:\n  - name: work\n    kind: slack\n    url: %q\n    team: %s\n    token_file: bot\n    app_token_file: app\n"+
-		"    hooks: [presses]\n    link: https://forge.example.com\n    channels: [{channel: %s, projects: [shop]}]\n    people: {bob: %s}\n",
-		w.slack.URL(), slacktest.Team, slacktest.Channel, accounts["bob"])
+		"    hooks: [presses]\n    link: https://forge.example.com\n    channels: [{channel: %s, projects: [shop]}]\n",
+		w.slack.URL(), slacktest.Team, slacktest.Channel)
 	if err := os.WriteFile(filepath.Join(w.dir, "chats.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type chatWorld struct {
 }
 
 // accounts are those of people at Slack, by their entries in the file of tokens.
-var accounts = map[string]string{"ada": "U0ADA0001", "bob": "U0BOB0001", "viewer": "U0VIC0001", "scanner": "U0SCAN001"}
+var accounts = map[string]string{"ada": "U0ADA0001", "bob": "U0BOB0001", "viewer": "U0VIC0001"}
 
 // withSlack starts everything but a watcher.
 func withSlack(t *testing.T) *chatWorld {
@@ -87,12 +87,8 @@ func (w *chatWorld) config(c chat.Chat) chat.Config {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	people := map[string]string{}
-	for name, id := range accounts {
-		people[id] = name
-	}
 	return chat.Config{
-		Name: "work", Gateway: "gateway", Chat: c, Team: slacktest.Team, Hooks: []string{"presses"}, People: people, Link: "https://forge.example.com",
+		Name: "work", Gateway: "gateway", Chat: c, Team: slacktest.Team, Hooks: []string{"presses"}, Link: "https://forge.example.com",
 		Channels: []chat.Channel{{
 			ID: slacktest.Channel, Projects: []forge.ProjectID{"shop"}, Submit: "shop",
 			On: []notify.Kind{notify.KindWaiting, notify.KindBudget, notify.KindFailed},

@@ -26,6 +26,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
@@ -50,6 +51,9 @@ type forgeWorld struct {
 	// others are watched beside repo, and before it.
 	others []string
 	ids    map[string]int64
+	// file is the file of tokens, and book reads it; empty before there is one.
+	file string
+	book *tokens.Book
 }
 
 // object is a JSON object.
@@ -204,11 +208,12 @@ func (w *forgeWorld) watch(every time.Duration) (stop func()) {
 		w.t.Fatal(err)
 	}
 	b := w.nats.Connect(w.t)
+	served, book := w.asks(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	watcher := look.New(look.Config{
 		Name: "work", Gateway: "gateway", Forge: client, Repositories: append(slices.Clone(w.others), w.repo),
 		Projects: rules.Projects(), Hooks: []string{"work"},
-		Rules: rules, People: map[int64]string{w.ids["ada"]: "ada"}, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes, Intakes: b.Intakes,
+		Rules: rules, API: served, Tokens: book, Submissions: b.Submissions, Deliveries: b.Deliveries, Changes: b.Changes, Intakes: b.Intakes,
 		Secrets: redact.New(), Log: slog.New(slog.NewTextHandler(&w.log, nil)), Every: every, Debounce: 20 * time.Millisecond, Seldom: time.Millisecond,
 	})
 	ended := make(chan error, 1)

@@ -97,16 +97,19 @@ func (w *forgeWorld) settings() *gateway.Settings {
 	dir := w.t.TempDir()
 	for name, text := range map[string]string{
 		"secret": hookSecret, "token": w.tokens["bot"], "intake.yaml": forgeRules,
-		"hooks.yaml": "hooks:\n  - {name: work, kind: gitea, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
+		"tokens.yaml": w.people(),
+		"hooks.yaml":  "hooks:\n  - {name: work, kind: gitea, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: gitea, url: %q, token_file: token, repositories: [%q], hooks: [work], "+
-			"rules: intake.yaml, people: {ada: %d}}\n  - {name: gone, kind: gitea, url: %q, token_file: token, repositories: [no/such], rules: intake.yaml}\n",
-			w.url, w.repo, w.ids["ada"], w.url),
+			"rules: intake.yaml}\n  - {name: gone, kind: gitea, url: %q, token_file: token, repositories: [no/such], rules: intake.yaml}\n",
+			w.url, w.repo, w.url),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
 	}
-	return &gateway.Settings{Listen: "127.0.0.1:0", Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml")}
+	return &gateway.Settings{
+		Listen: "127.0.0.1:0", Tokens: filepath.Join(dir, "tokens.yaml"), Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml"),
+	}
 }
 
 // gateway runs a gateway until what it returns is called, or the test ends.

@@ -39,16 +39,19 @@ func TestGitHubAppOfTheGateway(t *testing.T) {
 		"key.pem":    string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
 		"hooks.yaml": "hooks:\n  - {name: work, kind: github, secrets: [" + filepath.Join(dir, "secret") + "]}\n",
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: github, url: %q, app: {id: Iv1, installation: %d, key_file: key.pem}, "+
-			"repositories: [%q], hooks: [work], rules: intake.yaml, people: {ada: %d}}\n",
-			w.url, f.Hub.Install("Iv1", &key.PublicKey, w.repo), w.repo, w.ids["ada"]),
+			"repositories: [%q], hooks: [work], rules: intake.yaml}\n",
+			w.url, f.Hub.Install("Iv1", &key.PublicKey, w.repo), w.repo),
+		"tokens.yaml": w.people(),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	g, err := gateway.New(gateway.Config{
-		Settings: &gateway.Settings{Listen: "127.0.0.1:0", Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml")},
-		Bus:      w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
+		Settings: &gateway.Settings{
+			Listen: "127.0.0.1:0", Tokens: filepath.Join(dir, "tokens.yaml"), Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml"),
+		},
+		Bus: w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -65,9 +65,9 @@ func (l *locked) String() string {
 
 // entries are those of the file of tokens. %s stands for the hash.
 var entries = map[string]string{
-	"ada":     "person: ada, projects: {shop: [requester, approver, operator]}",
-	"bob":     "person: bob, projects: {shop: [approver]}",
-	"viewer":  "person: vic, projects: {shop: [viewer]}",
+	"ada":     "person: ada, accounts: {work: U0ADA0001}, projects: {shop: [requester, approver, operator]}",
+	"bob":     "person: bob, accounts: {work: U0BOB0001}, projects: {shop: [approver]}",
+	"viewer":  "person: vic, accounts: {work: U0VIC0001}, projects: {shop: [viewer]}",
 	"banker":  "person: ban, projects: {bank: [requester, approver, operator]}",
 	"every":   `person: eve, projects: {"*": [auditor]}`,
 	"scanner": "system: scanner, projects: {shop: [requester]}",

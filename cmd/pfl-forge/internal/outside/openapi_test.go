@@ -91,6 +91,7 @@ func openAPI() doc {
 		"whole":      schemaOf(reflect.TypeFor[whole.Intent]()),
 		"problem":    schemaOf(reflect.TypeFor[api.Problem]()), "change": schemaOf(reflect.TypeFor[changes.CloudEvent[document.Change]]()),
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),
+		"event": eventSchema(),
 	}
 	for _, verb := range requests.Wishes() {
 		schemas[verb] = wishSchema(verb)
@@ -156,7 +157,15 @@ func operation(r api.Route) doc {
 		if r.Verb == tokens.Submit {
 			name = "intent"
 		}
-		op["requestBody"] = doc{"content": doc{"application/json": doc{"schema": ref(name)}}}
+		content := doc{}
+		for _, kind := range r.Types() {
+			schema := ref(name)
+			if kind == "application/cloudevents+json" {
+				schema = ref("event")
+			}
+			content[kind] = doc{"schema": schema}
+		}
+		op["requestBody"] = doc{"content": content}
 		parameters = append(parameters, doc{"name": "Idempotency-Key", "in": "header", "schema": doc{"type": "string", "maxLength": 200}})
 		statuses = append(statuses, ofContent...)
 	}
@@ -187,6 +196,19 @@ func intentSchema() doc {
 	}
 	properties["criteria"] = doc{"type": "array", "items": doc{"anyOf": []doc{{"type": "string"}, {"type": "object", "required": []string{"check"}}}}}
 	return doc{"type": "object", "additionalProperties": false, "required": []string{"title", "body"}, "properties": properties}
+}
+
+// eventSchema is the schema of a CloudEvent that asks for a change.
+func eventSchema() doc {
+	data := intentSchema()
+	properties := data["properties"].(doc)
+	delete(properties, "id")
+	properties["project"], properties["actor"] = doc{"type": "string"}, doc{"type": "string"}
+	text := doc{"type": "string", "minLength": 1}
+	return doc{"type": "object", "required": []string{"specversion", "type", "source", "id", "data"}, "properties": doc{
+		"specversion": doc{"type": "string", "const": "1.0"}, "type": doc{"type": "string", "const": submitType}, "source": text, "id": text,
+		"time": doc{"type": "string", "format": "date-time"}, "datacontenttype": doc{"type": "string", "const": "application/json"}, "data": data,
+	}}
 }
 
 // Every field that somebody may give of a wish, with a value that is taken.

@@ -153,7 +153,8 @@ func (w *pullWorld) gateway() (stop func()) {
 		"token":       w.tokens["bot"],
 		"intake.yaml": "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low, recipe: note, as: person}\n",
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: %s, url: %q, token_file: token, repositories: [%q], "+
-			"rules: intake.yaml, people: {ada: %d}, pull_requests: {shop: %q}}\n", w.dialect, w.url, w.repo, w.ids["ada"], w.repo),
+			"rules: intake.yaml, pull_requests: {shop: %q}}\n", w.dialect, w.url, w.repo, w.repo),
+		"tokens.yaml": w.people(),
 	} {
 		if err := os.WriteFile(filepath.Join(w.settings, name), []byte(text), 0o600); err != nil {
 			w.t.Fatal(err)
@@ -162,7 +163,9 @@ func (w *pullWorld) gateway() (stop func()) {
 	b := w.nats.Connect(w.t)
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	g, err := gateway.New(gateway.Config{
-		Settings: &gateway.Settings{Listen: "127.0.0.1:0", Forges: filepath.Join(w.settings, "forges.yaml")}, Bus: b, Log: log, Replica: "gate",
+		Settings: &gateway.Settings{
+			Listen: "127.0.0.1:0", Tokens: filepath.Join(w.settings, "tokens.yaml"), Forges: filepath.Join(w.settings, "forges.yaml"),
+		}, Bus: b, Log: log, Replica: "gate",
 		Worker: func(h ...service.Handler) *service.Worker {
 			return &service.Worker{Bus: b, Replica: "gate", Log: log, Handlers: h, Parallel: 1, Grace: time.Millisecond}
 		},

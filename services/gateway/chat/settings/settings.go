@@ -4,13 +4,11 @@
 // # What is refused
 //
 //	a name that a hook has        whoever knows that hook's secret could store claims, and keep every gateway from acting
-//	a name of a channel or account    names change hands; ids do not
-//	one account for two people    an act is journaled in one name
-//	an entry of a system          what people decide, no system does
+//	a name of a channel or account    names change hands; ids do not. The accounts of people are in the file of tokens
 //	an address without TLS        a token, or an address that is a secret, would be there for all to read
 //	people who cannot be heard    without a hook and Socket Mode their buttons would do nothing
 //
-// An entry of the file of tokens that has expired is no reason not to start: its person may nothing until it is renewed.
+// Accounts that are added to the file of tokens while the gateway runs count at once.
 package settings
 
 import (
@@ -18,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -71,8 +68,6 @@ type entry struct {
 	Link string `yaml:"link"`
 	// Channels are those that are told.
 	Channels []channel `yaml:"channels"`
-	// People has the id of the account of each person, by the name of their entry in the file of tokens.
-	People map[string]string `yaml:"people"`
 	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
 	SweepEvery time.Duration `yaml:"sweep_every"`
 }
@@ -276,24 +271,13 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 			wrong(fmt.Sprintf("hooks[%d]", i), "%.70q is no hook of the kind slack in the file of hooks", name)
 		}
 	}
-	cfg.People = map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(e.People)) {
-		id, field := e.People[name], "people."+name
-		err := slack.CheckAccount(id)
-		if err == nil {
-			err = f.person(name)
-		}
-		switch {
-		case err != nil:
-			wrong(field, "%v", err)
-		case cfg.People[id] != "":
-			wrong(field, "is the account of %s as well", cfg.People[id])
-		default:
-			cfg.People[id] = name
-		}
+	people := 0
+	if err := f.Tokens.CheckAccounts(e.Name, func(_, id string) error { people++; return slack.CheckAccount(id) }); err != nil {
+		wrong("name", "has an account in the file of tokens that cannot be: %v", err)
 	}
-	if len(e.People) > 0 && len(e.Hooks) == 0 && e.AppTokenFile == "" {
-		wrong("people", "cannot decide anything: Slack tells what they press by hooks, or by Socket Mode with app_token_file")
+	if people > 0 && len(e.Hooks) == 0 && e.AppTokenFile == "" {
+		wrong("hooks", "is empty, so that the people with accounts at %s cannot decide anything: Slack tells what they press by hooks, "+
+			"or by Socket Mode with app_token_file", e.Name)
 	}
 	// The files of tokens are read here once, so that a path that is wrong is told now and not at the first message.
 	client, err := slack.New(slack.Config{
@@ -318,31 +302,17 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	return loops
 }
 
-// person returns an error if an entry of the file of tokens is no person's. Its roles are looked at when the person acts, since the file is read
-// again whenever it changes; one that is taken out later has its person refused then.
-func (f *file) person(name string) error {
-	t, err := f.Tokens.Named(name)
-	if errors.Is(err, tokens.ErrExpired) {
-		return nil // it is as one who has lost every role, and no reason not to start
-	}
-	if err != nil {
-		return fmt.Errorf("there is no such entry in the file of tokens: %w", err)
-	}
-	if t.Person == "" {
-		return errors.New("the entry of the file of tokens is that of a system")
-	}
-	return nil
-}
-
 // webhook checks the settings of a webhook, and returns its watcher.
 func (f *file) webhook(e *entry, cfg *chat.Config, secrets *redact.Redactor, wrong fails) []Loop {
 	for field, given := range map[string]bool{
 		"team": e.Team != "", "url": e.URL != "", "token_file": e.TokenFile != "", "app_token_file": e.AppTokenFile != "", "hooks": len(e.Hooks) > 0,
-		"people": len(e.People) > 0,
 	} {
 		if given {
 			wrong(field, "is for Slack: a webhook is only notified, and cannot answer")
 		}
+	}
+	if err := f.Tokens.CheckAccounts(e.Name, func(_, _ string) error { return errors.New("a webhook is told, and does not answer") }); err != nil {
+		wrong("name", "has an account in the file of tokens that cannot be: %v", err)
 	}
 	for i := range e.Channels {
 		if c := &e.Channels[i]; c.Channel != "" || c.Submit != "" {

@@ -25,7 +25,6 @@ const good = `chats:
     channels:
       - {channel: C0123ABCD, projects: [shop, api], on: [waiting, done], submit: shop}
       - {channel: C0123ABCE, projects: [api]}
-    people: {ada: U0123ABCD, bob: U0123ABCE, old: U0123ABCF}
     sweep_every: 1m
   - name: notices
     kind: webhook
@@ -33,16 +32,20 @@ const good = `chats:
     channels: [{projects: [shop]}]
 `
 
+// people is a file of tokens whose people have accounts at the chat.
+const people = `tokens:
+  ada: {person: ada, accounts: {work: U0123ABCD}, projects: {shop: [approver]}}
+  bob: {person: bob, accounts: {work: U0123ABCE, elsewhere: 7}, projects: {shop: [viewer]}}
+  old: {person: old, accounts: {work: U0123ABCF}, projects: {shop: [viewer]}, expires: 2020-01-01T00:00:00Z}
+`
+
 // reader returns a function that reads a file of chats beside the files that it names.
-func reader(t *testing.T) func(string) (int, error) {
+func reader(t *testing.T, people string) func(string) (int, error) {
 	t.Helper()
 	dir := t.TempDir()
-	sum := strings.Repeat("0", 63)
 	for name, text := range map[string]string{
 		"bot": "xoxb-1", "app": "xapp-1", "webhook": "https://chat.example.com/hooks/1", "plain": "http://chat.example.com/hooks/1", "two": "a b",
-		"tokens.yaml": "tokens:\n  ada: {sha256: " + sum + "1, person: ada, projects: {shop: [approver]}}\n  bob: {sha256: " + sum +
-			"2, person: bob, projects: {shop: [viewer]}}\n  old: {sha256: " + sum + "3, person: old, projects: {shop: [viewer]}, expires: 2020-01-01T00:00:00Z}\n" +
-			"  ci: {sha256: " + sum + "4, system: ci, projects: {shop: [viewer]}}\n",
+		"tokens.yaml": people,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -69,7 +72,7 @@ func reader(t *testing.T) func(string) (int, error) {
 // TestChatSettings reads the file of chats, and refuses what would tell nobody, decide for the wrong person, or send a token elsewhere; each by its
 // field and line.
 func TestChatSettings(t *testing.T) {
-	read := reader(t)
+	read := reader(t, people)
 	if n, err := read(good); err != nil || n != 3 { // two watchers and a connection
 		t.Fatalf("%d loops, %v", n, err)
 	}
@@ -83,7 +86,7 @@ func TestChatSettings(t *testing.T) {
 		{"token_file: bot", "token_file: two", "chats[0].token_file: it holds no token of one line"},
 		{"app_token_file: app", "app_token_file: none", "chats[0].app_token_file"},
 		{"hooks: [slack]", "hooks: [forge]", "chats[0].hooks[0]: \"forge\" is no hook of the kind slack"},
-		{"    app_token_file: app\n    hooks: [slack]\n", "", "chats[0].people: cannot decide anything"},
+		{"    app_token_file: app\n    hooks: [slack]\n", "", "chats[0].hooks: is empty, so that the people with accounts at work cannot decide"},
 		{"link: https://forge.example.com", "link: javascript:x", "chats[0].link"},
 		{"channel: C0123ABCD", "channel: '#shop'", "chats[0].channels[0].channel: \"#shop\" is no id of a channel"},
 		{"channel: C0123ABCE", "channel: C0123ABCD", "chats[0].channels[1].channel: is there twice"},
@@ -91,10 +94,6 @@ func TestChatSettings(t *testing.T) {
 		{"projects: [shop, api]", "projects: [shop, a/b]", "chats[0].channels[0].projects"},
 		{"on: [waiting, done]", "on: [waits]", "chats[0].channels[0].on[0]: is \"waits\""},
 		{"submit: shop", "submit: bank", "chats[0].channels[0].submit: \"bank\" is not one of the projects"},
-		{"ada: U0123ABCD", "ada: ada", "chats[0].people.ada: \"ada\" is no id of an account"},
-		{"bob: U0123ABCE", "bob: U0123ABCD", "chats[0].people.bob: is the account of ada as well"},
-		{"bob: U0123ABCE", "eve: U0123ABCE", "chats[0].people.eve: there is no such entry in the file of tokens"},
-		{"bob: U0123ABCE", "ci: U0123ABCE", "chats[0].people.ci: the entry of the file of tokens is that of a system"},
 		{"sweep_every: 1m", "sweep_every: 1s", "chats[0].sweep_every: is 1s; at least 10s"},
 		{"sweep_every: 1m", "sweep: 1m", "sweep"},
 		{"url_file: webhook", "url_file: plain", "chats[1].url_file: the address in it has to begin with https"},
@@ -115,13 +114,34 @@ func TestChatSettings(t *testing.T) {
 	}
 }
 
+// TestChatAccounts: accounts in the file of tokens that cannot be at the chat are refused by their field.
+func TestChatAccounts(t *testing.T) {
+	for old, test := range map[string]struct{ now, want string }{
+		"work: U0123ABCD": {"work: ada", "chats[0].name: has an account in the file of tokens that cannot be: tokens.ada.accounts.work: \"ada\" is no id"},
+		"work: U0123ABCE": {"work: 7", "tokens.bob.accounts.work: \"7\" is no id"},
+		"elsewhere: 7":    {"notices: U0123ABCE", "chats[1].name: has an account in the file of tokens that cannot be: tokens.bob.accounts.notices: a webhook"},
+	} {
+		if !strings.Contains(people, old) {
+			t.Fatalf("there is no %s", old)
+		}
+		_, err := reader(t, strings.Replace(people, old, test.now, 1))(good)
+		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "chats.yaml:") {
+			t.Errorf("%s: %v, want %s", test.now, err, test.want)
+		}
+	}
+}
+
 // TestSlackGuide reads the files of the guide.
 func TestSlackGuide(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/guide-slack.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, chats := reader(t), 0
+	_, said, found := strings.Cut(string(text), "```yaml\ntokens:\n")
+	if said, _, _ = strings.Cut(said, "```"); !found {
+		t.Fatal("the guide has no file of tokens")
+	}
+	read, chats := reader(t, "tokens:\n"+said), 0
 	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
 		if !strings.HasPrefix(block, "chats:") {

@@ -29,11 +29,11 @@ const PerPage = 50
 // many and one are the parameters of the board that can be repeated, and those that cannot.
 var (
 	many = []string{"project", "status", "waiting", "type", "label", "risk"}
-	one  = []string{"requester", "agent", "since", "search", "page", "state"}
+	one  = []string{"requester", "priority", "agent", "since", "search", "page", "state"}
 )
 
 // handed are those that the API has as well.
-var handed = []string{"status", "waiting", "type", "label", "requester", "agent"}
+var handed = []string{"status", "waiting", "type", "label", "requester", "priority", "agent"}
 
 // sentence is an error of an address, as a page shows it.
 type sentence string
@@ -45,6 +45,7 @@ const (
 	errName  sentence = "The board has no filter of this name."
 	errTwice sentence = "A filter is given twice."
 	errSince sentence = "Since: give a day such as 2026-03-01."
+	errWhole sentence = "Priority: give a whole number."
 )
 
 // Filter chooses the intents of the board, as its address has it.
@@ -72,6 +73,11 @@ func Parse(address string, q url.Values) (Filter, error) {
 		}
 		if len(values) > 0 {
 			f.Values[name] = values
+		}
+	}
+	if text := f.Get("priority"); text != "" {
+		if _, err := strconv.Atoi(text); err != nil {
+			return f, errWhole
 		}
 	}
 	_, err := f.since()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/events"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/protect"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
 )
@@ -233,7 +234,7 @@ func (f *Fake) listComments(q *request) (int, any) {
 func (f *Fake) say(q *request) (int, any) {
 	f.happened(q, event{kind: "comment", body: q.in.Body})
 	e := q.issue.events[len(q.issue.events)-1]
-	f.tell(q, q.issue, commented, object{"action": "created", "comment": f.eventObject(e)})
+	f.tell(q, q.issue, events.Commented, object{"action": "created", "comment": f.eventObject(e)})
 	return http.StatusCreated, f.eventObject(e)
 }
 
@@ -259,7 +260,7 @@ func (f *Fake) editComment(q *request) (int, any) {
 		return http.StatusForbidden, nil
 	}
 	e.body, e.edited, i.edited = q.in.Body, f.now, f.now
-	f.tell(q, i, commented, object{"action": "edited", "comment": f.eventObject(e)})
+	f.tell(q, i, events.Commented, object{"action": "edited", "comment": f.eventObject(e)})
 	return http.StatusOK, f.eventObject(e)
 }
 

@@ -1,12 +1,12 @@
 package forgetest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/events"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/statuses"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/wire"
@@ -296,32 +296,13 @@ func (f hubPulls) graphQL(q *request) (int, any) {
 
 // hubSend returns the sending of a delivery in GitHub's dialect.
 func (f *Hub) hubSend(q *request, i *issue, h wire.Hook, event, id string, told object) func() {
-	o := object{"action": told["action"], "sender": f.hubUser(q.user), "repository": object{"id": q.repo.id, "full_name": q.repo.name}}
-	for _, name := range []string{"sha", "context", "state", "check_run"} {
-		if v, ok := told[name]; ok {
-			o[name] = v
+	e := events.Event{Name: event, Told: told, By: f.hubUser(q.user), Repository: object{"id": q.repo.id, "full_name": q.repo.name}}
+	if i != nil {
+		e.Issue = f.hubIssue(q.repo, i)
+		if i.pull != nil {
+			e.Pull = f.hubPull(q.repo, i)
 		}
 	}
-	switch {
-	case event == "issue_label":
-		event, o["action"] = "issues", "labeled"
-	case event == "pull_request_label":
-		event, o["action"] = "pull_request", "labeled"
-	case event == "pull_request_sync":
-		event, o["action"] = "pull_request", "synchronize"
-	case strings.HasPrefix(event, "pull_request_review"):
-		event, o["action"] = "pull_request_review", "submitted"
-	}
-	switch {
-	case i == nil:
-	case i.pull != nil && event != commented:
-		o["pull_request"] = f.hubPull(q.repo, i)
-	default:
-		o["issue"] = f.hubIssue(q.repo, i)
-	}
-	body, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
-	}
-	return func() { h.Post(event, id, body) }
+	name, body := e.GitHub()
+	return func() { h.Post(name, id, body) }
 }

@@ -1,16 +1,19 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
-	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // obey carries out the commands of one comment, and answers with a reaction. What is refused is told in our comment, in one line.
@@ -45,7 +48,8 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) error {
 }
 
 // carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their
-// permission at this moment, and has to be known as a person: what they decide, the journal has in their name.
+// permission at this moment, and has to be known as a person: what they decide, the journal has in their name. It is the API that is
+// asked, in the name of their entry of the file of tokens: so a comment needs the role that the same request by HTTP needs.
 func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, author intake.Account, cmd *intake.Command, i int) (string, error) {
 	switch {
 	case cmd.Wrong != "":
@@ -60,21 +64,21 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	case !author.Permission.Includes(intake.Write):
 		return "this needs the right to write in the repository", nil
 	}
-	person := w.cfg.People[author.ID]
-	if person == "" {
-		return "no person is known for this account", nil
-	}
 	key, err := s.mark.key()
 	if err != nil {
 		return "", err
 	}
 	caller := w.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
-	caller.Name, caller.Person = person, true
-	// The id of the wish follows from the comment: read again by whomever, it is known.
-	id := fmt.Sprintf("%s/%d/comment/%d/%d", w.cfg.Name, s.Repository.ID, c.ID, i+1)
-	done, err := w.cfg.Submissions.AskFor(ctx, caller, key, id, wish(cmd))
-	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
-		return refused.Error(), nil
+	holder := w.cfg.API.ForAccount(func() (*tokens.Token, error) { return w.person(author.ID) }, caller.Account, caller.Ref)
+	verb, content := wish(cmd)
+	var done requests.Accepted
+	err = holder.Ask(ctx, api.Call{
+		Method: http.MethodPost, Path: fmt.Sprintf("/api/v1/projects/%s/intents/%s/%s", key.Project, key.Intent, verb), Content: content,
+		// The id of the wish follows from the comment: read again by whomever, it is known.
+		Key: fmt.Sprintf("%s/%d/comment/%d/%d", w.cfg.Name, s.Repository.ID, c.ID, i+1),
+	}, &done)
+	if why, ok := refusal(err); ok {
+		return why, nil
 	}
 	if err == nil && done.Result == "accepted" {
 		err = errUndecided
@@ -85,27 +89,48 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	return "", err
 }
 
-// wish returns the event that a command stands for.
-func wish(cmd *intake.Command) forge.Message {
+// person returns the entry of the person whose account it is. The error is a sentence for them.
+func (w *Watcher) person(account int64) (*tokens.Token, error) {
+	t, err := w.cfg.Tokens.ByAccount(w.cfg.Name, strconv.FormatInt(account, 10))
+	if errors.Is(err, tokens.ErrExpired) {
+		return nil, errors.New("the entry of this account in the file of tokens has expired")
+	}
+	return t, err
+}
+
+// refusal returns why the API refused a request for good, in one line; false for one that may yet be done.
+func refusal(err error) (why string, ok bool) {
+	p, ok := errors.AsType[*api.Problem](err)
+	if !ok || p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests {
+		return "", false
+	}
+	if len(p.Errors) == 0 {
+		return p.Detail, true
+	}
+	return cmp.Or(p.Errors[0].Field, "request") + ": " + p.Errors[0].Reason, true
+}
+
+// wish returns the request that a command stands for: its verb, and its content.
+func wish(cmd *intake.Command) (tokens.Verb, map[string]any) {
 	switch cmd.Verb {
 	case intake.Approve:
-		return &forge.Approve{Plan: cmd.Hash}
+		return tokens.Approve, map[string]any{"plan": cmd.Hash}
 	case intake.Changes:
-		return &forge.RequestChanges{Hash: cmd.Hash, Words: cmd.Text}
+		return tokens.Change, map[string]any{"hash": cmd.Hash, "words": cmd.Text}
 	case intake.Reject:
-		return &forge.Reject{Reason: cmd.Text}
+		return tokens.Reject, map[string]any{"reason": cmd.Text}
 	case intake.Answer:
-		return &forge.Answer{Index: cmd.Question - 1, Answer: cmd.Text}
+		return tokens.Answer, map[string]any{"index": cmd.Question - 1, "answer": cmd.Text}
 	case intake.Retry:
-		return &forge.Retry{Instructions: cmd.Text}
+		return tokens.Retry, map[string]any{"instructions": cmd.Text}
 	case intake.Adopt:
-		return &forge.Retry{Adopt: cmd.Hash}
+		return tokens.Retry, map[string]any{"adopt": cmd.Hash}
 	case intake.Cancel:
-		return &forge.Cancel{Reason: "by a comment"}
+		return tokens.Cancel, map[string]any{"reason": "by a comment"}
 	case intake.Pause:
-		return &forge.Pause{Reason: "by a comment"}
+		return tokens.Pause, map[string]any{"reason": "by a comment"}
 	case intake.Resume:
-		return &forge.Resume{}
+		return tokens.Resume, map[string]any{}
 	default:
 		panic("no wish is " + string(cmd.Verb))
 	}

@@ -47,7 +47,7 @@
 //	limits cannot be read    what a limit counts is not let in; the look fails, and is made again after a minute
 //	the runner is away       the look fails, and is made again after a minute; nothing is answered before it is decided
 //	the text is edited       who did it, the forge says, and where it does not, deliveries; they only make what follows stricter
-//	a person has no right    the permission is asked for when the command is carried out, not when it was written
+//	a person has no right    the permission is asked for when the command is carried out, not when it was written; so is the role
 //
 // # What it does not do yet
 //

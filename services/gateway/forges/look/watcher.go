@@ -17,8 +17,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/intakes"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/services/gateway/api"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // Config has all that a Watcher works with.
@@ -37,8 +39,9 @@ type Config struct {
 	Hooks []string
 	// Rules are the operator's.
 	Rules *intake.Rules
-	// People has the name of the person for each account of the forge, by its number.
-	People map[int64]string
+	// API decides what people ask for in comments, and Tokens says whose an account is and what they may.
+	API    *api.API
+	Tokens *tokens.Book
 	// Submissions, Deliveries, Changes and Intakes are doors of the bus.
 	Submissions *requests.Submissions
 	Deliveries  *deliveries.Stream

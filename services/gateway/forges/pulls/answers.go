@@ -91,11 +91,11 @@ type remark struct {
 }
 
 // thread returns the thread of a remark that is to be answered, if its words are those that were handed on and a person wrote them whom the
-// settings know; otherwise nil.
+// file of tokens knows; otherwise nil.
 func (k answers) thread(list []forges.Review, a forge.PullRemark) *forges.Thread {
 	for i := range list {
 		r := &list[i]
-		if k.cfg.People[r.Author.ID] == "" || r.Author.ID == k.self.ID {
+		if k.cfg.person(r.Author.ID) == nil || r.Author.ID == k.self.ID {
 			continue
 		}
 		for j := range r.Threads {

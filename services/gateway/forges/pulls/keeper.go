@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // Forge is a back end that has issues and pull requests.
@@ -31,8 +32,8 @@ type Config struct {
 	Forge Forge
 	// Repositories has the repository of each project whose changes are merged by pull requests there, as owner/name.
 	Repositories map[forge.ProjectID]string
-	// People has the name of the person for each account of the forge, by its number.
-	People map[int64]string
+	// Tokens says whose an account of the forge is, and what they may.
+	Tokens *tokens.Book
 	// Stopped says whether a person stopped an intent, or one of its tasks. Nil leaves the pull requests of those that were stopped open.
 	Stopped func(ctx context.Context, key forge.Key, task forge.TaskID) (Stopped, error)
 	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.

@@ -15,6 +15,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 const (
@@ -122,7 +123,38 @@ func (k *Keeper) by(p *forges.Pull) string {
 	if who.ID <= 0 {
 		return ""
 	}
-	return cmp.Or(k.cfg.People[who.ID], k.account(who))
+	if t := k.cfg.person(who.ID); t != nil {
+		return t.Person
+	}
+	return k.account(who)
+}
+
+// person returns the entry of the person whose account it is; nil if there is none that counts.
+func (c *Config) person(account int64) *tokens.Token {
+	t, err := c.Tokens.ByAccount(c.Name, strconv.FormatInt(account, 10))
+	if err != nil {
+		return nil
+	}
+	return t
+}
+
+// decides reports whether a person approves, and asks for changes, in each project whose pull requests are in a repository.
+func (c *Config) decides(t *tokens.Token, repository string) bool {
+	for project, r := range c.Repositories {
+		if r == repository && (!t.May(project, tokens.Approve) || !t.May(project, tokens.Change)) {
+			return false
+		}
+	}
+	return true
+}
+
+// writes reports whether a person's account may write in a repository, as the forge says now. Another one may have its name by now.
+func (c *Config) writes(ctx context.Context, repository string, a intake.Account) (bool, error) {
+	now, err := c.Forge.Account(ctx, repository, a.Login)
+	if errors.Is(err, forges.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && now.ID == a.ID && now.Kind != intake.Bot && now.Permission.Includes(intake.Write), err
 }
 
 // checks returns the checks of others, by name. One that the protection demands and that is not there yet has not passed.
@@ -163,7 +195,8 @@ func demands(pattern, name string) bool {
 }
 
 // reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
-// decide if the forge counts it, if the account is a person's whom the settings name, and if it may write as it is asked now: these it notes in the look.
+// decide if the forge counts it, if the account is that of a person who has the role for that, and if it may write as it is asked now: these
+// it notes in the look.
 func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]forge.PullReview, error) {
 	last := map[int64]forges.Review{}
 	l.may = map[int64]bool{}
@@ -178,18 +211,20 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]f
 			continue // a person took it back, or the change is another one
 		}
 		v := forge.PullReview{
-			Account: k.account(r.Author), Verdict: forge.PullChangesRequested, Commit: string(r.Commit), Person: k.cfg.People[id],
+			Account: k.account(r.Author), Verdict: forge.PullChangesRequested, Commit: string(r.Commit),
+		}
+		who := k.cfg.person(id)
+		if who != nil {
+			v.Person = who.Person
 		}
 		if r.Verdict == forges.Approved {
 			v.Verdict = forge.PullApproved
 		}
-		if v.Person != "" && r.Official {
-			now, err := k.cfg.Forge.Account(ctx, repository, r.Author.Login)
-			if err != nil && !errors.Is(err, forges.ErrNotFound) {
+		if who != nil && k.cfg.decides(who, repository) && r.Official {
+			var err error
+			if v.May, err = k.cfg.writes(ctx, repository, r.Author); err != nil {
 				return nil, err
 			}
-			// Another account may have the name by now.
-			v.May = err == nil && now.ID == id && now.Kind != intake.Bot && now.Permission.Includes(intake.Write)
 			l.may[id] = v.May
 		}
 		if v.May { // nothing follows from what others write

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom the settings name, and that person may
+// TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom the file of tokens has, and that person may
 // write now; each with the commit that was reviewed.
 func TestWhoMayDecide(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
-	w.review("eve", "APPROVED", "a stranger") // evelyn, a person of the settings, who may not write
+	w.review("eve", "APPROVED", "a stranger") // evelyn, a person of the file of tokens, who may not write
 	w.review("root1", "APPROVED", "an account that no person is known for")
 	w.review("ada", "APPROVED", "at first")
 	w.review("ada", "COMMENT", "which decides nothing")
@@ -56,6 +57,23 @@ func TestWhoMayDecide(t *testing.T) {
 	for _, r := range p.Reviews {
 		if r.May {
 			t.Errorf("of another change there is %+v", r)
+		}
+	}
+}
+
+// TestReviewsTakeTheRole: a review of who may write at the forge, and is no approver of the project, decides nothing, as a comment does not.
+func TestReviewsTakeTheRole(t *testing.T) {
+	for roles, want := range map[string]bool{
+		"shop: [approver]": true, `"*": [approver]`: true, "shop: [viewer, requester, operator, auditor]": false, "bank: [approver]": false,
+	} {
+		w := newWorld(t)
+		book := w.book("tokens:\n  ada: {person: ada, accounts: {work: 3}, projects: {" + roles + "}}\n")
+		k := w.keeper(func(c *pulls.Config) { c.Tokens = book })
+		w.open(k)
+		w.review("ada", "APPROVED", "fine")
+		p := w.open(k)
+		if len(p.Reviews) != 1 || p.Reviews[0].Person != "ada" || p.Reviews[0].May != want {
+			t.Errorf("with %s they are %+v", roles, p.Reviews)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // object is a JSON object.
@@ -179,7 +180,7 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 	}
 	w.t.Cleanup(client.Close)
 	cfg := pulls.Config{
-		Name: "work", Forge: client, Repositories: map[forge.ProjectID]string{"shop": w.repo}, People: map[int64]string{3: "ada", 4: "evelyn"},
+		Name: "work", Forge: client, Repositories: map[forge.ProjectID]string{"shop": w.repo}, Tokens: w.book(people),
 		Publish: w.publish, Replica: "one", Secrets: redact.New("s3cret-of-ours"), Log: slog.New(slog.DiscardHandler),
 		Every: time.Hour, Debounce: time.Millisecond, Again: time.Millisecond,
 	}
@@ -187,6 +188,26 @@ func (w *world) keeper(change ...func(*pulls.Config)) *pulls.Keeper {
 		c(&cfg)
 	}
 	return pulls.New(cfg)
+}
+
+// people is the file of tokens.
+const people = `tokens:
+  ada: {person: ada, accounts: {work: 3}, projects: {shop: [approver]}}
+  eve: {person: evelyn, accounts: {work: 4}, projects: {shop: [approver]}}
+`
+
+// book returns the book of a file of tokens.
+func (w *world) book(text string) *tokens.Book {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), "tokens.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	b, err := tokens.Open(path, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return b
 }
 
 // publish takes a report.

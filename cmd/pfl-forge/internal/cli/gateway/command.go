@@ -24,7 +24,7 @@ import (
 
 const help = `Write gateway.yaml, forges.yaml and intake.yaml, with which forge-gateway makes intents of the
 issues of a repository at Gitea, Forgejo, GitHub or GitLab that have a label, and merges by pull
-requests.
+requests. For people, tokens.yaml says what they may decide there.
 
 The forge is asked first whether it knows the token or the App, and which rights these have in the
 repository. What is missing is listed, and nothing is written. The label is made if the repository

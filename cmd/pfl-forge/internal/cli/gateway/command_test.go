@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -24,6 +25,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	act "github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // try runs gateway init, and returns what it prints for programs and for people.
@@ -94,7 +96,7 @@ func TestInit(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "new")
 			out, said, err := try(append(flags, "--out", dir, "--person", "ada")...)
-			if err != nil || strings.Count(out, dir) != 3 || !strings.Contains(said, "trusted_origins: ["+name+"]") || !strings.Contains(said, "made the label forge") {
+			if err != nil || strings.Count(out, dir) != 4 || !strings.Contains(said, "trusted_origins: ["+name+"]") || !strings.Contains(said, "made the label forge") {
 				t.Fatalf("%q, %q, %v", out, said, err)
 			}
 			settings, err := gateway.ReadSettings(filepath.Join(dir, "gateway.yaml"))
@@ -106,8 +108,15 @@ func TestInit(t *testing.T) {
 				t.Error(err)
 			}
 			text, err := os.ReadFile(filepath.Join(dir, "forges.yaml"))
-			if want := []string{"kind: " + name + "\n", as, `{"web": "root1/web"}`, `people: {"ada": 3}`}; err != nil || !containsAll(string(text), want) {
+			if want := []string{"kind: " + name + "\n", as, `{"web": "root1/web"}`}; err != nil || !containsAll(string(text), want) {
 				t.Errorf("it holds %s, %v, want %q", text, err, want)
+			}
+			book, err := tokens.Open(filepath.Join(dir, "tokens.yaml"), slog.New(slog.DiscardHandler), time.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ada, err := book.ByAccount(name, "3"); err != nil || ada.Person != "ada" || !ada.May("web", tokens.Approve) || ada.May("shop", tokens.List) {
+				t.Errorf("the person is %+v, %v", ada, err)
 			}
 			dir = t.TempDir()
 			if _, said, err := try(append(flags, "--out", dir)...); err != nil || strings.Contains(said, "made the label") {

@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // file is one of the settings.
@@ -15,21 +14,17 @@ var sweeps = map[string]string{kindGitea: "10s", kindGitHub: "1m", kindGitLab: "
 // settings returns the files for an account, as the line of it in the settings, and for people. Every text that was typed is quoted, so that
 // none of it is YAML of its own.
 func (o *options) settings(as string, people []person) []file {
-	kind, quoted := o.kind(), make([]string, len(people))
-	for i, p := range people {
-		quoted[i] = fmt.Sprintf("%q: %d", p.login, p.id)
-	}
+	kind := o.kind()
 	recipe := ""
 	if o.recipe != "" {
 		recipe = "\n    recipe: " + strconv.Quote(o.recipe)
 	}
-	return []file{
+	return append([]file{
 		{"gateway.yaml", `# The settings of forge-gateway: docs/guide-api.md. It listens for health alone until there are hooks or tokens.
 listen: 127.0.0.1:8080
 forges: forges.yaml
 # hooks: hooks.yaml   # the forge tells at once what happens: docs/guide-` + kind + `.md
-# tokens: tokens.yaml # people and systems by HTTP: docs/guide-api.md
-`},
+` + tokensLine(people)},
 		{"forges.yaml", fmt.Sprintf(`# The forges that are watched: docs/guide-%[1]s.md.
 forges:
   - name: %[1]s                  # policy.trusted_origins of the project has this name
@@ -39,9 +34,8 @@ forges:
     repositories: [%[4]q]
     rules: intake.yaml
     pull_requests: {%[5]q: %[4]q}
-    people: {%[6]s}               # who may decide in comments, with the numbers of their accounts
-    sweep_every: %[7]s              # without hooks, the forge is asked for what happened; with them, leave this out
-`, kind, o.url(), as, o.repository, o.project, strings.Join(quoted, ", "), sweeps[kind])},
+    sweep_every: %[6]s              # without hooks, the forge is asked for what happened; with them, leave this out
+`, kind, o.url(), as, o.repository, o.project, sweeps[kind])},
 		{"intake.yaml", fmt.Sprintf(`# Which issues become intents: docs/guide-intake.md. The first rule that matches decides, and what none matches is ignored.
 rules:
   - name: labelled
@@ -55,5 +49,5 @@ rules:
     project: %[2]q%[3]s
     limit: {per: day, count: 20}
 `, o.label, o.project, recipe)},
-	}
+	}, o.tokens(people)...)
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // filter selects the intents to list, by the flags.
 type filter struct {
 	document.Filter
-	since string
+	since, priority string
 }
 
 // filterFlags adds the flags of the filter to the command.
@@ -27,6 +28,7 @@ func (f *filter) filterFlags(cmd *cobra.Command) {
 	kit.ListVar(set, &f.Type, "type", nil, "only intents of one of these `types`, such as fix")
 	kit.ListVar(set, &f.Labels, "label", nil, "only intents with all of these `labels`")
 	set.StringVar(&f.Requester, "requester", "", "only intents that this `name`, a person or a system, asked for")
+	set.StringVar(&f.priority, "priority", "", "only intents whose priority is this `number` or more")
 	set.StringVar(&f.since, "since", "", "only intents on which something was decided after a `time` such as 24h or 2026-03-01")
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(document.Statuses, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("waiting", cobra.FixedCompletions(document.Waits, cobra.ShellCompDirectiveNoFileComp))
@@ -41,11 +43,18 @@ func (f *flags) check() (err error) {
 	if f.Since, err = kit.ParseSince(f.since, time.Now()); err != nil {
 		return fmt.Errorf("--since: %w", err)
 	}
+	if f.priority != "" {
+		n, err := strconv.Atoi(f.priority)
+		if err != nil {
+			return fmt.Errorf("--priority: %.40q is not a whole number", f.priority)
+		}
+		f.Priority = &n
+	}
 	if wrong := f.Check(); len(wrong) > 0 {
 		return fmt.Errorf("--%s: %s", wrong[0].Field, wrong[0].Reason)
 	}
 	if f.watch && !f.IsZero() {
-		return errors.New("--watch shows all that happens: it goes with none of --status, --waiting, --type, --label, --requester and --since")
+		return errors.New("--watch shows all that happens: it goes with none of --status, --waiting, --type, --label, --requester, --priority and --since")
 	}
 	return nil
 }

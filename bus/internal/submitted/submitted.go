@@ -1,4 +1,6 @@
-package requests
+// Package submitted reads what a system asks for as JSON: the fields of an intent that it may set, where they come from, and the CloudEvent
+// around them. It is the same for what comes by NATS, by HTTP and through hooks.
+package submitted
 
 import (
 	"encoding/json"
@@ -12,16 +14,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// submitType is the type of events that ask for an intent.
-const submitType = "io.pfl-forge.intent.submit.v1"
+// Type is the type of events that ask for an intent.
+const Type = "io.pfl-forge.intent.submit.v1"
 
-// readIntentObject reads the fields of an intent that a system may set. Further fields are the
+// Intent reads the fields of an intent that a system may set. Further fields are the
 // caller's.
-func readIntentObject(o *jsonobject.Object, further ...string) forge.Intent {
+func Intent(o *jsonobject.Object, further ...string) forge.Intent {
 	var in forge.Intent
 	var known []string
 	for _, f := range document.FieldsBy(document.Systems) {
-		if f.Name == criteria {
+		if f.Name == Criteria {
 			readCriteria(o, &in)
 		} else {
 			o.Read(f.Name, f.Of(&in), f.Kind())
@@ -32,8 +34,8 @@ func readIntentObject(o *jsonobject.Object, further ...string) forge.Intent {
 	return in
 }
 
-// criteria is the field of an intent that has texts and checks.
-const criteria = "criteria"
+// Criteria is the field of an intent that has texts and checks.
+const Criteria = "criteria"
 
 // readCriteria reads the criteria of a system's submission: texts, and checks of the
 // project by their names. It names no commands: what runs here is said by the project
@@ -41,11 +43,11 @@ const criteria = "criteria"
 // forge.Intent.Validate in the same words.
 func readCriteria(o *jsonobject.Object, in *forge.Intent) {
 	var entries []json.RawMessage
-	o.Read(criteria, &entries, "a list")
+	o.Read(Criteria, &entries, "a list")
 	var list []document.Criterion
 	for i, entry := range entries {
 		var c document.Criterion
-		field := fmt.Sprintf("%s[%d]", criteria, i)
+		field := fmt.Sprintf("%s[%d]", Criteria, i)
 		if json.Unmarshal(entry, &c.Text) != nil {
 			inner, err := jsonobject.Parse(entry, o.Path+field+".", o.Errs)
 			if err != nil {
@@ -67,8 +69,8 @@ func readCriteria(o *jsonobject.Object, in *forge.Intent) {
 	in.Criteria, in.Checks = document.Criteria(list)
 }
 
-// readOrigin reads who asks. What is missing stays empty; the subject says who it really is.
-func readOrigin(o *jsonobject.Object, into *forge.Origin) {
+// Origin reads who asks. What is missing stays empty; the subject says who it really is.
+func Origin(o *jsonobject.Object, into *forge.Origin) {
 	origin, ok := o.Object("origin")
 	if !ok {
 		return
@@ -79,9 +81,9 @@ func readOrigin(o *jsonobject.Object, into *forge.Origin) {
 	origin.Only("system", "event_id", "actor")
 }
 
-// readCloudEvent reads a submission as a CloudEvent: its source and id are the
+// CloudEvent reads a submission as a CloudEvent: its source and id are the
 // origin. Attributes that are not known are extensions, and pass.
-func readCloudEvent(o *jsonobject.Object) request {
+func CloudEvent(o *jsonobject.Object) (in forge.Intent) {
 	var version, kind, source, id, content, at string
 	for name, into := range map[string]*string{
 		"specversion": &version, "type": &kind, "source": &source, "id": &id, "datacontenttype": &content, "time": &at,
@@ -91,8 +93,8 @@ func readCloudEvent(o *jsonobject.Object) request {
 	if version != changes.CloudEventsVersion {
 		o.Note("specversion", fmt.Sprintf("is %q; it can be %s", version, changes.CloudEventsVersion))
 	}
-	if kind != submitType {
-		o.Note("type", fmt.Sprintf("is %q; it can be %s", kind, submitType))
+	if kind != Type {
+		o.Note("type", fmt.Sprintf("is %q; it can be %s", kind, Type))
 	}
 	if source == "" {
 		o.Note("source", "is empty; say which system sends this")
@@ -106,17 +108,16 @@ func readCloudEvent(o *jsonobject.Object) request {
 	if _, err := time.Parse(time.RFC3339, at); at != "" && err != nil {
 		o.Note("time", "is not a time as in RFC 3339")
 	}
-	r := request{intent: forge.Intent{}}
 	data, ok := o.Object("data")
 	if !ok {
 		if !o.Has("data") {
 			o.Note("data", "is missing; it is the intent, as a JSON object")
 		}
-		return r
+		return in
 	}
-	r.intent = readIntentObject(data, "actor", "project")
-	data.Text("project", (*string)(&r.intent.Project))
-	data.Text("actor", &r.intent.Origin.Actor)
-	r.intent.Origin.System, r.intent.Origin.EventID = source, id
-	return r
+	in = Intent(data, "actor", "project")
+	data.Text("project", (*string)(&in.Project))
+	data.Text("actor", &in.Origin.Actor)
+	in.Origin.System, in.Origin.EventID = source, id
+	return in
 }
