@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/bus/requests"
@@ -69,7 +68,7 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 		return "", err
 	}
 	caller := w.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
-	holder := w.cfg.API.ForAccount(func() (*tokens.Token, error) { return w.person(author.ID) }, caller.Account, caller.Ref)
+	holder := w.cfg.API.ForAccount(func() (*tokens.Token, error) { return w.people.by(author.ID) }, caller.Account, caller.Ref)
 	verb, content := wish(cmd)
 	var done requests.Accepted
 	err = holder.Ask(ctx, api.Call{
@@ -87,15 +86,6 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 		s.mark.Note = ""
 	}
 	return "", err
-}
-
-// person returns the entry of the person whose account it is. The error is a sentence for them.
-func (w *Watcher) person(account int64) (*tokens.Token, error) {
-	t, err := w.cfg.Tokens.ByAccount(w.cfg.Name, strconv.FormatInt(account, 10))
-	if errors.Is(err, tokens.ErrExpired) {
-		return nil, errors.New("the entry of this account in the file of tokens has expired")
-	}
-	return t, err
 }
 
 // refusal returns why the API refused a request for good, in one line; false for one that may yet be done.

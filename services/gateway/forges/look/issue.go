@@ -15,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
-	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // seen is an issue as one look finds it.
@@ -170,7 +169,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	}
 	caller := w.caller(d.Asker, fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue)))
 	if d.As == intake.AsPerson {
-		if caller.Name, s.mark.Note = w.asks(d.Asker.ID, d.Project); caller.Name == "" {
+		if caller.Name, s.mark.Note = w.people.asks(d.Asker.ID, d.Project); caller.Name == "" {
 			return nil
 		}
 		caller.Person = true
@@ -213,18 +212,6 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	s.mark.Intent, s.mark.Project, s.mark.Count, s.mark.Note = string(in.ID), string(in.Project), n, ""
 	s.mark.Text, s.mark.Edited = textOf(&s.Issue), d.Edited
 	return nil
-}
-
-// asks returns the person in whose name an account asks for an intent of a project, or why there is none, as a sentence.
-func (w *Watcher) asks(account int64, p forge.ProjectID) (person, why string) {
-	t, err := w.person(account)
-	switch {
-	case err != nil:
-		return "", err.Error()
-	case !t.May(p, tokens.Submit):
-		return "", t.Barred("the account that asked", tokens.Submit)
-	}
-	return t.Person, ""
 }
 
 // caller returns who asks, as the journal is to remember it.

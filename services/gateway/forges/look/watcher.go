@@ -79,8 +79,9 @@ type Watcher struct {
 	nextSweep time.Time
 	// read is the last delivery that was read.
 	read uint64
-	// counter counts the intents of limits.
+	// counter counts the intents of limits, people are those who may decide.
 	counter counter
+	people  people
 	// told has the texts and edits of each issue that deliveries tell, until it was looked at.
 	told map[issueKey]*intake.Told
 	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
@@ -114,8 +115,8 @@ func New(cfg Config) *Watcher {
 	}
 	return &Watcher{
 		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
-		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now},
-		swept:   map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
+		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now}, people: people{book: cfg.Tokens, forge: cfg.Name},
+		swept: map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
 		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
 	}
 }
