@@ -70,12 +70,14 @@ func (w *pullWorld) program(path string, v chainVariant) *program {
 	for name, text := range map[string]string{
 		"token":        w.tokens["bot"],
 		"secret":       hookSecret,
-		"gateway.yaml": "listen: " + listen + "\nhooks: hooks.yaml\nforges: forges.yaml\n",
-		"hooks.yaml":   fmt.Sprintf("hooks:\n  - {name: work, kind: %s, secrets: [%q]}\n", w.dialect, filepath.Join(w.settings, "secret")),
-		"intake.yaml":  "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low}\n",
+		"gateway.yaml": "listen: " + listen + "\nhooks: hooks.yaml\nforges: forges.yaml\ntokens: tokens.yaml\n",
+		"tokens.yaml": fmt.Sprintf("tokens:\n  ada: {person: ada, accounts: {work: %d}, projects: {shop: [requester, approver, operator]}}\n"+
+			"  ruth: {person: ruth, accounts: {work: %d}, projects: {shop: [approver, operator]}}\n", w.ids["ada"], w.ids["root1"]),
+		"hooks.yaml":  fmt.Sprintf("hooks:\n  - {name: work, kind: %s, secrets: [%q]}\n", w.dialect, filepath.Join(w.settings, "secret")),
+		"intake.yaml": "rules:\n  - {name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: low}\n",
 		"forges.yaml": fmt.Sprintf("forges:\n  - {name: work, kind: %s, url: %q, token_file: token, repositories: [%q], %ssweep_every: %s, "+
-			"rules: intake.yaml, people: {ada: %d, ruth: %d}, pull_requests: {shop: %q}}\n",
-			w.dialect, front.URL, w.repo, told, v.every, w.ids["ada"], w.ids["root1"], w.repo),
+			"rules: intake.yaml, pull_requests: {shop: %q}}\n",
+			w.dialect, front.URL, w.repo, told, v.every, w.repo),
 	} {
 		if err := os.WriteFile(filepath.Join(w.settings, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
