@@ -21,8 +21,12 @@ type need struct {
 
 // needs are all that an installation has to have. To read the administration of a repository is of use, and not needed.
 var needs = []need{
-	{"metadata", "Metadata", false, false}, {"contents", "Contents", true, false}, {"issues", "Issues", true, false},
-	{"pull_requests", "Pull requests", true, false}, {"statuses", "Commit statuses", true, false}, {"checks", "Checks", false, false},
+	{"metadata", "Metadata", false, false},
+	{"contents", "Contents", true, false},
+	{"issues", "Issues", true, false},
+	{"pull_requests", "Pull requests", true, false},
+	{"statuses", "Commit statuses", true, false},
+	{"checks", "Checks", false, false},
 	{"members", "Members (of the organisation)", false, true},
 }
 
