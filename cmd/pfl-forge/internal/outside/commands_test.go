@@ -79,6 +79,7 @@ var verbs = []struct{ command, verb, role string }{
 // the forge; what is missing is said in one line, and nothing is journaled.
 func TestCommandsTakeRoles(t *testing.T) {
 	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) {
+		t.Helper()
 		w.file = filepath.Join(t.TempDir(), "tokens.yaml")
 		w.writePeople(w.peopleWith("viewer"))
 		w.watch(50 * time.Millisecond)

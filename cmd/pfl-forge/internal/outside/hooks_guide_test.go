@@ -74,7 +74,7 @@ func TestGuideOfHooks(t *testing.T) {
 			t.Errorf("%s is answered with %d %s", r.URL.Path, resp.StatusCode, said)
 		}
 	}
-	if got := w.titles("shop", 2); len(blocks) != 2 || len(got) != 2 || got[0] != "Mend the importer" || got[1] != "Update the parser" {
+	if got := w.titles(2); len(blocks) != 2 || len(got) != 2 || got[0] != "Mend the importer" || got[1] != "Update the parser" {
 		t.Errorf("of %d requests the intents are %q", len(blocks), got)
 	}
 }

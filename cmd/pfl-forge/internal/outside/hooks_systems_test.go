@@ -174,14 +174,14 @@ func (w *hookWorld) serves() (stop func(), base string) {
 	return srv.Close, srv.URL
 }
 
-// titles waits for so many intents of a project, and returns their titles, sorted.
-func (w *hookWorld) titles(project forge.ProjectID, n int) (list []string) {
+// titles waits for so many intents of the project shop, and returns their titles, sorted.
+func (w *hookWorld) titles(n int) (list []string) {
 	w.t.Helper()
 	wait.Until(w.t, fmt.Sprintf("there are %d intents", n), func() bool {
-		found, err := w.bus.Journal.Summaries(wait.Context(w.t), project)
+		found, err := w.bus.Journal.Summaries(wait.Context(w.t), "shop")
 		return err == nil && len(found) >= n
 	})
-	found, err := w.bus.Journal.Summaries(wait.Context(w.t), project)
+	found, err := w.bus.Journal.Summaries(wait.Context(w.t), "shop")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestHookBecomesAnIntent(t *testing.T) {
 	if got := w.post(base, forged); got != http.StatusUnauthorized {
 		t.Errorf("a forged one is answered with %d", got)
 	}
-	if got := w.titles("shop", 3); len(got) != 3 {
+	if got := w.titles(3); len(got) != 3 {
 		t.Fatalf("the intents are %q", got)
 	}
 	found, err := w.bus.Journal.Summaries(wait.Context(t), "shop")
@@ -272,13 +272,13 @@ func TestHookOutlivesItsGateway(t *testing.T) {
 	w.decides(quota.Limits{})
 	w.store(standard("msg_1", finding), structured("finding-2", "scanner", finding))
 	stop := w.reads(w.reader(func(c *hookevents.Config) { c.Deliveries = forgetful{c.Deliveries} }))
-	w.titles("shop", 2)
+	w.titles(2)
 	stop()
 	one, two := w.reader(nil), w.reader(nil) // two gateways with the same hooks
 	w.reads(one)
 	w.reads(two)
 	w.store(standard("msg_3", strings.Replace(finding, "parser", "lexer", 1)))
-	if got := w.titles("shop", 3); len(got) != 3 || got[0] != "Update the lexer" {
+	if got := w.titles(3); len(got) != 3 || got[0] != "Update the lexer" {
 		t.Errorf("the intents are %q", got)
 	}
 	wait.Until(t, "all are marked", func() bool { return w.marks() == 3 })
@@ -316,7 +316,7 @@ func TestHookWithoutARunner(t *testing.T) {
 	w.store(structured("finding-1", "scanner", finding), structured("finding-2", "scanner", finding))
 	wait.Until(t, "both are handed on", func() bool { return w.marks() == 2 })
 	w.decides(quota.Limits{})
-	if got := w.titles("shop", 2); len(got) != 2 {
+	if got := w.titles(2); len(got) != 2 {
 		t.Errorf("the intents are %q", got)
 	}
 }
@@ -332,7 +332,7 @@ func TestHookRefusals(t *testing.T) {
 	empty.body = strings.Replace(empty.body, `, "data": null`, "", 1)
 	bad := map[string]sending{
 		"data.titel: is not known":                             standard("msg_1", `{"titel": "t", "body": "b"}`),
-		"criteria[0].command: can be set by":                   structured("finding-1", "scanner", `{"title": "t", "body": "b", "criteria": [{"command": "rm -rf ~"}]}`),
+		"criteria[0].command: can be set by":                   structured("finding-1", "scanner", `{"title": "t", "body": "b", "criteria": [{"command": "rm"}]}`),
 		`type: is "invoice.paid"`:                              signAgain(paid),
 		"this hook may not submit in this project: that takes": structured("finding-3", "scanner", `{"title": "t", "body": "b", "project": "bank"}`),
 		"data: is missing":                                     signAgain(empty),
@@ -346,7 +346,7 @@ func TestHookRefusals(t *testing.T) {
 	}
 	w.store(standard("msg_9", finding))
 	stop := w.reads(w.reader(nil))
-	if got := w.titles("shop", 1); len(got) != 1 {
+	if got := w.titles(1); len(got) != 1 {
 		t.Errorf("the intents are %q", got)
 	}
 	list := w.dead(len(bad))
@@ -364,7 +364,7 @@ func TestHookRefusals(t *testing.T) {
 	stop()
 	w.reads(w.reader(nil))
 	w.store(standard("msg_10", finding))
-	w.titles("shop", 2)
+	w.titles(2)
 	if got := w.dead(len(bad)); len(got) != len(bad) {
 		t.Errorf("after a restart the dead letters are %q", got)
 	}
@@ -403,7 +403,7 @@ func TestHookHasTheRolesOfItsEntry(t *testing.T) {
 	w.writeTokens(entries)
 	stop = w.reads(w.reader(nil))
 	w.store(standard("msg_3", finding))
-	w.titles("shop", 1)
+	w.titles(1)
 	w.store(standard("msg_4", strings.Replace(finding, "parser", "lexer", 1)))
 	wait.Until(t, "it has to wait", func() bool { return strings.Contains(w.log.String(), "is not submitted yet") })
 	found, err := w.bus.Journal.Summaries(wait.Context(t), "shop")
@@ -411,7 +411,7 @@ func TestHookHasTheRolesOfItsEntry(t *testing.T) {
 		t.Fatalf("the intents are %+v, %v", found, err)
 	}
 	w.request("ada", http.MethodPost, intents+"/"+string(found[0].Key.Intent)+"/cancel", "{}").wants(t, "cancel", http.StatusOK)
-	if got := w.titles("shop", 2); len(got) != 2 || got[0] != "Update the lexer" {
+	if got := w.titles(2); len(got) != 2 || got[0] != "Update the lexer" {
 		t.Errorf("the intents are %q", got)
 	}
 	wait.Until(t, "all are marked", func() bool { return w.marks() == 4 })

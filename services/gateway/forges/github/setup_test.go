@@ -1,6 +1,7 @@
 package github_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -22,10 +23,7 @@ func TestLacksOfAnApp(t *testing.T) {
 		"metadata": "read", "issues": "write", "pull_requests": "write", "statuses": "write", "checks": "read", "contents": "write", "members": "read",
 	}
 	without := func(name, access string) map[string]string {
-		m := map[string]string{}
-		for k, v := range all {
-			m[k] = v
-		}
+		m := maps.Clone(all)
 		m[name] = access
 		return m
 	}
@@ -88,7 +86,8 @@ func TestLacks(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	if got, err := github.Lacks(wait.Context(t), c, "root1/none"); err != nil || !slices.Equal(got, []string{"a repository root1/none that the account may see"}) {
+	unseen := []string{"a repository root1/none that the account may see"}
+	if got, err := github.Lacks(wait.Context(t), c, "root1/none"); err != nil || !slices.Equal(got, unseen) {
 		t.Errorf("of no repository: %q, %v", got, err)
 	}
 	w.as("root1", "PUT", "/repos/"+repo+"/collaborators/bot", `{"permission": "write"}`)

@@ -96,7 +96,7 @@ func TestInit(t *testing.T) {
 			}
 			dir := filepath.Join(t.TempDir(), "new")
 			out, said, err := try(append(flags, "--out", dir, "--person", "ada")...)
-			if err != nil || strings.Count(out, dir) != 4 || !strings.Contains(said, "trusted_origins: ["+name+"]") || !strings.Contains(said, "made the label forge") {
+			if err != nil || strings.Count(out, dir) != 4 || !containsAll(said, []string{"trusted_origins: [" + name + "]", "made the label forge"}) {
 				t.Fatalf("%q, %q, %v", out, said, err)
 			}
 			settings, err := gateway.ReadSettings(filepath.Join(dir, "gateway.yaml"))
