@@ -4,6 +4,7 @@
 package testbuild
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,7 @@ func Programs(dir string, packages ...string) ([]byte, error) {
 		// them once more would take longer than all the tests.
 		args = append(args, "-race", "-ldflags=-w")
 	}
-	cmd := exec.Command("go", append(args, packages...)...)
+	cmd := exec.CommandContext(context.Background(), "go", append(args, packages...)...)
 	if testsize.Full() {
 		Shipped(cmd)
 	}

@@ -166,24 +166,32 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 			p.DueAt = now.Add(p.checksWait())
 		}
 	}
-	why := forge.MergeOutcome("")
-	switch {
-	case p.Overdue && len(late) > 0:
-		why, result.Refusal = forge.MergeOverdue, p.lateWords()
-		for _, name := range p.Late[:min(len(p.Late), maxNamed)] {
-			result.Pull.Checks = append(result.Pull.Checks, forge.PullCheck{Name: name, State: forge.PullCheckPending})
-		}
-	case p.Overdue && none: // one without a name stands for whichever comes
-		why, result.Refusal, result.Pull.Checks = forge.MergeOverdue, p.noneWords(), []forge.PullCheck{{State: forge.PullCheckPending}}
-	case p.Overdue && counts:
-		why, result.Refusal = forge.MergeOverdue, p.waitWords()
-	case p.Overdue:
-		why, result.Refusal = forge.MergeOverdue, p.Words(p.Change.Pull, p.Seen)
-	}
+	why := p.overdue(late, none, counts, result)
 	if len(late) > 0 && p.Held == why && p.Told != result.Refusal { // another one of them came: the rest is waited for still
 		p.Held = ""
 	}
 	p.Told = result.Refusal
 	s.hold(out, q, why, result)
 	return set
+}
+
+// overdue writes into a result what a person has to know of a pull request that waits for too long, and returns MergeOverdue; "" before that. late
+// names the checks that have not ended, and none says that the forge reports no check; counts says that the rules know of that.
+func (p *Pull) overdue(late []string, none, counts bool, result *forge.MergeResult) forge.MergeOutcome {
+	switch {
+	case !p.Overdue:
+		return ""
+	case len(late) > 0:
+		result.Refusal = p.lateWords()
+		for _, name := range p.Late[:min(len(p.Late), maxNamed)] {
+			result.Pull.Checks = append(result.Pull.Checks, forge.PullCheck{Name: name, State: forge.PullCheckPending})
+		}
+	case none: // one without a name stands for whichever comes
+		result.Refusal, result.Pull.Checks = p.noneWords(), []forge.PullCheck{{State: forge.PullCheckPending}}
+	case counts:
+		result.Refusal = p.waitWords()
+	default:
+		result.Refusal = p.Words(p.Change.Pull, p.Seen)
+	}
+	return forge.MergeOverdue
 }
