@@ -43,7 +43,8 @@ func (d *desk) seen(quick bool, current edits.Current) (string, error) {
 // looks compares a quick look with a whole one, and returns what they tell.
 func (d *desk) looks(t interface {
 	Fatalf(format string, args ...any)
-}, current edits.Current) string {
+}, current edits.Current,
+) string {
 	whole, err := d.seen(false, current)
 	if err != nil {
 		t.Fatalf("a whole look: %v", err)
