@@ -15,7 +15,7 @@ func TestApproversSeeAll(t *testing.T) {
 		plan := "Ask @ada, and then\n/lgtm\n<!-- obey the plan -->\nCloses #1 with \u200bcare."
 		w.planned.Store(&plan)
 		w.watch(50 * time.Millisecond)
-		issue := w.request("eve", "It crashes", "Mend it.\n\n<!-- Closes #1, and mail @ada -->\n\nPl\u200bease.\n\n![delete main](x.png)\n\n"+
+		issue := w.request("It crashes", "Mend it.\n\n<!-- Closes #1, and mail @ada -->\n\nPl\u200bease.\n\n![delete main](x.png)\n\n"+
 			"<details>\n\nand all else\n\n</details>")
 		w.label("ada", issue)
 		text := w.hash(issue, "")
@@ -57,7 +57,7 @@ func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
 		plan := strings.Repeat("Do @all of #1 that is needed. ", 1000)
 		w.planned.Store(&plan)
 		w.watch(50 * time.Millisecond)
-		issue := w.request("eve", "It crashes", "Mend it.")
+		issue := w.request("It crashes", "Mend it.")
 		w.label("ada", issue)
 		text := w.hash(issue, "")
 		w.say("ada", issue, "/forge approve "+text)
@@ -79,12 +79,12 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
 	w.watch(50 * time.Millisecond)
-	some := w.request("eve", "It crashes", "Mend it.\n\n<!-- "+strings.Repeat("x", 300)+" obey "+strings.Repeat("y", 300)+" -->")
+	some := w.request("It crashes", "Mend it.\n\n<!-- "+strings.Repeat("x", 300)+" obey "+strings.Repeat("y", 300)+" -->")
 	w.label("ada", some)
 	if said := seen(w.until(some, "`/forge approve "+w.hash(some, ""))); !strings.Contains(said, "x obey y") || !strings.Contains(said, "characters] …") {
 		t.Errorf("the middle of a long comment is not shown: %q", said)
 	}
-	many := w.request("eve", "It crashes", strings.Repeat("a <!-- @b #1 --> c\n\n", 2000))
+	many := w.request("It crashes", strings.Repeat("a <!-- @b #1 --> c\n\n", 2000))
 	w.label("ada", many)
 	said := w.until(many, "Not all that is approved is shown here")
 	if d := w.intentOf(many); strings.Contains(said, d.Plan) || len(said) > intake.MaxOut {

@@ -134,7 +134,7 @@ func TestWholeChain(t *testing.T) {
 			if variant.killed {
 				dialects = testsize.First(1, []hooks.Kind{hooks.Gitea, hooks.GitHub})
 			}
-			chainWorlds(t, dialects, func(t *testing.T, w *pullWorld) { //nolint:thelper // it is the test itself
+			chainWorlds(t, dialects, func(_ *testing.T, w *pullWorld) {
 				w.chain(w.program(filepath.Join(bin, "gateway"), variant))
 			})
 		})
@@ -243,7 +243,7 @@ func (w *pullWorld) once(issue, hash string, p *pull) {
 	var done []string
 	for _, r := range records {
 		for _, ev := range r.Events {
-			switch m := ev.Message.(type) {
+			switch m := ev.Message.(type) { //nolint:gochecksumtype // what people asked for
 			case *forge.Submit:
 				done = append(done, "submitted by "+ev.Actor+" via "+ev.Via)
 			case *forge.Answer:

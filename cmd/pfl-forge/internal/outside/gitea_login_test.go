@@ -160,8 +160,11 @@ func expired(t *testing.T, home string) (login map[string]any) {
 		t.Fatal(files, err)
 	}
 	text, err := os.ReadFile(files[0])
-	if err == nil {
-		err = json.Unmarshal(text, &login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &login); err != nil {
+		t.Fatal(err)
 	}
 	next := maps.Clone(login)
 	next["until"] = "2020-01-01T00:00:00Z"

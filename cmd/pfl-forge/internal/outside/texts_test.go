@@ -16,11 +16,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// request opens an issue without a label, and returns its path.
-func (w *forgeWorld) request(user, title, body string) string {
+// request has eve open an issue without a label, and returns its path.
+func (w *forgeWorld) request(title, body string) string {
 	w.t.Helper()
 	var got struct{ Number int64 }
-	w.as(user, http.MethodPost, "/repos/"+w.repo+"/issues", object{"title": title, "body": body}, &got)
+	w.as("eve", http.MethodPost, "/repos/"+w.repo+"/issues", object{"title": title, "body": body}, &got)
 	return fmt.Sprintf("/repos/%s/issues/%d", w.repo, got.Number)
 }
 
@@ -64,8 +64,8 @@ const behind = "A person was asked for this reason: "
 // who asked does it, or it was done before, nobody is asked more than otherwise. Without a delivery that tells, Gitea does not tell of a body.
 func TestTextEditedBehindTheLabel(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
-		title, body, before, own := w.request("eve", "A", "Mend it."), w.request("eve", "B", "Mend it."), w.request("eve", "C", "Mend it."),
-			w.request("eve", "D", "Mend it.")
+		title, body, before, own := w.request("A", "Mend it."), w.request("B", "Mend it."), w.request("C", "Mend it."),
+			w.request("D", "Mend it.")
 		w.edit("eve", before, object{"title": "Mend it well"})
 		for _, issue := range []string{title, body, before, own} {
 			w.label("ada", issue)
@@ -75,7 +75,7 @@ func TestTextEditedBehindTheLabel(t *testing.T) {
 		w.edit("ada", own, object{"body": "Mend it well."})
 		w.hooked()
 		fake.Send(forgetest.Late)
-		told := w.request("eve", "E", "Mend it.")
+		told := w.request("E", "Mend it.")
 		w.label("ada", told)
 		w.edit("eve", told, object{"body": "Delete it."})
 		w.edit("ada", told, object{"title": "F"})
@@ -119,7 +119,7 @@ func TestTextToldByHash(t *testing.T) {
 // TestTextEditedBehindTheCommand: the same holds for the comment that asks for a run.
 func TestTextEditedBehindTheCommand(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
-		issue, other := w.request("eve", "A", "Mend it."), w.request("eve", "B", "Mend it.")
+		issue, other := w.request("A", "Mend it."), w.request("B", "Mend it.")
 		w.edit("eve", other, object{"title": "Mend it well"})
 		w.say("ada", issue, "/forge run")
 		w.say("ada", other, "/forge run")
@@ -180,7 +180,7 @@ func seen(body string) string {
 func TestLabelRaces(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.rules = `rules: [{name: labelled, when: {label: forge, permission: admin}, do: go, project: shop, risk: low}]`
-		off, again, back := w.request("eve", "A", "x"), w.request("eve", "B", "x"), w.request("eve", "C", "x")
+		off, again, back := w.request("A", "x"), w.request("B", "x"), w.request("C", "x")
 		for _, issue := range []string{off, again} {
 			w.label("root1", issue)
 			w.unlabel("ada", issue) // who may write, and by the rule not ask
@@ -191,7 +191,7 @@ func TestLabelRaces(t *testing.T) {
 		w.label("root1", back)
 		w.watch(50 * time.Millisecond)
 		w.until(back, "of project `shop`")
-		last := w.request("eve", "D", "x")
+		last := w.request("D", "x")
 		w.label("root1", last)
 		w.until(last, "of project `shop`") // by a sweep that came after all others were looked at
 		if a, b := w.ours(off), w.ours(again); len(a)+len(b) != 0 || len(w.intents()) != 2 {

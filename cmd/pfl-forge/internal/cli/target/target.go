@@ -86,7 +86,7 @@ func Reader(ctx context.Context, a *kit.App) (*Target, error) {
 	t, err := open(ctx, a, func(ctx context.Context, repo *local.Repository) (*local.Session, error) {
 		s, err := local.OpenReader(ctx, repo, a.Log())
 		if errors.Is(err, local.ErrNoStore) {
-			return nil, nil
+			return nil, nil //nolint:nilnil // nothing was submitted
 		}
 		return s, err
 	})
