@@ -1,6 +1,7 @@
 package forgedir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -197,4 +198,28 @@ func TestListed(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	KeepListed(t.TempDir(), nil) // there is no folder
+}
+
+// TestStartBesideLooks: a run starts whatever looks keep beside it, in the folder from which a start takes what a killed run has left.
+func TestStartBesideLooks(t *testing.T) {
+	d, v := newDesk(t), sample()
+	d.write(v)
+	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
+	var looks sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	defer looks.Wait()
+	defer stop()
+	for range 4 {
+		looks.Go(func() {
+			for ctx.Err() == nil {
+				_ = os.Remove(filepath.Join(d.root, ".forge", "cache", "looked")) // so that it is kept anew
+				if _, err := d.seen(true, current); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 300 {
+		d.reopen()
+	}
 }

@@ -107,6 +107,9 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 // is to be delivered again; nil: its result is not wanted any more.
 func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
+	if wanted {
+		a.run.failed.Note(&a.cmd, res.Failure(), time.Now())
+	}
 	switch {
 	case takenAway(ctx, cause):
 		a.run.Metrics.LeaseLost(h.Step)
@@ -122,9 +125,8 @@ func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, caus
 	case !isMerged(res):
 		err := a.run.unwell(ctx, true)
 		if err == nil {
-			err = a.heard.Leave(a.delivery, res.Failure())
+			err = a.heard.Leave(a.delivery, a.cmd.Attempt.Step, res.Failure())
 		}
-		a.run.failed.Note(&a.cmd, res.Failure(), time.Now())
 		if err != nil {
 			a.log.WarnContext(ctx, "hand a command back", "error", err)
 			return false, bus.Retry(elsewhere.Pause(a.delivery), err)

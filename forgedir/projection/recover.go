@@ -49,7 +49,7 @@ func (x *exchange) recoverStaged(name string) error {
 	if rel, ok := strings.CutSuffix(name, disk.Staged); ok {
 		return x.settle(at, layout.Unflat(rel))
 	}
-	return x.disk.Remove(at)
+	return disk.IgnoreMissing(x.disk.Remove(at)) // a look that goes on beside this stages its caches here, and takes them away
 }
 
 // settle deals with a file that was swapped out: a version of ours is removed. A

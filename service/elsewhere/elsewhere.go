@@ -79,8 +79,9 @@ func NotHere(ctx context.Context, why error, lasts bool) {
 }
 
 // Leave returns why an attempt that failed is left to another replica, at its present delivery; nil: its failure counts. The failure of one
-// that is not left any more, and has done nothing, becomes forge.FailReplica where it would be for a person to mend here.
-func (h *Heard) Leave(delivery int, f *forge.Failure) error {
+// that is not left any more, and has done nothing, becomes forge.FailReplica where it would be for a person to mend here. A step of a project
+// is left for as long as the reason lasts: no rule waits for a replica with it.
+func (h *Heard) Leave(delivery int, step forge.Step, f *forge.Failure) error {
 	if h == nil || f == nil {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (h *Heard) Leave(delivery int, f *forge.Failure) error {
 	}
 	switch {
 	case h.why == nil:
-	case delivery < bound:
+	case delivery < bound || h.lasts && step.OfProject():
 		return fmt.Errorf("left to another replica: %w", h.why)
 	case h.lasts && slices.Contains([]forge.FailureReason{forge.FailMissingCLI, forge.FailCLITooOld}, f.Reason):
 		f.Reason = forge.FailReplica

@@ -36,21 +36,26 @@ func TestLeave(t *testing.T) {
 			t.Parallel()
 			ctx, heard := elsewhere.Listen(t.Context())
 			f := &forge.Failure{Reason: c.reason}
-			if err := heard.Leave(c.delivery, f); err != nil {
+			if err := heard.Leave(c.delivery, forge.StepImplement, f); err != nil {
 				t.Errorf("left although nobody said so: %v", err)
 			}
 			why := errors.New("not here")
 			elsewhere.NotHere(ctx, why, c.lasts)
-			if err := heard.Leave(c.delivery, f); errors.Is(err, why) != c.left || f.Reason != c.want {
+			if err := heard.Leave(c.delivery, forge.StepImplement, f); errors.Is(err, why) != c.left || f.Reason != c.want {
 				t.Errorf("got %v, and reason %s", err, f.Reason)
 			}
-			if err := heard.Leave(c.delivery, nil); err != nil {
+			if err := heard.Leave(c.delivery, forge.StepImplement, nil); err != nil {
 				t.Errorf("an attempt that did its job is left to others: %v", err)
 			}
 		})
 	}
+	ctx, heard := elsewhere.Listen(t.Context())
+	elsewhere.NotHere(ctx, errors.New("no program"), true)
+	if f := (&forge.Failure{Reason: forge.FailMissingCLI}); heard.Leave(100, forge.StepReflect, f) == nil || f.Reason != forge.FailMissingCLI {
+		t.Error("a step of a project is answered, and no rule waits for a replica with it")
+	}
 	elsewhere.NotHere(t.Context(), errors.New("unheard"), true)
-	if elsewhere.Listens(t.Context()) || (*elsewhere.Heard)(nil).Leave(1, &forge.Failure{}) != nil {
+	if elsewhere.Listens(t.Context()) || (*elsewhere.Heard)(nil).Leave(1, forge.StepImplement, &forge.Failure{}) != nil {
 		t.Error("where there is one replica only something is left to another one")
 	}
 }

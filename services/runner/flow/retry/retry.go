@@ -142,6 +142,9 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	if isHopeless(then, c, f) {
 		then = rule.AskPerson
 	}
+	if then != rule.AwaitWorker {
+		c.Waits = 0
+	}
 	switch {
 	case f.Failure().Reason == forge.FailUnreserved && f.Budgeted && c.Errors < f.Policy.MaxAgentRetries:
 		c.Errors++ // so that two that never agree come to an end
