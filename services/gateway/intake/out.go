@@ -106,11 +106,12 @@ func Quote(s string, secrets *redact.Redactor, limit int) string {
 }
 
 // QuoteWhole is Quote for a text of which a person has to see every character: those that cannot be seen are spelled out. It reports
-// whether all of the text is there.
+// whether all of the text is there: not if a secret in it, or text in the shape of one, is left out.
 func QuoteWhole(s string, secrets *redact.Redactor, limit int) (quoted string, whole bool) {
 	s = term.Visible(strings.TrimSpace(s))
-	if all := quotation(escape(withoutSecrets(s, secrets))); len(all) <= limit {
-		return all + "\n", true
+	clean := withoutSecrets(s, secrets)
+	if all := quotation(escape(clean)); len(all) <= limit {
+		return all + "\n", clean == s
 	}
 	return Quote(s, secrets, limit), false
 }

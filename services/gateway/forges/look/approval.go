@@ -13,8 +13,8 @@ import (
 )
 
 // A person approves what they see. Our comment shows all that an approval by its hash is of: the plan, or, before there is one, the request.
-// Both come with the hash in one answer of the runner. Of the request it lists besides what the page of the issue does not show, and shows all
-// of it where that page has another text by now, or the list is not all. What does not fit is decided on elsewhere, and the hash is not here.
+// Both come with the hash in one answer of the runner. A plan is approved for its request, so that is shown with it, and what the page of the issue
+// does not show of it is listed besides. What does not fit, or has a secret in it, is decided on elsewhere, and the hash is not here.
 
 const (
 	// maxPlan, maxRequest and maxList bound the plan, the request and the list of what is hidden, in bytes of the comment.
@@ -38,20 +38,17 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 		return whole
 	}
 	planned := len(d.PlanTasks)+len(d.Parts) > 0
-	hidden, listed := concealed.In(d.Title, d.Body), true
-	if len(hidden) > 0 {
+	if hidden := concealed.In(d.Title, d.Body); len(hidden) > 0 {
 		lines := make([]string, len(hidden))
 		for i, one := range hidden {
 			lines[i] = one.String()
 		}
 		b.WriteString("\n**The request has text that its page does not show, and agents get:**\n\n")
-		listed = quote(strings.Join(lines, "\n"), maxList) && concealed.Whole(hidden)
+		quote(strings.Join(lines, "\n"), maxList) // all of it is in the request below
 	}
 	whole := d.Goal == nil // its criteria are approved as well, and are not here
-	if !planned || s.later != "" || !listed {
-		b.WriteString("\nThe request, with all that is in it:\n\n")
-		whole = quote(d.Title+"\n\n"+d.Body, maxRequest) && whole
-	}
+	b.WriteString("\nThe request, with all that is in it:\n\n")
+	whole = quote(d.Title+"\n\n"+d.Body+"\n\n"+settingsOf(d), maxRequest) && whole
 	if planned {
 		b.WriteString("\nThe plan:\n\n")
 		whole = quote(planOf(d), maxPlan) && !isCut(d) && whole
@@ -105,7 +102,25 @@ func planOf(d *document.Detail) string {
 	}
 	for i := range d.Parts {
 		p := &d.Parts[i]
-		fmt.Fprintf(&b, "Child intent %s: %s\n%s\n\n", p.ID, p.Title, p.Body)
+		fmt.Fprintf(&b, "Child intent %s: %s\n%s\n", p.ID, p.Title, p.Body)
+		if p.Risk != "" {
+			fmt.Fprintf(&b, "Risk: %s\n", p.Risk)
+		}
+		for _, id := range p.DependsOn {
+			fmt.Fprintf(&b, "After: %s\n", id)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// settingsOf returns the type and the risk of a request, of which the hash is as well. Its recipe and agent are in no answer about an intent.
+func settingsOf(d *document.Detail) string {
+	var lines []string
+	for _, of := range [][2]string{{"Type", d.Type}, {"Risk", string(d.Risk)}} {
+		if of[1] != "" {
+			lines = append(lines, of[0]+": "+of[1])
+		}
+	}
+	return strings.Join(lines, "\n")
 }

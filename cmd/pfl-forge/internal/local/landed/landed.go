@@ -2,8 +2,8 @@
 //
 // Three things say so of a task, in this order. None proves who made it: whoever can push can write all of them.
 //
-//	the trailers of a commit that the branch reaches   it was pushed, or a forge kept its message: also as a second parent, and
-//	                                                   anywhere in the message, since forges put several together
+//	the trailers of a commit of the branch's own line  it was pushed, or a forge kept its message: anywhere in it, since forges
+//	                                                   put several together
 //	the same change in another commit                  a forge made one commit of it, with words of its own: the commit to which the
 //	                                                   branch of the pull request was pushed last is kept at the origin
 //
@@ -69,9 +69,10 @@ func (b *Branch) Changes(ctx context.Context) ([]Change, error) {
 	return list, nil
 }
 
-// told returns the changes that the messages of commits name.
+// told returns the changes that the messages of commits name, of the branch's own line of history: whoever opens a pull request writes the
+// messages of its commits, which a merge makes reachable.
 func (b *Branch) told(ctx context.Context) (list []Change, err error) {
-	out, err := b.Store.Git(ctx, "log", "-z", "--no-show-signature", "--grep=^"+trailers.Task+": ", "--format=%H%n%B", string(b.Tip), "--")
+	out, err := b.Store.Git(ctx, "log", "-z", "--first-parent", "--no-show-signature", "--grep=^"+trailers.Task+": ", "--format=%H%n%B", string(b.Tip), "--")
 	if err != nil {
 		return nil, err
 	}

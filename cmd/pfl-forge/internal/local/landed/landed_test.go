@@ -95,7 +95,15 @@ func TestChanges(t *testing.T) {
 		}},
 		{"a merge commit with the forge's words", func(_ forge.TaskID, head git.OID) git.OID {
 			run("merge", "-q", "--no-ff", "-m", "Merge pull request 'Fix it' (#1) from forge/fix into main", string(head))
-			return head
+			return w.r.Head("HEAD")
+		}},
+		{"a merge commit of a stranger's commit with our trailers", func(task forge.TaskID, _ git.OID) git.OID {
+			run("checkout", "-q", "--detach")
+			w.r.Commit(message("shop", task)+"\n\nSigned-off-by: E <e@example.org>", map[string]string{"strange.txt": string(task)})
+			theirs := run("rev-parse", "HEAD")
+			run("checkout", "-q", "main")
+			run("merge", "-q", "--no-ff", "-m", "Merge pull request #9 from eve/main", theirs)
+			return ""
 		}},
 		{"a squash with the forge's words", func(_ forge.TaskID, head git.OID) git.OID { return squash(head, "Fix it (#1)") }},
 		{"made anew on another base", func(_ forge.TaskID, head git.OID) git.OID {
