@@ -26,7 +26,7 @@ func among(t *testing.T, set *jobs.Set, cmd forge.Command, work func(context.Con
 	cmd.To, cmd.BudgetUSD = forge.Key{Project: repotest.Project, Intent: "fix"}, 5
 	ctx, heard := elsewhere.Listen(t.Context())
 	res := set.Do(ctx, &cmd, func(forge.Progress) {}, work)
-	return res.Failure(), heard.Leave(1, res.Failure()) != nil
+	return res.Failure(), heard.Leave(1, cmd.Attempt.Step, res.Failure()) != nil
 }
 
 func noWork(context.Context, *jobs.Job) error { return nil }
