@@ -124,7 +124,7 @@ func (f hubPulls) merge(q *request) (int, any) {
 	if err != nil {
 		return says(http.StatusMethodNotAllowed, "Pull Request is not mergeable")
 	}
-	p.merge, p.mergedBy, i.state, i.edited = merge, q.user, "closed", f.now
+	p.merge, p.how, p.mergedBy, i.state, i.edited = merge, do, q.user, "closed", f.now
 	i.events = append(i.events, &event{id: f.next(), kind: "close", by: q.user, created: f.now, edited: f.now})
 	f.tell(q, i, "pull_request", object{"action": "closed"})
 	return http.StatusOK, object{"sha": merge, "merged": true, "message": "Pull Request successfully merged"}

@@ -103,7 +103,7 @@ func (f pulls) mergePull(q *request) (int, any) {
 	if err != nil {
 		return says(http.StatusConflict, "it conflicts")
 	}
-	p.merge, p.mergedBy, i.state, i.edited = merge, q.user, "closed", f.now
+	p.merge, p.how, p.mergedBy, i.state, i.edited = merge, q.in.Do, q.user, "closed", f.now
 	f.tell(q, i, "pull_request", object{"action": "closed"})
 	return http.StatusOK, nil
 }

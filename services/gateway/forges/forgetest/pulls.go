@@ -30,10 +30,10 @@ type pull struct {
 	// head came.
 	draft bool
 	seen  string
-	// versions, how and fork are of GitLab's: the heads that it had, the way in which it was merged,
-	// and whether the branch is another project's.
+	// how is the way in which it was merged, in whichever dialect that was asked for; GitLab says it by the field that has the commit.
+	how string
+	// versions and fork are of GitLab's: the heads that it had, and whether the branch is another project's.
 	versions []version
-	how      string
 	fork     bool
 }
 
