@@ -28,32 +28,12 @@ func TestOpened(t *testing.T) {
 	j := startJournals(t)
 	ctx := t.Context()
 	random := rand.New(rand.NewPCG(5, 6))
-	ids := []string{"a", "b", "c", "d", "e"}
-	type place struct {
-		seq  uint64
-		data []byte
-	}
 	last := map[string]place{}
 	var list journal.Open
 	opened := []*journal.Opened{j.b.Journal.NewOpened(list)}
 	kept := j.b.Journal.NewOverview()
 	for step := range 80 {
-		id := ids[random.IntN(len(ids))]
-		var data []byte
-		switch random.IntN(6) {
-		case 0, 1:
-			data = j.record(id, false)
-		case 2, 3:
-			data = j.record(id, true)
-		case 4:
-			data = append(j.record(id, false), 0xf8, 0x3f, 0x01) // field 1023: of a newer version
-		default:
-			data = []byte("garbage")
-			if at := last[id]; at.seq > 0 {
-				data = j.aside(id, at.seq, at.data)
-			}
-		}
-		last[id] = place{j.store(id, data), data}
+		j.happens(random, last)
 		if step%10 == 9 {
 			list, _ = j.open(list)
 			opened = append(opened, j.b.Journal.NewOpened(list))
