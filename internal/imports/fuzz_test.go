@@ -54,7 +54,8 @@ var decoding = map[string]string{
 	"bus/work/lease.go":  "reads leases of workers of the same step into a plain struct, whose texts are compared, and one is checked by isAck",
 	"bus/work/report.go": "bus/internal/wire FuzzCommand",
 
-	"cmd/pfl-forge/internal/cli/auth": operator, "cmd/pfl-forge/internal/cli/target": operator,
+	"cmd/pfl-forge/internal/cli/auth/authority": operator, "cmd/pfl-forge/internal/cli/auth/secrets": operator,
+	"cmd/pfl-forge/internal/cli/connect":   operator,
 	"cmd/pfl-forge/internal/cli/knowledge": "FuzzParse", "cmd/pfl-forge/internal/goalfile": "FuzzParse",
 	"cmd/pfl-forge/internal/overhttp": "FuzzAnswers", "document/whole": "cmd/pfl-forge/internal/overhttp FuzzAnswers",
 	"internal/plainjson": "FuzzUnmarshal", "bus/packed": runners,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
@@ -29,7 +30,7 @@ func newOutput(a *kit.App, format string) *output {
 
 // show prints an entry, or keeps it for the end if all of them are one document.
 // An error of writing is dropped: the reader of a pipe has gone, and nothing else is to be done.
-func (o *output) show(e Entry) {
+func (o *output) show(e entries.Entry) {
 	switch o.format {
 	case formatNDJSON:
 		var b bytes.Buffer
@@ -62,13 +63,13 @@ func (o *output) end() error {
 
 // text returns an entry as a line for a person, empty if there is nothing to say. Colours
 // only repeat what the words say.
-func (o *output) text(e *Entry) string {
+func (o *output) text(e *entries.Entry) string {
 	who := string(e.Task)
 	if who == "" {
 		who = string(e.Intent)
 	}
 	at := o.style.Faint(e.At.Local().Format(time.DateTime))
-	if e.Kind == Decided {
+	if e.Kind == entries.Decided {
 		return fmt.Sprintf("%s  %s  %s", at, o.style.Bold(fmt.Sprintf("%-24s", who)), o.style.Tone(e.Tone, term.Line(e.Text)))
 	}
 	what := o.what(e)
@@ -79,8 +80,9 @@ func (o *output) text(e *Entry) string {
 	return fmt.Sprintf("%s  %-24s  %-11s %s %s", at, who, step, o.style.Faint("|"), what)
 }
 
-// what returns a line of a transcript in words, empty if it has nothing for a person.
-func (o *output) what(e *Entry) string {
+// what returns a line of a transcript in words, empty if it has nothing for a person: usage is
+// summed up at the end, and a thought may have no text.
+func (o *output) what(e *entries.Entry) string {
 	text := term.Line(e.Text)
 	switch e.Kind {
 	case forge.ProgressStarted:

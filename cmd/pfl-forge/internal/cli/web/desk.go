@@ -50,7 +50,8 @@ type seat struct {
 	ended bool
 }
 
-// take returns the session of now, which the caller releases.
+// take returns the session of now, which the caller releases. Without one it opens a session: that
+// of a run, which is joined, or one of this process. One whose run is gone is ended first.
 func (d *desk) take() (*seat, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +92,8 @@ func (d *desk) awaitAnswers(s *local.Session) {
 	}
 }
 
-// release gives a session back.
+// release gives a session back. The last request closes a session that has ended, and also one
+// whose server this process started: a run can begin between two requests.
 func (d *desk) release(at *seat) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +107,8 @@ func (d *desk) release(at *seat) {
 	}
 }
 
-// end has nothing new begin in a session, and closes it after its last request.
+// end has nothing new begin in a session, and closes it after its last request. The caller holds
+// d.mu. A session that has ended is not ended again.
 func (d *desk) end(at *seat) {
 	if at.ended {
 		return

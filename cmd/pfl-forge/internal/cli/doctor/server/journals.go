@@ -1,4 +1,4 @@
-package admin
+package server
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -17,30 +18,30 @@ import (
 // checkJournals checks the chains of the project's journal and of the intents that have not ended: its
 // cost depends on what is under way, not on what ever was. audit-log verify checks all.
 // A journal that cannot be read at all is a warning, one with a message in the way is broken.
-func checkJournals(ctx context.Context, t *target.Target) []finding {
+func checkJournals(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	keys, err := underWay(ctx, t)
 	if err != nil {
-		return []finding{{"journals", warning, err.Error(), ""}}
+		return []diagnosis.Finding{diagnosis.New("journals", diagnosis.Warning, err.Error(), "")}
 	}
-	var found []finding
+	var found []diagnosis.Finding
 	for _, key := range keys {
 		list, err := t.Bus.Journal.Troubles(ctx, key)
 		if err != nil {
-			found = append(found, finding{"journals", warning, err.Error(), ""})
+			found = append(found, diagnosis.New("journals", diagnosis.Warning, err.Error(), ""))
 		}
 		for i := range list {
 			found = append(found, heldJournal(&list[i]))
 		}
 	}
 	if len(found) == 0 {
-		found = []finding{{"journals", healthy, render.Count(len(keys), "journal") + " under way, none damaged", ""}}
+		found = []diagnosis.Finding{diagnosis.New("journals", diagnosis.Healthy, render.Count(len(keys), "journal")+" under way, none damaged", "")}
 	}
 	return found
 }
 
 // heldJournal returns the finding about a message for which nothing is decided any more.
 // The hint names --repair only where that would help: see ADR-0092 for which messages are loose.
-func heldJournal(at *journal.Trouble) finding {
+func heldJournal(at *journal.Trouble) diagnosis.Finding {
 	verify := "pfl-forge audit-log verify"
 	if at.Key.Intent != "" {
 		verify += " " + string(at.Key.Intent)
@@ -49,17 +50,17 @@ func heldJournal(at *journal.Trouble) finding {
 	if at.Loose {
 		hint += ", or pfl-forge doctor --repair, which sets the message aside"
 	}
-	return finding{"journals", broken, fmt.Sprintf("%s: %s", at.Key, at.Reason), hint}
+	return diagnosis.New("journals", diagnosis.Broken, fmt.Sprintf("%s: %s", at.Key, at.Reason), hint)
 }
 
-// repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
+// Repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
 // asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
 // repairs notices what it did not. It needs no runner, since a damaged journal may keep every runner from starting.
 //
 // What people said in such a message is printed before the question, because it is lost with it: an approval has to be
 // given again. A message that was followed by another one meanwhile is an error of SetAside, and nothing is changed by
 // it.
-func repair(ctx context.Context, a *kit.App, yes bool) error {
+func Repair(ctx context.Context, a *kit.App, yes bool) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err

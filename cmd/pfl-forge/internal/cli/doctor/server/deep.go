@@ -1,4 +1,4 @@
-package admin
+package server
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -20,13 +21,13 @@ import (
 // checkStore compares the store of a repository with what its files show of it.
 // A store that has less than .forge shows is broken, since no run decides anything on it (ADR-0079). Of a whole one
 // there is no finding.
-func checkStore(ctx context.Context, t *target.Target) []finding {
+func checkStore(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	lost, err := t.Repo.FindLost(ctx, t.Bus)
 	if err != nil {
-		return []finding{{"store", warning, err.Error(), ""}}
+		return []diagnosis.Finding{diagnosis.New("store", diagnosis.Warning, err.Error(), "")}
 	}
 	if lost != nil {
-		return []finding{{"store", broken, kit.Safe(lost.What()), kit.Safe(lost.Remedy())}}
+		return []diagnosis.Finding{diagnosis.New("store", diagnosis.Broken, kit.Safe(lost.What()), kit.Safe(lost.Remedy()))}
 	}
 	return nil
 }
@@ -36,14 +37,14 @@ func checkStore(ctx context.Context, t *target.Target) []finding {
 //
 // Its findings about the branch are warnings: a trailer on a commit is written by whoever could push, so that it proves
 // nothing by itself (ADR-0073), and a clone may be older than the journals.
-func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
+func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []diagnosis.Finding {
 	found := checkChains(ctx, t)
 	if t.Repo == nil {
-		return append(found, finding{"history", warning, "there is no repository here to compare with", "call it in a clone, with --project"})
+		return append(found, diagnosis.New("history", diagnosis.Warning, "there is no repository here to compare with", "call it in a clone, with --project"))
 	}
 	ahead, gone, err := t.Repo.Compare(ctx, t.Bus, t.Project)
 	if err != nil {
-		return append(found, finding{"history", warning, err.Error(), ""})
+		return append(found, diagnosis.New("history", diagnosis.Warning, err.Error(), ""))
 	}
 	before := len(found)
 	for i := range ahead {
@@ -54,16 +55,16 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 			what = fmt.Sprintf("the base branch has %s, and there is no journal of %s", x.Merged, x.Intent)
 			hint = "it was merged before the journals began, or they were lost"
 		}
-		found = append(found, finding{"history", warning, what, hint})
+		found = append(found, diagnosis.New("history", diagnosis.Warning, what, hint))
 	}
 	for _, id := range slices.Sorted(maps.Keys(gone)) {
-		found = append(found, finding{
-			"history", warning, fmt.Sprintf("the base branch no longer has what was merged of %s: %s", id, gone[id]),
+		found = append(found, diagnosis.New(
+			"history", diagnosis.Warning, fmt.Sprintf("the base branch no longer has what was merged of %s: %s", id, gone[id]),
 			"fetch, if the branch here is an older one; otherwise somebody has rewritten it",
-		})
+		))
 	}
 	if len(found) == before {
-		found = append(found, finding{"history", healthy, "journals and base branch agree on what was merged", ""})
+		found = append(found, diagnosis.New("history", diagnosis.Healthy, "journals and base branch agree on what was merged", ""))
 	}
 	return found
 }
@@ -73,7 +74,7 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []finding {
 // Chains that hold are one finding, with the count; of each that breaks there is one that names the journal. The
 // versions are told because a record is folded by the rules that decided it (ADR-0086): an old version that is still in
 // use cannot be removed from the program.
-func checkChains(ctx context.Context, t *target.Target) (found []finding) {
+func checkChains(ctx context.Context, t *target.Target) (found []diagnosis.Finding) {
 	audit := chain.NewAudit(func(subject string) bool {
 		key, err := subjects.ParseJournal(subject)
 		return err == nil && key.Project == t.Project
@@ -87,7 +88,7 @@ func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 		return nil
 	})
 	if err != nil {
-		return []finding{{"all journals", warning, err.Error(), ""}}
+		return []diagnosis.Finding{diagnosis.New("all journals", diagnosis.Warning, err.Error(), "")}
 	}
 	hint := "see pfl-forge audit-log verify"
 	if t.Repo != nil && !t.Remote {
@@ -95,7 +96,7 @@ func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 	}
 	for _, f := range audit.Findings() {
 		if f.Breaks() {
-			found = append(found, finding{"all journals", broken, fmt.Sprintf("%s: %s", f.Journal, f.Detail), hint})
+			found = append(found, diagnosis.New("all journals", diagnosis.Broken, fmt.Sprintf("%s: %s", f.Journal, f.Detail), hint))
 		}
 	}
 	if len(found) > 0 {
@@ -106,5 +107,5 @@ func checkChains(ctx context.Context, t *target.Target) (found []finding) {
 	if len(versions) > 0 {
 		what += "; by rules of version " + strings.Trim(strings.ReplaceAll(fmt.Sprint(slices.Sorted(maps.Keys(versions))), " ", ", "), "[]")
 	}
-	return []finding{{"all journals", healthy, what, ""}}
+	return []diagnosis.Finding{diagnosis.New("all journals", diagnosis.Healthy, what, "")}
 }

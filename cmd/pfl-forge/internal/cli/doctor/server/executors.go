@@ -1,4 +1,4 @@
-package admin
+package server
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
@@ -51,7 +52,7 @@ const maxNamed = 5
 // Refusing is broken, running beside themselves a warning: whoever started such a replica has asked for that
 // (ADR-0052). Findings are in the order in which replicas are listed. Replicas of an older version do not say where
 // they run agents, and are passed over.
-func checkExecutors(replicas []replica) []finding {
+func checkExecutors(replicas []Replica) []diagnosis.Finding {
 	type group struct {
 		service, reason string
 		required        bool
@@ -69,19 +70,19 @@ func checkExecutors(replicas []replica) []finding {
 		}
 		names[g] = append(names[g], string(r.Replica))
 	}
-	var found []finding
+	var found []diagnosis.Finding
 	for _, g := range groups {
 		list := names[g]
 		who := strings.Join(list[:min(len(list), maxNamed)], ", ")
 		if more := len(list) - maxNamed; more > 0 {
 			who += " and " + render.Count(more, "other")
 		}
-		f := finding{
-			Check: g.service, Health: warning, Detail: fmt.Sprintf("%s: agents and commands run unconfined: %s", who, g.reason),
+		f := diagnosis.Finding{
+			Check: g.service, Health: diagnosis.Warning, Detail: fmt.Sprintf("%s: agents and commands run unconfined: %s", who, g.reason),
 			Hint: "leave out --sandbox=unconfined (FORGE_SANDBOX); give it --pod-template on Kubernetes, or allow it user namespaces",
 		}
 		if g.required {
-			f.Health, f.Detail = broken, fmt.Sprintf("%s: agents and commands are refused: %s", who, g.reason)
+			f.Health, f.Detail = diagnosis.Broken, fmt.Sprintf("%s: agents and commands are refused: %s", who, g.reason)
 			f.Hint = "give it --pod-template (FORGE_POD_TEMPLATE) on Kubernetes, or allow it user namespaces"
 		}
 		found = append(found, f)

@@ -1,21 +1,18 @@
-// Package admin is the commands about the installation itself: doctor checks everything
-// that a run needs, init prepares a repository, version says what is running.
+// Package doctor is the command doctor: it checks everything that a run needs, here or at an organisation's server.
 //
-// A check of doctor is a function that returns what it found, a finding or several; examine
-// lists them in their order. To add a check, write such a function and name it there.
+// A check is a function that returns what it found, a finding or several (package diagnosis); examine lists them in their
+// order. To add a check, write such a function and name it there.
 //
-// doctor has three groups of checks. Those of this machine (examine.go, agents.go, sandbox.go, store.go) are left out
-// with --server. Those of the server (server.go, journals.go) run for a repository's own and for an organisation's.
-// Those of services (services.go, executors.go) ask a runner which replicas are up. deep.go has the slow ones of
-// --deep.
+// The checks of this machine are here (examine.go, agents.go, sandbox.go, store.go), and are left out with --server. Those
+// of the server, its journals and the services are in package server.
 //
 // A check never ends the command: an error of its own is a finding, too, so that one thing that is wrong does not hide
-// the others. Checks change nothing, but for --repair, which is in journals.go.
+// the others. Checks change nothing, but for --repair, which is in package server.
 //
 // Findings are printed to standard output, as lines or as a document. The exit code tells a script whether one of them
 // is broken. The tests are doctor_test.go and auditlog_test.go of the package above, and the scripts of
 // cmd/pfl-forge/testdata/script.
-package admin
+package doctor
 
 import (
 	"context"
@@ -24,35 +21,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/server"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// health is the outcome of a check.
-// Only broken counts for the exit code.
-type health string
-
-const (
-	healthy health = "ok"
-	warning health = "warn" // works, but look at it
-	broken  health = "fail" // does not work
-)
-
-// finding is the outcome of a check with its details, as programs read it.
-// Check names it in one word or two, and is the same whatever was found. Detail says what was found, and may hold text
-// of others, which is made safe when it is printed. Hint says what a person can do; it is empty where there is nothing
-// to do. Scripts read these, so that the names of fields and checks stay.
-type finding struct {
-	Check  string `json:"check"            yaml:"check"`
-	Health health `json:"health"           yaml:"health"`
-	Detail string `json:"detail,omitempty" yaml:"detail,omitempty"`
-	Hint   string `json:"hint,omitempty"   yaml:"hint,omitempty"`
-}
-
-// DoctorCommand returns the command doctor.
+// Command returns the command doctor.
 // --repair is apart from all checks, and --yes without it has no effect.
-func DoctorCommand(a *kit.App) *cobra.Command {
+func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	var deep, repairs, yes bool
 	cmd := &cobra.Command{
@@ -68,7 +46,7 @@ one that only a newer version understands, or that no runner wrote. Its bytes st
 		Args: kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if repairs {
-				return repair(cmd.Context(), a, yes)
+				return server.Repair(cmd.Context(), a, yes)
 			}
 			return doctor(cmd.Context(), a, deep, format)
 		},
@@ -84,17 +62,17 @@ one that only a newer version understands, or that no runner wrote. Its bytes st
 func doctor(ctx context.Context, a *kit.App, deep bool, format render.Format) error {
 	found, replicas := examine(ctx, a, deep)
 	if format.Data() {
-		if err := format.Write(a.Out, entries(found, replicas)); err != nil {
+		if err := format.Write(a.Out, server.Entries(found, replicas)); err != nil {
 			return err
 		}
 	} else {
 		printFindings(a, found)
-		if err := printReplicas(a, replicas); err != nil {
+		if err := server.PrintReplicas(a, replicas); err != nil {
 			return err
 		}
 	}
 	for _, f := range found {
-		if f.Health == broken {
+		if f.Health == diagnosis.Broken {
 			return kit.ExitError
 		}
 	}
@@ -103,16 +81,16 @@ func doctor(ctx context.Context, a *kit.App, deep bool, format render.Format) er
 
 // printFindings prints findings, each with its hint below.
 // A finding is one line, whatever its detail contains, so that lines can be counted and searched.
-func printFindings(a *kit.App, found []finding) {
+func printFindings(a *kit.App, found []diagnosis.Finding) {
 	style := a.Style(a.Out)
 	for _, f := range found {
 		mark := fmt.Sprintf("%-4s", f.Health)
 		switch f.Health {
-		case healthy:
+		case diagnosis.Healthy:
 			mark = style.Good(mark)
-		case warning:
+		case diagnosis.Warning:
 			mark = style.Attention(mark)
-		case broken:
+		case diagnosis.Broken:
 			mark = style.Bad(mark)
 		}
 		fmt.Fprintf(a.Out, "%s  %-13s %s\n", mark, f.Check, term.Line(f.Detail))

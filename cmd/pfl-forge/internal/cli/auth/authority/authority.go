@@ -1,4 +1,8 @@
-package auth
+// Package authority makes the certificates of an installation: an authority, and by it those of NATS servers.
+//
+// Keys are ECDSA on P-256, made here and never sent anywhere. What is returned is PEM, as nats-server reads it; package auth
+// decides where it is kept.
+package authority
 
 import (
 	"crypto"
@@ -26,17 +30,20 @@ const (
 	clockSkew = time.Hour
 )
 
-// certificate is a certificate with its key, both in PEM.
-// parsed and private are the same two, as crypto/x509 has them.
-type certificate struct {
-	cert, key []byte
+// Certificate is a certificate with its key. Cert and Key are in PEM; parsed and private are the same two, as crypto/x509
+// has them.
+type Certificate struct {
+	Cert, Key []byte
 	parsed    *x509.Certificate
 	private   crypto.Signer
 }
 
-// newAuthority makes an authority that signs nothing but servers and clients.
+// Until returns the time at which the certificate ends.
+func (c *Certificate) Until() time.Time { return c.parsed.NotAfter }
+
+// New makes an authority that signs nothing but servers and clients.
 // It can have no authority below it.
-func newAuthority(now time.Time) (*certificate, error) {
+func New(now time.Time) (*Certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -45,11 +52,11 @@ func newAuthority(now time.Time) (*certificate, error) {
 		Subject: pkix.Name{CommonName: "pfl-forge NATS authority"}, NotAfter: now.Add(authorityLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
-	return sign(template, private, &certificate{parsed: template, private: private}, now)
+	return sign(template, private, &Certificate{parsed: template, private: private}, now)
 }
 
-// loadAuthority reads the authority that a person gives.
-func loadAuthority(certFile, keyFile string) (*certificate, error) {
+// Load reads the authority that a person gives, of two files in PEM. Its errors begin with the flags that name these.
+func Load(certFile, keyFile string) (*Certificate, error) {
 	cert, err := os.ReadFile(certFile)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-cert: %w", err)
@@ -58,16 +65,16 @@ func loadAuthority(certFile, keyFile string) (*certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--ca-key: %w", err)
 	}
-	c, err := parseAuthority(cert, key)
+	c, err := Parse(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("--ca-cert and --ca-key: %w", err)
 	}
 	return c, nil
 }
 
-// parseAuthority reads an authority, and refuses what cannot sign.
+// Parse reads an authority, and refuses what cannot sign.
 // One that has ended is refused, as no client would accept its signature.
-func parseAuthority(cert, key []byte) (*certificate, error) {
+func Parse(cert, key []byte) (*Certificate, error) {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
@@ -79,14 +86,14 @@ func parseAuthority(cert, key []byte) (*certificate, error) {
 	if time.Now().After(pair.Leaf.NotAfter) {
 		return nil, fmt.Errorf("the authority's certificate has ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly))
 	}
-	return &certificate{cert: cert, key: key, parsed: pair.Leaf, private: private}, nil
+	return &Certificate{Cert: cert, Key: key, parsed: pair.Leaf, private: private}, nil
 }
 
-// certify makes a certificate of a server, which in a cluster is a client of the
+// Certify makes a certificate of a server, which in a cluster is a client of the
 // others, too.
 // names are host names, wildcards and addresses, at least one; the first one is its subject. It never outlives the
 // authority.
-func (c *certificate) certify(names []string, now time.Time) (*certificate, error) {
+func (c *Certificate) Certify(names []string, now time.Time) (*Certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -111,7 +118,7 @@ func (c *certificate) certify(names []string, now time.Time) (*certificate, erro
 // sign fills in what all certificates have, and signs.
 // by is the authority, or for an authority itself the template with its own key. Serial numbers are random, since there
 // is no book of those that were given.
-func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *certificate, now time.Time) (*certificate, error) {
+func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *Certificate, now time.Time) (*Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, err
@@ -129,24 +136,9 @@ func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *certificate
 	if err != nil {
 		return nil, err
 	}
-	return &certificate{
-		cert:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		key:    pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+	return &Certificate{
+		Cert:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:    pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
 		parsed: parsed, private: private,
 	}, nil
-}
-
-// serverNames returns the names and addresses by which clients reach the server.
-// On Kubernetes these are the two services of deploy's NATS in every spelling that a client in the cluster may use, and
-// each pod behind them. The machine itself is always among them.
-func serverNames(o *options) []string {
-	var names []string
-	if o.kubernetes {
-		for _, service := range []string{"nats", "nats-headless"} {
-			for _, suffix := range []string{"", "." + o.namespace, "." + o.namespace + ".svc", "." + o.namespace + ".svc.cluster.local"} {
-				names = append(names, service+suffix, "*."+service+suffix)
-			}
-		}
-	}
-	return append(append(names, o.hosts...), "localhost", "127.0.0.1", "::1")
 }

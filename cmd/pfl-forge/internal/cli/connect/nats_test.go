@@ -1,4 +1,4 @@
-package target
+package connect
 
 import (
 	"os"
@@ -66,7 +66,7 @@ func TestConnection(t *testing.T) {
 		"context, garbage": {kit.Where{Context: "broken"}, bus.Config{}, "broken.json"},
 	} {
 		app := &kit.App{Where: test.where, Getenv: func(key string) string { return map[string]string{"HOME": home}[key] }}
-		got, err := connection(app)
+		got, err := NATS(app)
 		switch {
 		case test.err != "":
 			if err == nil || !strings.Contains(err.Error(), test.err) {
@@ -75,18 +75,5 @@ func TestConnection(t *testing.T) {
 		case err != nil || !reflect.DeepEqual(got, test.want):
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, test.want)
 		}
-	}
-}
-
-// TestNoServerIsToldAtOnce checks that a person is told which server is not there, and why,
-// and is not made to wait for it as a service would.
-func TestNoServerIsToldAtOnce(t *testing.T) {
-	app := &kit.App{
-		Where:  kit.Where{Dir: t.TempDir(), Server: "nats://someone:pass1@nats.invalid:4222", Project: "shop"},
-		Getenv: func(string) string { return "" },
-	}
-	_, err := Connect(t.Context(), app)
-	if err == nil || !strings.HasPrefix(err.Error(), "nats://nats.invalid:4222: connect to the NATS server: dial tcp: lookup nats.invalid") {
-		t.Errorf("got %v", err)
 	}
 }

@@ -1,6 +1,12 @@
-package target
+// Package connect turns the flags that say which organisation a command is about into a connection: to its NATS
+// server, by a token, a key, credentials, a context of the nats command line or a login, or to its gateway.
+//
+// Package target opens the connections of commands with it; login and the commands for administrators call it
+// themselves. Mistakes in flags are errors that begin with the flag, and no error repeats a secret.
+package connect
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,16 +16,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/trust"
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// connection returns how to reach the organisation's NATS. A flag overrides
-// the context.
-func connection(a *kit.App) (bus.Config, error) {
+// NATS returns how to reach the organisation's NATS. A flag overrides the context; without any credentials
+// the login at the server counts, if there is one. It makes no connection.
+func NATS(a *kit.App) (bus.Config, error) {
 	cfg := bus.Config{URL: a.Server, Creds: a.Creds}
 	if a.Context != "" {
 		var err error
@@ -53,7 +61,9 @@ func connection(a *kit.App) (bus.Config, error) {
 	return cfg, account(a, &cfg)
 }
 
-// loggedIn has the connection made by a login, if there is one at the server.
+// loggedIn has the connection made by a login, if there is one at the server. It reports whether
+// there is. The person of the login is then who asks, and a --person of another name is a mistake:
+// the server would not let the login speak for them.
 func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
 	folder, err := loginFolder(a, cfg.URL)
 	if err != nil {
@@ -72,8 +82,9 @@ func loggedIn(a *kit.App, cfg *bus.Config) (bool, error) {
 	return true, nil
 }
 
-// loginFolder returns the folder of the login at an address. There is none without a folder of the user: what is relative to the folder at hand
-// would be another login in each, and in a repository for all to see.
+// loginFolder returns the folder of the login at an address, whose name is a hash of the address
+// as it was typed. There is none without a folder of the user: what is relative to the folder at
+// hand would be another login in each, and in a repository for all to see.
 func loginFolder(a *kit.App, address string) (string, error) {
 	state := trust.StateHome(a.Getenv)
 	if state == "" {
@@ -83,8 +94,8 @@ func loginFolder(a *kit.App, address string) (string, error) {
 	return filepath.Join(state, "pfl-forge", "logins", hex.EncodeToString(sum[:8])), nil
 }
 
-// LoginAt returns how to reach the server that the flags name, without credentials,
-// and the login there.
+// LoginAt returns how to reach the server that the flags name, without credentials, and the login
+// there, which need not exist yet.
 func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
 	cfg := bus.Config{URL: a.Server}
 	if a.Context != "" {
@@ -101,8 +112,9 @@ func LoginAt(a *kit.App) (bus.Config, bus.Login, error) {
 	return cfg, bus.Login(folder), encryption(a, &cfg)
 }
 
-// encryption fills in the files of an encrypted connection, and checks them together
-// with the nkey, so that an error names the flag.
+// encryption fills in the files of an encrypted connection, and checks them together with the
+// nkey: they are read here once, so that an error names the flag and comes before the first try to
+// connect.
 func encryption(a *kit.App, cfg *bus.Config) error {
 	if a.TLSCA != "" {
 		cfg.TLS.CA = a.TLSCA
@@ -128,8 +140,9 @@ func encryption(a *kit.App, cfg *bus.Config) error {
 	return nil
 }
 
-// account notes the name of the account that is used, and with it the inbox that its
-// permissions name. The inbox of a context names the account, too.
+// account notes the name of the account that is used, and with it the inbox that its permissions
+// name: a server refuses to let an account listen elsewhere. The inbox of a context names the
+// account, too; with a key and without a name it is the operator's.
 func account(a *kit.App, cfg *bus.Config) error {
 	named, isNamed := strings.CutPrefix(cfg.InboxPrefix, access.Inbox("")) // by the context
 	switch {
@@ -153,7 +166,8 @@ func account(a *kit.App, cfg *bus.Config) error {
 }
 
 // natsContext reads a context where the nats command line keeps them:
-// $XDG_CONFIG_HOME/nats/context/<name>.json.
+// $XDG_CONFIG_HOME/nats/context/<name>.json. A name that is a path is refused. A context with a
+// user and a password is refused, too: no server of ours has such accounts.
 func natsContext(a *kit.App, name string) (bus.Config, error) {
 	if name != filepath.Base(name) || name == ".." || name == "." {
 		return bus.Config{}, kit.Usage(fmt.Errorf("--context: %q is not a valid name of a NATS context", name))
@@ -194,4 +208,34 @@ func natsContext(a *kit.App, name string) (bus.Config, error) {
 	return bus.Config{
 		URL: c.URL, Token: c.Token, Creds: c.Creds, NKey: c.NKey, InboxPrefix: c.Inbox, TLS: bus.TLS{CA: c.CA, Cert: c.Cert, Key: c.Key},
 	}, nil
+}
+
+// userInfo matches user and password in a URL.
+var userInfo = pattern.New(`://[^/@,]*@`)
+
+// WithoutSecrets returns the URLs of servers without users and passwords.
+func WithoutSecrets(urls string) string { return userInfo.ReplaceAllString(urls, "://") }
+
+// Timeout bounds how long a command waits for an organisation's server: a person waits with it,
+// and a service would try for longer.
+const Timeout = 5 * time.Second
+
+// Administrator connects to the organisation's server that --server or --context names, about no
+// project, and whether or not a runner is up. The caller closes the bus.
+func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
+	cfg, err := NATS(a)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.NKey != "" && (a.Person == string(access.Operator) || a.Person == a.Getenv("FORGE_PERSON")) { // no account was named for this
+		cfg.InboxPrefix, cfg.Singly = access.Inbox(string(access.Backup)), true
+	}
+	cfg.Name, cfg.Logger = "pfl-forge/administrator", a.Log()
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	b, err := bus.Connect(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", WithoutSecrets(cfg.URL), err)
+	}
+	return b, nil
 }

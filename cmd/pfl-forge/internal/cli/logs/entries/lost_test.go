@@ -1,4 +1,4 @@
-package logs_test
+package entries_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
@@ -27,10 +27,10 @@ func keep(t *testing.T, b *bus.Bus, id forge.IntentID) {
 }
 
 // shown returns a function that reads what was not shown yet.
-func shown(t *testing.T, q logs.Query) func(b *bus.Bus) ([]string, error) {
+func shown(t *testing.T, q entries.Query) func(b *bus.Bus) ([]string, error) {
 	t.Helper()
 	var got []string
-	r := logs.New(q, func(e logs.Entry) {
+	r := entries.New(q, func(e entries.Entry) {
 		got = append(got, fmt.Sprintf("%s %s %d", e.Intent, e.Kind, int(e.At.Sub(began).Seconds())))
 	})
 	return func(b *bus.Bus) ([]string, error) {
@@ -55,7 +55,7 @@ func TestLost(t *testing.T) {
 		w.tell("one", n)
 		w.tell("other", n)
 	}
-	queries := []logs.Query{
+	queries := []entries.Query{
 		{Project: project},
 		{Project: project, Intent: "one"},
 		{Project: project, Intent: "one", Attempt: 2},
@@ -126,13 +126,13 @@ func TestLostAndNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := shown(t, logs.Query{Project: project})
+	read := shown(t, entries.Query{Project: project})
 	got, err := read(b)
 	if diff := cmp.Diff([]string{"one decided 0", "one text 2"}, got); diff != "" || err == nil {
 		t.Error(diff, err)
 	}
 	s.DeleteStream(t, "OBJ_FORGE_TRANSCRIPTS")
-	got, err = shown(t, logs.Query{Project: project})(b)
+	got, err = shown(t, entries.Query{Project: project})(b)
 	if diff := cmp.Diff([]string{"one decided 0", "one text 2"}, got); diff != "" || err != nil {
 		t.Error("without a store: ", diff, err)
 	}

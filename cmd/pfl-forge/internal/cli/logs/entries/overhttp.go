@@ -1,4 +1,4 @@
-package logs
+package entries
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 // By HTTP there is no stream of transcripts: the gateway answers with the transcript of one attempt, whether its lines are still in
 // the stream or were put into the store of objects. So an intent is read attempt by attempt, and put in order here.
 
-// readHTTP shows what happened to an intent until now, in the order of time: its decisions, and the transcripts of its
+// ReadHTTP shows what happened to an intent until now, in the order of time: its decisions, and the transcripts of its
 // attempts. A transcript that is not there any more is left out, as by NATS.
 // Attempts that the query does not want are not asked for. Entries of the same time stay in the order in which they
 // were read: decisions first.
-func readHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry)) error {
-	all, err := decisions(ctx, t, q.Intent)
+func ReadHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry)) error {
+	all, err := Decisions(ctx, t, q.Intent)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package logs_test
+package entries_test
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -80,13 +80,13 @@ func TestNoGap(t *testing.T) {
 		var mu sync.Mutex
 		var decided, told []string
 		enough := make(chan struct{})
-		r := logs.New(logs.Query{Project: project, Intent: "one"}, func(e logs.Entry) {
+		r := entries.New(entries.Query{Project: project, Intent: "one"}, func(e entries.Entry) {
 			mu.Lock()
 			defer mu.Unlock()
 			if e.Intent != "one" {
 				t.Errorf("%+v was not asked for", e)
 			}
-			if e.Kind == logs.Decided {
+			if e.Kind == entries.Decided {
 				decided = append(decided, e.At.Format(time.TimeOnly))
 			} else {
 				told = append(told, e.At.Format(time.TimeOnly))
@@ -137,19 +137,19 @@ func TestOrder(t *testing.T) {
 		w.tell("one", n)
 	}
 	for _, test := range []struct {
-		query logs.Query
+		query entries.Query
 		want  []string
 	}{
-		{logs.Query{Project: project}, []string{"decided 0", "text 0", "decided 1", "text 1", "decided 2", "text 2", "decided 3", "text 3"}},
-		{logs.Query{Project: project, Attempt: 2}, []string{"text 1", "text 3"}},
-		{logs.Query{Project: project, Step: forge.StepReview}, nil},
-		{logs.Query{Project: project, Task: "one-001", Intent: "one"}, []string{"text 0", "text 1", "text 2", "text 3"}},
-		{logs.Query{Project: project, Intent: "other"}, nil},
-		{logs.Query{Project: project, Since: began.Add(3 * time.Second)}, []string{"decided 3", "text 3"}},
-		{logs.Query{Project: "blog"}, nil},
+		{entries.Query{Project: project}, []string{"decided 0", "text 0", "decided 1", "text 1", "decided 2", "text 2", "decided 3", "text 3"}},
+		{entries.Query{Project: project, Attempt: 2}, []string{"text 1", "text 3"}},
+		{entries.Query{Project: project, Step: forge.StepReview}, nil},
+		{entries.Query{Project: project, Task: "one-001", Intent: "one"}, []string{"text 0", "text 1", "text 2", "text 3"}},
+		{entries.Query{Project: project, Intent: "other"}, nil},
+		{entries.Query{Project: project, Since: began.Add(3 * time.Second)}, []string{"decided 3", "text 3"}},
+		{entries.Query{Project: "blog"}, nil},
 	} {
 		var got []string
-		r := logs.New(test.query, func(e logs.Entry) {
+		r := entries.New(test.query, func(e entries.Entry) {
 			got = append(got, fmt.Sprintf("%s %d", e.Kind, int(e.At.Sub(began).Seconds())))
 		})
 		for range 2 { // the second time there is nothing new

@@ -1,13 +1,12 @@
-// Package logs reads what happened to intents, and what happens: the decisions of their
+// Package entries reads what happened to intents, and what happens: the decisions of their
 // journals and the transcripts of their attempts, in the order of time. A Reader hands each
-// Entry to a function; the command logs prints them, as lines or as data. PrintIntent and
-// Timeline print the same lines for the inbox, the live view and show.
+// Entry to a function; package logs prints them.
 //
 // The order is made in three steps. Journals are read first, and their entries wait in queues. Then come transcripts
 // that only the object store has (lost.go), which wait as well. Last comes the stream of transcripts: before each of
 // its lines everything that waits from before that line is shown. So nothing has to be sorted as a whole, and a long
-// log begins at once. By HTTP there is no stream, and overhttp.go sorts what it is given.
-package logs
+// log begins at once. By HTTP there is no stream, and ReadHTTP sorts what it is given.
+package entries
 
 import (
 	"context"
@@ -224,8 +223,9 @@ func entries(key forge.Key, before, after *forge.Summary, rec *forge.Record) (li
 	return list
 }
 
-// decisions returns an entry for each event of an intent's journal that is of interest.
-func decisions(ctx context.Context, t *target.Target, id forge.IntentID) (list []Entry, err error) {
+// Decisions returns an entry for each event of an intent's journal that is of interest, in their order. It reads no
+// transcripts, and works by HTTP as well.
+func Decisions(ctx context.Context, t *target.Target, id forge.IntentID) (list []Entry, err error) {
 	all, err := t.Decisions(ctx, id)
 	for i := range all {
 		list = append(list, entries(t.Key(id), &all[i].Before, &all[i].After, all[i].Record)...)

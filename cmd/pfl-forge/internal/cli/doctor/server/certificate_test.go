@@ -1,10 +1,12 @@
-package admin
+package server
 
 import (
 	"crypto/x509"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 )
 
 // TestCertificateThatEnds: who looks is told a month before a certificate of years ends, and hours before one of a day.
@@ -23,7 +25,7 @@ func TestCertificateThatEnds(t *testing.T) {
 		{day, 3 * time.Hour, true},
 	} {
 		found := checkCertificate(&x509.Certificate{NotBefore: begin, NotAfter: begin.Add(c.life)}, begin.Add(c.life-c.left))
-		if (len(found) == 1) != c.want || c.want && (found[0].Health != warning || !strings.Contains(found[0].Hint, "auth init --role server")) {
+		if (len(found) == 1) != c.want || c.want && (found[0].Health != diagnosis.Warning || !strings.Contains(found[0].Hint, "auth init --role server")) {
 			t.Errorf("of %s are left %s: %+v", c.life, c.left, found)
 		}
 	}

@@ -1,4 +1,4 @@
-package auth
+package secrets
 
 import (
 	"errors"
@@ -9,9 +9,12 @@ import (
 	"path/filepath"
 )
 
-// folder keeps an installation's secrets as plain files.
+// Folder keeps an installation's secrets as plain files.
 // A folder that is made is for its owner alone, mode 0700, and so is each file, mode 0600.
-type folder struct{ path string }
+type Folder struct {
+	// Path is the folder, which need not exist.
+	Path string
+}
 
 // seedFile ends the name of a file with an account's seed.
 const seedFile = ".nk"
@@ -34,12 +37,12 @@ const tlsConf = `tls {
 }
 `
 
-// read implements store. Seeds are not read: those that stay need not be known.
+// Read implements Store. Seeds are not read: those that stay need not be known.
 // A folder that is missing has none. Which accounts exist follows from auth.conf.
-func (f *folder) read() (secrets, error) {
-	found := secrets{}
+func (f *Folder) Read() (Set, error) {
+	found := Set{}
 	for name, secret := range serverFiles() {
-		text, err := os.ReadFile(filepath.Join(f.path, name))
+		text, err := os.ReadFile(filepath.Join(f.Path, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -51,8 +54,8 @@ func (f *folder) read() (secrets, error) {
 		}
 		found[secret][name] = text
 	}
-	if ca := found[authoritySecret]; ca != nil { // one file for both
-		ca[entryCA] = found[serverSecret][entryCA]
+	if ca := found[Authority]; ca != nil { // one file for both
+		ca[CA] = found[Server][CA]
 	}
 	return found, nil
 }
@@ -61,32 +64,32 @@ func (f *folder) read() (secrets, error) {
 // Every other file that this program writes there is the seed of an account, or nats.conf.
 func serverFiles() map[string]string {
 	return map[string]string{
-		entryConf: serverSecret, entryCert: serverSecret, entryKey: serverSecret, entryCA: serverSecret, entryCAKey: authoritySecret,
-		entrySigners: signersSecret,
+		Conf: Server, Cert: Server, Key: Server, CA: Server, CAKey: Authority,
+		TrustedKeys: Signers,
 	}
 }
 
-// write implements store, file after file in the order of inOrder.
+// Write implements Store, file after file in the order of inOrder.
 //
 // A file that has the same content already is left alone, and not named in the result. After an error the result has
 // those that are written. Certificates in the secrets of accounts are not written: in a folder the one ca.crt is for
 // all.
-func (f *folder) write(changed, whole secrets) ([]string, error) {
-	if err := os.MkdirAll(f.path, 0o700); err != nil {
+func (f *Folder) Write(changed, whole Set) ([]string, error) {
+	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	files := map[string][]byte{}
 	for name, entries := range changed {
-		if name == serverSecret || name == authoritySecret || name == signersSecret {
+		if name == Server || name == Authority || name == Signers {
 			maps.Copy(files, entries)
 			continue
 		}
-		files[name+seedFile] = []byte(string(entries[entrySeed]) + "\n")
+		files[name+seedFile] = []byte(string(entries[Seed]) + "\n")
 	}
-	names := inOrder(maps.Keys(files), entrySigners, entryConf)
+	names := inOrder(maps.Keys(files), TrustedKeys, Conf)
 	var written []string
 	for _, name := range names {
-		path := filepath.Join(f.path, name)
+		path := filepath.Join(f.Path, name)
 		if before, err := os.ReadFile(path); err == nil && string(before) == string(files[name]) {
 			continue
 		}
@@ -101,16 +104,16 @@ func (f *folder) write(changed, whole secrets) ([]string, error) {
 
 // example writes nats.conf unless it is there.
 // A person changes it afterwards, so --force does not write over it either.
-func (f *folder) example(whole secrets) ([]string, error) {
-	dir, err := filepath.Abs(f.path)
+func (f *Folder) example(whole Set) ([]string, error) {
+	dir, err := filepath.Abs(f.Path)
 	if err != nil {
 		return nil, err
 	}
 	encryption := ""
-	if whole[serverSecret][entryCert] != nil {
-		encryption = fmt.Sprintf(tlsConf, filepath.Join(dir, entryCert), filepath.Join(dir, entryKey))
+	if whole[Server][Cert] != nil {
+		encryption = fmt.Sprintf(tlsConf, filepath.Join(dir, Cert), filepath.Join(dir, Key))
 	}
-	path := filepath.Join(f.path, "nats.conf")
+	path := filepath.Join(f.Path, "nats.conf")
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil, nil

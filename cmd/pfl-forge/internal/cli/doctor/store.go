@@ -1,4 +1,4 @@
-package admin
+package doctor
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
@@ -19,7 +20,7 @@ import (
 // It asks the kernel, and writes nothing to find out. Folders are checked two levels deep, and all files of logs and
 // nats, as a run appends to those; of all other files only the folders are looked at. The first
 // one that is refused is named, the others are counted.
-func checkWritable(root string) finding {
+func checkWritable(root string) diagnosis.Finding {
 	dir := filepath.Join(root, layout.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		dir = root
@@ -45,13 +46,13 @@ func checkWritable(root string) finding {
 		}
 	}
 	if refused == 0 {
-		return finding{"folder", healthy, layout.Dir + " is writable", ""}
+		return diagnosis.New("folder", diagnosis.Healthy, layout.Dir+" is writable", "")
 	}
 	detail := first
 	if refused > 1 {
 		detail += fmt.Sprintf(", and %s more", render.Count(refused-1, "file"))
 	}
-	return finding{"folder", broken, detail, "a run writes there: give " + layout.Dir + " back to your user (chown, chmod), or run as its owner"}
+	return diagnosis.New("folder", diagnosis.Broken, detail, "a run writes there: give "+layout.Dir+" back to your user (chown, chmod), or run as its owner")
 }
 
 // checkFolder notes a folder, and the folders in it, that cannot be written.

@@ -1,10 +1,15 @@
-package target
+// Package complete has the shell complete what a command takes: ids of intents and tasks, names of recipes and checks.
+//
+// A completion opens the project as the command itself would, reads, and closes it. It prints nothing: where that does
+// not work the shell offers nothing, and the command says why when it is run.
+package complete
 
 import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 	"github.com/pfl-forge/pfl-forge/config"
 )
@@ -38,7 +43,7 @@ func ids(a *kit.App, most int, of func(*forge.Summary) []string) cobra.Completio
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		t, err := Reader(cmd.Context(), a)
+		t, err := target.Reader(cmd.Context(), a)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

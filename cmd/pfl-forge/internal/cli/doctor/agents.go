@@ -1,4 +1,4 @@
-package admin
+package doctor
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/config"
@@ -57,7 +58,7 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name,
 		alone.Agents[name] = own
 	}
 	for _, f := range checkAgents(ctx, &alone, root) {
-		if f.Health != healthy {
+		if f.Health != diagnosis.Healthy {
 			a.Say("%s", a.Style(a.Err).Attention(what+" needs the agent "+name+", which does not work here: "+kit.Safe(f.Detail)+"; see pfl-forge doctor"))
 		}
 	}
@@ -67,20 +68,20 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name,
 //
 // A program that is missing or does not start is a warning and no failure: recipes need none. The programs are asked
 // for their version in a folder that is made for it and removed, within a minute for all.
-func checkAgents(ctx context.Context, cfg *config.Project, root string) []finding {
+func checkAgents(ctx context.Context, cfg *config.Project, root string) []diagnosis.Finding {
 	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
 	if err != nil {
-		return []finding{{"agents", warning, err.Error(), ""}}
+		return []diagnosis.Finding{diagnosis.New("agents", diagnosis.Warning, err.Error(), "")}
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	var found []finding
+	var found []diagnosis.Finding
 	for _, c := range backends.CheckAll(ctx, cfg, dir, root) {
-		f := finding{c.Agent, healthy, c.Version, ""}
+		f := diagnosis.New(c.Agent, diagnosis.Healthy, c.Version, "")
 		switch {
 		case c.Problem != nil:
-			f.Health, f.Detail = warning, strings.TrimSpace(c.Version+" "+c.Problem.Message)
+			f.Health, f.Detail = diagnosis.Warning, strings.TrimSpace(c.Version+" "+c.Problem.Message)
 			f.Hint = "recipes work without it"
 		case c.Version == "":
 			f.Detail = "program found"
@@ -93,16 +94,16 @@ func checkAgents(ctx context.Context, cfg *config.Project, root string) []findin
 // checkEffort says which agents cannot be told how much to think, although the configuration does. It is
 // a warning only where the project has changed the levels: the others save money, and nothing else.
 // It reads the configuration alone, and runs nothing.
-func checkEffort(cfg *config.Project) []finding {
-	var found []finding
+func checkEffort(cfg *config.Project) []diagnosis.Finding {
+	var found []diagnosis.Finding
 	for _, name := range cfg.UsedAgents() {
 		ignored := cfg.EffortIgnored(name)
 		if len(ignored) == 0 {
 			continue
 		}
-		f := finding{"effort", healthy, name + " has no setting for effort, so these have no effect on it: " + strings.Join(ignored, ", "), ""}
+		f := diagnosis.New("effort", diagnosis.Healthy, name+" has no setting for effort, so these have no effect on it: "+strings.Join(ignored, ", "), "")
 		if cfg.Calls.Effort != config.Default().Calls.Effort {
-			f.Health, f.Hint = warning, "choose its model in agents."+name+".models instead, or another agent in roles"
+			f.Health, f.Hint = diagnosis.Warning, "choose its model in agents."+name+".models instead, or another agent in roles"
 		}
 		found = append(found, f)
 	}
