@@ -30,7 +30,7 @@ func goalStory(d *desk, a, b *forge.View) {
 	}
 	for _, chapter := range chapters {
 		chapter()
-		d.settleGoals(*a, *b)
+		d.writeGoals(*a, *b)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 			whole.Intent.Goal, whole.Goal.Applied = a.Intent.Goal, []string{"a/k1"}
 			whole.Seq, wholeB.Seq = 100, 100
 			wholeB.Goal.Applied = []string{"a/k1", "b/k1"}
-			d.settleGoals(whole, wholeB)
+			d.writeGoals(whole, wholeB)
 			if diff := cmp.Diff(want, d.below()); diff != "" {
 				t.Errorf("%s: killed at %d %s (-want +got):\n%s", name, n, point, diff)
 			}
@@ -125,7 +125,7 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 			}
 		}
 		goalStory(d, a, b)
-		d.settleGoals(*a, *b)
+		d.writeGoals(*a, *b)
 		got := d.below()
 		if at != "" {
 			want := maps.Clone(want)
@@ -143,7 +143,7 @@ func TestGoalsLateWriterInPlace(t *testing.T) {
 	d := newDesk(t)
 	d.disk.Linger = 0
 	v := goalView("a", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	f, err := os.OpenFile(d.shared(knowledgeFile), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestGoalsLateWriterInPlace(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.settleGoals(v)
+	d.writeGoals(v)
 	want := slices.Sorted(slices.Values(append(ours(t, []forge.View{v})[2:], "by hand\n")))
 	if diff := cmp.Diff(want, sortedLines(d.goalText(knowledgeFile))); diff != "" {
 		t.Errorf("knowledge (-want +got):\n%s", diff)
@@ -217,7 +217,7 @@ func TestGoalsInTheWay(t *testing.T) {
 				t.Error("the intent's file is not written, or all is")
 			}
 			remove(t, d.shared(tt.gone))
-			d.settleGoals(v)
+			d.writeGoals(v)
 			for _, rel := range []string{historyFile, ".e8/login/knowledge.jsonl", ".e8/logs/fix-login/iteration-001.jsonl"} {
 				if text := d.goalText(rel); strings.Count(text, "\n") != 1 {
 					t.Errorf("%s holds %q", rel, text)
@@ -247,7 +247,7 @@ func TestGoalsAtRandom(t *testing.T) {
 				v.Goal.Applied, v.Seq = append(slices.Clone(v.Goal.Applied), id), v.Seq+1
 			},
 			"write": func() { d.write(*pick()) },
-			"run":   func() { d.settleGoals(views...) },
+			"run":   func() { d.writeGoals(views...) },
 			"crash": func() {
 				left := rapid.IntRange(1, 12).Draw(rt, "steps")
 				d.disk.Reached = func(point string) {
@@ -255,7 +255,7 @@ func TestGoalsAtRandom(t *testing.T) {
 						panic(crash{point})
 					}
 				}
-				dies(func() { d.settleGoals(views...) })
+				dies(func() { d.writeGoals(views...) })
 				d.reopen()
 				d.disk.Linger = 0
 			},
@@ -283,8 +283,8 @@ func TestGoalsAtRandom(t *testing.T) {
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
 			steps[rapid.SampledFrom(names).Draw(rt, "step")]()
 		}
-		d.settleGoals(views...)
-		d.settleGoals(views...)
+		d.writeGoals(views...)
+		d.writeGoals(views...)
 		text := "\n" + d.allLines()
 		for line := range mine {
 			if strings.Count(text, "\n"+line+"\n") != 1 {

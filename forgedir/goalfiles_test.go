@@ -73,8 +73,8 @@ func (d *desk) transcript(name, text string) {
 	d.goalPut(layout.Dir+"/logs/"+name, text)
 }
 
-// settleGoals goes round until all goals are written.
-func (d *desk) settleGoals(views ...forge.View) {
+// writeGoals goes round until all goals are written.
+func (d *desk) writeGoals(views ...forge.View) {
 	d.t.Helper()
 	for range 5 {
 		d.edits(views...)
@@ -156,8 +156,8 @@ func TestGoalFilesElsewhere(t *testing.T) {
 	a.Intent.Goal = wholeGoal()
 	a.Intent.Goal.KnowledgeFile = a.Intent.Goal.HistoryFile // both in one
 	d.transcript("a-001-execute-1.ndjson", "log\n")
-	d.settleGoals(a, b)
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
+	d.writeGoals(a, b)
 	if n := strings.Count(d.goalText(".e8/login/history.jsonl"), "\n"); n != 2 {
 		t.Errorf("%d lines", n)
 	}
@@ -180,14 +180,14 @@ func TestGoalLinesAreAdded(t *testing.T) {
 	d.goalPut(historyFile, mine)
 	d.goalPut(knowledgeFile, mine)
 	v := goalView("fix-login", 2)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	before, info := d.goalText(historyFile), stat(t, d.shared(historyFile))
 	if !strings.HasPrefix(before, mine+"\n{") || strings.Count(before, "\n") != 7 {
 		t.Errorf("got %s", before)
 	}
 	iterate(&v)
 	d.reopen()
-	d.settleGoals(v)
+	d.writeGoals(v)
 	if after := d.goalText(historyFile); !strings.HasPrefix(after, before) || strings.Count(after, "\n") != 8 {
 		t.Errorf("got %s", after)
 	}
@@ -209,7 +209,7 @@ func stat(t testing.TB, name string) os.FileInfo {
 func TestGoalLinesCutOff(t *testing.T) {
 	d := newDesk(t)
 	v := goalView("fix-login", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	var from [2]int
 	files := [2]string{historyFile, knowledgeFile}
 	for i, rel := range files {
@@ -217,12 +217,12 @@ func TestGoalLinesCutOff(t *testing.T) {
 	}
 	iterate(&v)
 	iterate(&v)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for i, rel := range files {
 		want := d.goalText(rel)
 		for n := from[i]; n < len(want); n += min(7, max(1, len(want)-1-n)) {
 			d.goalPut(rel, want[:n])
-			d.settleGoals(v)
+			d.writeGoals(v)
 			got := d.goalText(rel)
 			if n == len(want)-1 { // no line is missing; the next one ends this one
 				got += "\n"
@@ -253,13 +253,13 @@ func TestGoalFilesAreWrittenAgain(t *testing.T) {
 				a, b := goalView("a", 2), goalView("b", 1)
 				b.Goal.Applied = []string{"a/k2", "b/k1"}
 				a.Goal.Applied = []string{"a/k2"}
-				d.settleGoals(a, b)
+				d.writeGoals(a, b)
 				history, knowledge := sortedLines(d.goalText(historyFile)), sortedLines(d.goalText(knowledgeFile))
 				lose(d)
 				if again || name == "everything" || name == "the cache" {
 					d.reopen()
 				}
-				d.settleGoals(a, b)
+				d.writeGoals(a, b)
 				if diff := cmp.Diff(history, sortedLines(d.goalText(historyFile))); diff != "" {
 					t.Errorf("history (-want +got):\n%s", diff)
 				}
@@ -289,12 +289,12 @@ func sortedLines(text string) []string {
 func TestGoalOfAnotherLife(t *testing.T) {
 	d := newDesk(t)
 	v := goalView("fix-login", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	remove(t, d.file(""))
 	d.reopen()
 	v.Goal.Iterations[0].Summary.At = goalAt(50)
 	v.Goal.Knowledge[0].CreatedAt = goalAt(50)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for _, rel := range []string{historyFile, knowledgeFile} {
 		if n := strings.Count(d.goalText(rel), "\n"); n != 2 {
 			t.Errorf("%s has %d lines", rel, n)
@@ -307,20 +307,20 @@ func TestAppliedCount(t *testing.T) {
 	d := newDesk(t)
 	a, b := goalView("a", 2), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{KnowledgeFile: ".e8/a.jsonl"}
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	mine := strings.Replace(d.goalText(".e8/a.jsonl"), `"category":"testing"`, `"category" : "mine"`, 1) + "mine\n"
 	mine = strings.Replace(mine, `"applied_count":0`, `"applied_count" : 0`, 1)
 	d.goalPut(".e8/a.jsonl", mine)
 	b.Goal.Applied = []string{"a/k1", "a/k2", "a/k1", "gone/k1"}
 	b.Seq++
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	want := strings.Replace(mine, `"applied_count" : 0`, `"applied_count" : 2`, 1)
 	want = strings.Replace(want, `"applied_count":0`, `"applied_count":1`, 1)
 	if diff := cmp.Diff(want, d.goalText(".e8/a.jsonl")); diff != "" {
 		t.Errorf("knowledge (-want +got):\n%s", diff)
 	}
 	d.goalPut(".e8/a.jsonl", strings.Replace(want, `"applied_count":1`, `"applied_count":99`, 1))
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	if diff := cmp.Diff(want, d.goalText(".e8/a.jsonl")); diff != "" {
 		t.Errorf("a count of a person (-want +got):\n%s", diff)
 	}
@@ -331,7 +331,7 @@ func TestAppliedCountStays(t *testing.T) {
 	d := newDesk(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	d.put(layout.Index, d.text(layout.Index)+"torn")
 	d.reopen()
 	d.reopen()
@@ -351,7 +351,7 @@ func TestGoalLogs(t *testing.T) {
 	for n := range 4 {
 		d.transcript(fmt.Sprintf("fix-001-execute-%d.ndjson", n+1), fmt.Sprintf("attempt %d\n", n+1))
 	}
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for name, want := range map[string]string{"001": "attempt 1\n", "002": "attempt 2\nattempt 3\n"} {
 		if got := d.goalText(".e8/logs/fix/iteration-" + name + ".jsonl"); got != want {
 			t.Errorf("%s: got %q", name, got)
@@ -363,7 +363,7 @@ func TestGoalLogs(t *testing.T) {
 	d.goalPut(".e8/logs/fix/iteration-001.jsonl", "mine\n")
 	remove(t, d.file("logs"))
 	v.Seq++
-	d.settleGoals(v)
+	d.writeGoals(v)
 	if d.goalText(".e8/logs/fix/iteration-001.jsonl") != "mine\n" {
 		t.Error("a person's file was overwritten")
 	}

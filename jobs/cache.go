@@ -82,7 +82,7 @@ func (h *Host) variable(name string) string {
 // cacheMounts returns the caches as a builder sees them that writes to the given layer. What a
 // model runs sees the Go modules of a cache that an operator shares, and nothing else of it.
 func (j *Job) cacheMounts(ctx context.Context, by, layer string) ([]sandbox.Mount, error) {
-	if err := j.caches.Settle(ctx, landed(j.Repository)); err != nil {
+	if err := j.caches.TakeOver(ctx, landed(j.Repository)); err != nil {
 		j.host.Log.WarnContext(ctx, "cannot keep what commands cached; it is built again", "project", j.Project, "error", err)
 	}
 	if by == byCommands {

@@ -86,7 +86,7 @@ func TestLayersOfLandedTreesAreKept(t *testing.T) {
 	if got := read(t, c.Own()); len(got) > 0 {
 		t.Fatalf("of a change that has not landed there is %v", got)
 	}
-	if err := c.Settle(t.Context(), landed("3333", tree)); err != nil {
+	if err := c.TakeOver(t.Context(), landed("3333", tree)); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, c.Own()); !maps.Equal(got, map[string]string{"go/a": "1"}) {

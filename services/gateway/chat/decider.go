@@ -112,8 +112,8 @@ func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
 	}
 }
 
-// settled has one act decided, unless another gateway is at it.
-func (d *decider) settled(ctx context.Context, what string, p *pending) {
+// decideOne has one act decided, unless another gateway is at it.
+func (d *decider) decideOne(ctx context.Context, what string, p *pending) {
 	now := d.cfg.Now()
 	if now.Sub(p.At) > fresh {
 		d.cfg.Log.WarnContext(ctx, "an act in a chat was not decided in time", "chat", d.cfg.Name, "delivery", p.ID)

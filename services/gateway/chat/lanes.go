@@ -48,12 +48,12 @@ func (d *decider) lane(strangers bool) (list []string) {
 func (d *decider) round(ctx context.Context, now time.Time) time.Time {
 	for _, what := range d.lane(false) {
 		if p := d.open[what]; !now.Before(p.due) {
-			d.settled(ctx, what, p)
+			d.decideOne(ctx, what, p)
 		}
 	}
 	for _, what := range d.lane(true) {
 		if p := d.open[what]; !now.Before(p.due) {
-			d.settled(ctx, what, p)
+			d.decideOne(ctx, what, p)
 			break
 		}
 	}

@@ -226,7 +226,7 @@ func dial(args []string, out io.Writer) error {
 			continue
 		}
 		wanted := want
-		all.Go(func() { said[i] = settle(arg, wanted) })
+		all.Go(func() { said[i] = awaitAnswer(arg, wanted) })
 	}
 	all.Wait()
 	for i, arg := range args {
@@ -242,10 +242,10 @@ const (
 	blocked = "blocked"
 )
 
-// settle returns how an address answers: the wanted answer as soon as it comes, and after ten
+// awaitAnswer returns how an address answers: the wanted answer as soon as it comes, and after ten
 // seconds any other. A policy may be in force late in both directions, so neither answer is
 // believed at once.
-func settle(address, want string) (said string) {
+func awaitAnswer(address, want string) (said string) {
 	for range 20 {
 		if said = try(address); said == want {
 			break

@@ -129,7 +129,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
-	p.Settle(p.Seen, in.Commit)
+	p.NoteDone(p.Seen, in.Commit)
 	if a := p.replaces(m.Change); a != nil {
 		p.Replace(a)
 		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed

@@ -281,7 +281,7 @@ func TestQueuedStanding(t *testing.T) {
 		if got := o.Words(&forge.PullPolicy{}, seen); got == "" || test.want == pull.Queued && !strings.Contains(got, "at place 2") {
 			t.Errorf("%s: it %s", name, got)
 		}
-		o.Settle(seen, "h2")
+		o.NoteDone(seen, "h2")
 		if got := o.Standing(&forge.PullPolicy{}, seen); got != test.settled {
 			t.Errorf("%s, settled: %s, want %s", name, got, test.settled)
 		}

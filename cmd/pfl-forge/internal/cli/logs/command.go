@@ -172,7 +172,7 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 // ask with -f whatever the state is. The caller closes *t, whichever target that is then.
 func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *entries.Reader, follow, one bool) error {
 	if !follow || (*t).Owner {
-		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
+		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Idle() {
 			return err
 		}
 		return errors.New("nothing is running here, so there is nothing to follow; omit -f, or start `pfl-forge run` in another terminal")

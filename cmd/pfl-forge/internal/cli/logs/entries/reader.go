@@ -279,9 +279,9 @@ func (r *Reader) poke() {
 	}
 }
 
-// Settled reports whether nothing goes on with the query's intent without a person, as
+// Idle reports whether nothing goes on with the query's intent without a person, as
 // far as was read.
-func (r *Reader) Settled() bool {
+func (r *Reader) Idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := r.machines[forge.Key{Project: r.query.Project, Intent: r.query.Intent}]
@@ -298,7 +298,7 @@ func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	r.mu.Lock()
 	live, next := r.live, r.lines
 	r.mu.Unlock()
-	if !live || !r.Settled() {
+	if !live || !r.Idle() {
 		return false
 	}
 	last, _, err := b.Transcripts.Last(ctx, r.query.filter())
