@@ -51,7 +51,7 @@ func (s *Intent) carryOut(e task.Effect) {
 		c.Replica = e.Replica
 		s.send(&c)
 	case task.Wait:
-		if s.Obstacles.Talks {
+		if s.Obstacles.Keeps {
 			access{s}.baseRed(e)
 			return
 		}

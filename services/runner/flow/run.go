@@ -29,7 +29,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
 	if a.Obstacles != nil {
-		s.Obstacles.Talks = true
+		s.Obstacles.Keeps = true
 		if a.Obstacles.Number > s.Obstacles.Number {
 			s.Obstacles.Learn(a.Obstacles, s.now)
 		}

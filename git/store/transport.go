@@ -30,14 +30,14 @@ type origin struct {
 	forgetting sync.Mutex
 }
 
-// talk runs a git command that talks to the origin. It takes as long as the network does,
+// remote runs a git command that talks to the origin. It takes as long as the network does,
 // so an Observer is called. An origin that is silent until the time limit of the command or of the caller yields
 // git.ErrSilent, or git.ErrSlow if it answers a short question then.
-func (o *origin) talk(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
+func (o *origin) remote(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
 	return o.run(ctx, o.patience, o.transport(), op, args...)
 }
 
-// run is talk within a time, by a command of any folder.
+// run is remote within a time, by a command of any folder.
 func (o *origin) run(ctx context.Context, within time.Duration, c git.Command, op git.Operation, args ...string) ([]byte, error) {
 	timed, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -103,7 +103,7 @@ func (o *origin) bring(ctx context.Context, specs ...string) error {
 		args, specs = append(args, "--prune"), specs[1:]
 	}
 	args = append(append(args, "--end-of-options", o.url), specs...)
-	_, err := o.talk(ctx, git.OpFetch, args...)
+	_, err := o.remote(ctx, git.OpFetch, args...)
 	return err
 }
 
@@ -128,7 +128,7 @@ func (o *origin) push(ctx context.Context, args ...string) ([]byte, error) {
 
 // head asks the origin for the tip of a branch. Error: ErrNoBranch.
 func (o *origin) head(ctx context.Context, b git.Branch) (git.OID, error) {
-	out, err := o.talk(ctx, git.OpList, "-q", "--heads", "--", o.url, b.Ref()) // it lists branches alone
+	out, err := o.remote(ctx, git.OpList, "-q", "--heads", "--", o.url, b.Ref()) // it lists branches alone
 	if err != nil {
 		return "", err
 	}
@@ -148,9 +148,9 @@ func (o *origin) remove(ctx context.Context, refs []string) error {
 	for _, ref := range refs {
 		args = append(args, ":"+ref)
 	}
-	_, err := o.talk(ctx, git.OpPush, args...)
+	_, err := o.remote(ctx, git.OpPush, args...)
 	if err != nil && ctx.Err() == nil && !git.Unserved(err) && !errors.Is(err, git.ErrSlow) {
-		_, err = o.talk(ctx, git.OpPush, args...)
+		_, err = o.remote(ctx, git.OpPush, args...)
 	}
 	if said := git.Stderr(err); said != "" {
 		return fmt.Errorf("delete refs at the origin: %s", said) // the call itself would name all of them

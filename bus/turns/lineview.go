@@ -27,9 +27,9 @@ type stored struct {
 	at time.Time
 }
 
-// lane has this process's knowledge of a line: which projects have commands in it, and how many more may go to the workers. All of it can be
+// lineView has this process's knowledge of a line: which projects have commands in it, and how many more may go to the workers. All of it can be
 // wrong, because others store and move commands as well: a look at the server puts it right, and find adds projects.
-type lane struct {
+type lineView struct {
 	// line names the subjects and consumers.
 	line subjects.Line
 	conn *conn.Conn
@@ -54,7 +54,7 @@ type lane struct {
 }
 
 // enter reports whether a command may be stored for the workers at once.
-func (l *lane) enter(ctx context.Context) (bool, error) {
+func (l *lineView) enter(ctx context.Context) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ring) > 0 || l.serving {
@@ -78,14 +78,14 @@ func (l *lane) enter(ctx context.Context) (bool, error) {
 }
 
 // answered notes that a command at the workers has its result.
-func (l *lane) answered() {
+func (l *lineView) answered() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.away = max(l.away-1, 0)
 }
 
 // entered says that a command which entered is stored with a sequence, or could not be: 0.
-func (l *lane) entered(seq uint64) {
+func (l *lineView) entered(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.entering--
@@ -95,13 +95,13 @@ func (l *lane) entered(seq uint64) {
 }
 
 // uncounted returns how many commands this process has stored for the workers behind the last one that they took.
-func (l *lane) uncounted(now time.Time, taken uint64) int {
+func (l *lineView) uncounted(now time.Time, taken uint64) int {
 	l.fresh = slices.DeleteFunc(l.fresh, func(s stored) bool { return s.seq <= taken || now.Sub(s.at) > counted })
 	return len(l.fresh)
 }
 
 // look finds out how much room there is at the workers. The caller has the lock: others wait for the look, and need none.
-func (l *lane) look(ctx context.Context) error {
+func (l *lineView) look(ctx context.Context) error {
 	var info struct {
 		Pending   int `json:"num_pending"`
 		Taken     int `json:"num_ack_pending"`
@@ -127,7 +127,7 @@ func (l *lane) look(ctx context.Context) error {
 }
 
 // add notes that a project has a command in the line.
-func (l *lane) add(project forge.ProjectID) {
+func (l *lineView) add(project forge.ProjectID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !slices.Contains(l.ring, project) {
@@ -136,7 +136,7 @@ func (l *lane) add(project forge.ProjectID) {
 }
 
 // begin returns how many commands may be moved, and of how many projects there are some. The caller ends with end.
-func (l *lane) begin(ctx context.Context) (room, projects int, err error) {
+func (l *lineView) begin(ctx context.Context) (room, projects int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ring) == 0 {
@@ -150,7 +150,7 @@ func (l *lane) begin(ctx context.Context) (room, projects int, err error) {
 }
 
 // next takes the project out of the ring whose turn it is.
-func (l *lane) next() (project forge.ProjectID, ok bool) {
+func (l *lineView) next() (project forge.ProjectID, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.ring) == 0 {
@@ -162,7 +162,7 @@ func (l *lane) next() (project forge.ProjectID, ok bool) {
 }
 
 // moved notes that a command was moved, and is stored for the workers with a sequence.
-func (l *lane) moved(seq uint64) {
+func (l *lineView) moved(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.room = max(l.room-1, 0)
@@ -171,14 +171,14 @@ func (l *lane) moved(seq uint64) {
 }
 
 // end says that no command is being moved any more.
-func (l *lane) end() {
+func (l *lineView) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.serving = false
 }
 
 // busy reports whether anything is in the line.
-func (l *lane) busy() bool {
+func (l *lineView) busy() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.ring) > 0 || l.serving

@@ -1,7 +1,7 @@
 package chat
 
-// Acts wait in two lanes: those of accounts that stand for a person, and those of strangers, who can press as well wherever they see a
-// message. Each lane has a bound of its own. A round decides all that is due of people, then one stranger's, and then the stream is read
+// Acts wait in two queues: those of accounts that stand for a person, and those of strangers, who can press as well wherever they see a
+// message. Each queue has a bound of its own. A round decides all that is due of people, then one stranger's, and then the stream is read
 // again: so whoever presses while strangers are answered waits for one answer, which takes as long as the chat lets us wait.
 
 import (
@@ -19,7 +19,7 @@ func (d *decider) add(ctx context.Context, one deliveries.Delivery) {
 	if p.stranger {
 		most = maxStrangers
 	}
-	if len(d.lane(p.stranger)) >= most {
+	if len(d.queue(p.stranger)) >= most {
 		d.cfg.Log.WarnContext(ctx, "an act in a chat is dropped: too many wait to be decided", "chat", d.cfg.Name, "delivery", one.ID, "stranger", p.stranger)
 		return
 	}
@@ -28,12 +28,12 @@ func (d *decider) add(ctx context.Context, one deliveries.Delivery) {
 
 // isStranger reports whether the act of a delivery is of an account that stands for no person. What cannot be read is of none either.
 func (d *decider) isStranger(one *deliveries.Delivery) bool {
-	a, err := d.talk.Read(one)
+	a, err := d.interactive.Read(one)
 	return err != nil || !d.cfg.knows(a)
 }
 
-// lane returns the things of the acts of people, or of strangers, the oldest first.
-func (d *decider) lane(strangers bool) (list []string) {
+// queue returns the things of the acts of people, or of strangers, the oldest first.
+func (d *decider) queue(strangers bool) (list []string) {
 	for what, p := range d.open {
 		if p.stranger == strangers {
 			list = append(list, what)
@@ -46,12 +46,12 @@ func (d *decider) lane(strangers bool) (list []string) {
 // round has those acts decided that are due, and returns when the next one is. People come first, and one stranger after them: whoever presses
 // meanwhile waits for the answer to that one alone, since the stream is read again after it.
 func (d *decider) round(ctx context.Context, now time.Time) time.Time {
-	for _, what := range d.lane(false) {
+	for _, what := range d.queue(false) {
 		if p := d.open[what]; !now.Before(p.due) {
 			d.decideOne(ctx, what, p)
 		}
 	}
-	for _, what := range d.lane(true) {
+	for _, what := range d.queue(true) {
 		if p := d.open[what]; !now.Before(p.due) {
 			d.decideOne(ctx, what, p)
 			break
