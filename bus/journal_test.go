@@ -268,7 +268,7 @@ func TestSummaries(t *testing.T) {
 			t.Fatalf("summary %d is of %s, %q, want %q", i, s.Key, s.Title, want)
 		}
 	}
-	same, last, err := b.Journal.Standing(ctx, "shop")
+	same, last, err := b.Journal.List(ctx, "shop")
 	if want, err := b.Journal.Sequences(ctx, "shop"); err != nil || !maps.Equal(last, want) || len(last) != n {
 		t.Errorf("%d sequences beside the summaries, %v; want those %d", len(last), err, len(want))
 	}

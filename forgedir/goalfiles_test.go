@@ -49,9 +49,9 @@ func iterate(v *forge.View) {
 }
 
 // shared is a path below the repository's root.
-func (d *desk) shared(rel string) string { return filepath.Join(d.root, filepath.FromSlash(rel)) }
+func (d *fixture) shared(rel string) string { return filepath.Join(d.root, filepath.FromSlash(rel)) }
 
-func (d *desk) goalText(rel string) string {
+func (d *fixture) goalText(rel string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.shared(rel))
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *desk) goalText(rel string) string {
 	return string(data)
 }
 
-func (d *desk) goalPut(rel, text string) {
+func (d *fixture) goalPut(rel, text string) {
 	d.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(d.shared(rel)), 0o755); err != nil {
 		d.t.Fatal(err)
@@ -68,13 +68,13 @@ func (d *desk) goalPut(rel, text string) {
 	writeText(d.t, d.shared(rel), text)
 }
 
-func (d *desk) transcript(name, text string) {
+func (d *fixture) transcript(name, text string) {
 	d.t.Helper()
 	d.goalPut(layout.Dir+"/logs/"+name, text)
 }
 
 // writeGoals goes round until all goals are written.
-func (d *desk) writeGoals(views ...forge.View) {
+func (d *fixture) writeGoals(views ...forge.View) {
 	d.t.Helper()
 	for range 5 {
 		d.edits(views...)
@@ -95,7 +95,7 @@ func (d *desk) writeGoals(views ...forge.View) {
 }
 
 func TestGoalFiles(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	s := v.Goal.Iterations[0].Summary
 	s.Artifacts = []string{"login.go"}
@@ -143,7 +143,7 @@ func TestGoalFiles(t *testing.T) {
 }
 
 func TestNoGoalNoFolder(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.write(sample())
 	if exists(t, d.shared(layout.GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
 		t.Error("there is no goal")
@@ -151,7 +151,7 @@ func TestNoGoalNoFolder(t *testing.T) {
 }
 
 func TestGoalFilesElsewhere(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = wholeGoal()
 	a.Intent.Goal.KnowledgeFile = a.Intent.Goal.HistoryFile // both in one
@@ -176,7 +176,7 @@ func TestGoalFilesElsewhere(t *testing.T) {
 // Lines are added to those that are there, whoever wrote them.
 func TestGoalLinesAreAdded(t *testing.T) {
 	const mine = "{\"type\": \"pattern\", \"content\": \"mine\"}\n<<<<<<< broken\n\n{\"type\":\"summary\",\"iteration\":1}\n\xff"
-	d := newDesk(t)
+	d := newFixture(t)
 	d.goalPut(historyFile, mine)
 	d.goalPut(knowledgeFile, mine)
 	v := goalView("fix-login", 2)
@@ -207,7 +207,7 @@ func stat(t testing.TB, name string) os.FileInfo {
 
 // What a crash cut off at any byte is completed.
 func TestGoalLinesCutOff(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
 	var from [2]int
@@ -235,21 +235,21 @@ func TestGoalLinesCutOff(t *testing.T) {
 }
 
 func TestGoalFilesAreWrittenAgain(t *testing.T) {
-	for name, lose := range map[string]func(*desk){
-		"the folder": func(d *desk) { remove(d.t, d.shared(layout.GoalDir)) },
-		"a file":     func(d *desk) { remove(d.t, d.shared(knowledgeFile)) },
-		"a line": func(d *desk) {
+	for name, lose := range map[string]func(*fixture){
+		"the folder": func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)) },
+		"a file":     func(d *fixture) { remove(d.t, d.shared(knowledgeFile)) },
+		"a line": func(d *fixture) {
 			d.goalPut(historyFile, d.goalText(historyFile)[1+strings.Index(d.goalText(historyFile), "\n"):])
 		},
-		"all lines":       func(d *desk) { d.goalPut(historyFile, "") },
-		"the cache":       func(d *desk) { remove(d.t, d.file(layout.Cache)) },
-		"everything":      func(d *desk) { remove(d.t, d.shared(layout.GoalDir)); remove(d.t, d.file("")) },
-		"nothing":         func(*desk) {},
-		"the ignore file": func(d *desk) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(layout.GoalDir)) },
+		"all lines":       func(d *fixture) { d.goalPut(historyFile, "") },
+		"the cache":       func(d *fixture) { remove(d.t, d.file(layout.Cache)) },
+		"everything":      func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)); remove(d.t, d.file("")) },
+		"nothing":         func(*fixture) {},
+		"the ignore file": func(d *fixture) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(layout.GoalDir)) },
 	} {
 		for _, again := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", another run: ", again), func(t *testing.T) {
-				d := newDesk(t)
+				d := newFixture(t)
 				a, b := goalView("a", 2), goalView("b", 1)
 				b.Goal.Applied = []string{"a/k2", "b/k1"}
 				a.Goal.Applied = []string{"a/k2"}
@@ -287,7 +287,7 @@ func sortedLines(text string) []string {
 
 // Two projects that followed each other in one folder called a goal the same.
 func TestGoalOfAnotherLife(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
 	remove(t, d.file(""))
@@ -304,7 +304,7 @@ func TestGoalOfAnotherLife(t *testing.T) {
 
 // A count is put right, and nothing else of a line.
 func TestAppliedCount(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 2), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{KnowledgeFile: ".e8/a.jsonl"}
 	d.writeGoals(a, b)
@@ -328,7 +328,7 @@ func TestAppliedCount(t *testing.T) {
 
 // What other goals had of knowledge is known after the index was written anew.
 func TestAppliedCountStays(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
 	d.writeGoals(a, b)
@@ -343,7 +343,7 @@ func TestAppliedCountStays(t *testing.T) {
 }
 
 func TestGoalLogs(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix", 2)
 	v.Intent.Goal = &forge.GoalOptions{RawLog: true}
 	v.Goal.Iterations[1].Attempt = 3

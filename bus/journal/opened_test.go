@@ -15,10 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 )
 
-// standings returns those of intents that have not ended, or of all, in the order of their keys.
-func standings(all []journal.Standing, ended bool) []journal.Standing {
-	list := slices.DeleteFunc(all, func(s journal.Standing) bool { return s.Key.IsProject() || !ended && s.Status.Ended() })
-	slices.SortFunc(list, func(a, b journal.Standing) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
+// countedOf returns those of intents that have not ended, or of all, in the order of their keys.
+func countedOf(all []journal.Counted, ended bool) []journal.Counted {
+	list := slices.DeleteFunc(all, func(s journal.Counted) bool { return s.Key.IsProject() || !ended && s.Status.Ended() })
+	slices.SortFunc(list, func(a, b journal.Counted) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return list
 }
 
@@ -44,18 +44,18 @@ func TestOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := gocmp.Diff(standings(all.All(), true), standings(kept.All(), true)); diff != "" {
+		if diff := gocmp.Diff(countedOf(all.All(), true), countedOf(kept.All(), true)); diff != "" {
 			t.Fatalf("step %d: the overview of all, and the one that goes on:\n%s", step, diff)
 		}
 		one := opened[random.IntN(len(opened))]
 		if err := one.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if diff := gocmp.Diff(standings(all.All(), false), standings(one.All(), false)); diff != "" {
+		if diff := gocmp.Diff(countedOf(all.All(), false), countedOf(one.All(), false)); diff != "" {
 			t.Fatalf("step %d: open of all, and as they are counted:\n%s", step, diff)
 		}
 	}
-	for _, id := range append(ids, "nobody") {
+	for _, id := range []string{"a", "b", "c", "d", "e", "nobody"} {
 		key := forge.Key{Project: "shop", Intent: forge.IntentID(id)}
 		_, want := last[id]
 		if knows, err := j.b.Journal.Knows(ctx, key); err != nil || knows != want {

@@ -52,7 +52,7 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 	seen := *p.Seen
 	seen.Checks, seen.Reviews = nil, nil
 	result := &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen}
-	switch p.standing() {
+	switch p.status() {
 	case pull.Merged:
 		s.merged(TaskRef{q.Intent, q.Task})
 	case pull.Unwanted:
@@ -112,7 +112,7 @@ func (s Pulls) tell(out *outbox.Messages, q *Request, answer *forge.MergeEnded) 
 // isReady reports whether a proposed change may be merged as it is.
 func (s Pulls) isReady(q *Request) bool {
 	p := s.of(q)
-	return !p.Opening && p.Seen != nil && p.standing() == pull.Ready
+	return !p.Opening && p.Seen != nil && p.status() == pull.Ready
 }
 
 // press has the forge asked to merge what is ready, where it is the forge that
@@ -147,7 +147,7 @@ func (s Pulls) restack() {
 	s.Front = Ref{}
 	for _, q := range s.Proposed {
 		p := s.of(q)
-		if p.Opening || p.Seen == nil || p.standing() != pull.Behind || !s.mayMerge(q) {
+		if p.Opening || p.Seen == nil || p.status() != pull.Behind || !s.mayMerge(q) {
 			continue
 		}
 		s.Front = q.ref()
@@ -175,7 +175,7 @@ func (s Pulls) isFront(q *Request) bool {
 	if p.Opening || p.Seen == nil {
 		return true
 	}
-	at := p.standing()
+	at := p.status()
 	return at == pull.Pending || at == pull.Outdated || at == pull.Ready
 }
 

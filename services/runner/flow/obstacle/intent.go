@@ -40,9 +40,9 @@ type Hold struct {
 	Agent string
 }
 
-// Brief tells a worker which accounts it must not call. That is settled when the command is issued:
+// Tell tells a worker which accounts it must not call. That is settled when the command is issued:
 // it may have waited for money, or for the end of a pause.
-func (k *Known) Brief(c *forge.Command, now time.Time) {
+func (k *Known) Tell(c *forge.Command, now time.Time) {
 	if k == nil || !k.Keeps && !c.Attempt.Step.CallsAgent() {
 		return
 	}

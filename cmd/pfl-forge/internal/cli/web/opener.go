@@ -23,10 +23,10 @@ const (
 	account = "console"
 )
 
-// desk has a session with the repository's server while requests need one. The server of a run stays
+// opener has a session with the repository's server while requests need one. The server of a run stays
 // joined until the run ends; without a run this process starts the server for the requests of a
 // moment, so that a run can begin while pages are open.
-type desk struct {
+type opener struct {
 	ctx  context.Context //nolint:containedctx // the command's: what is opened for one request serves others, too
 	repo *local.Repository
 	log  *slog.Logger
@@ -34,13 +34,13 @@ type desk struct {
 	furnish func(s *local.Session, ending <-chan struct{}) *console.Console
 
 	mu  sync.Mutex
-	now *seat // nil while there is none
+	now *opened // nil while there is none
 	// looking are the looks after joined runs.
 	looking sync.WaitGroup
 }
 
-// seat is a session with its console.
-type seat struct {
+// opened is a session with its console.
+type opened struct {
 	session *local.Session
 	console *console.Console
 	// ending is closed when nothing new begins there.
@@ -52,7 +52,7 @@ type seat struct {
 
 // take returns the session of now, which the caller releases. Without one it opens a session: that
 // of a run, which is joined, or one of this process. One whose run is gone is ended first.
-func (d *desk) take() (*seat, error) {
+func (d *opener) take() (*opened, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now != nil && d.now.session.Gone(d.ctx) {
@@ -64,7 +64,7 @@ func (d *desk) take() (*seat, error) {
 			return nil, err
 		}
 		d.awaitAnswers(s)
-		at := &seat{session: s, ending: make(chan struct{})}
+		at := &opened{session: s, ending: make(chan struct{})}
 		at.console = d.furnish(s, at.ending)
 		d.now = at
 		if !s.Owner() {
@@ -76,7 +76,7 @@ func (d *desk) take() (*seat, error) {
 }
 
 // awaitAnswers waits until a runner answers. That none does is told by whatever is asked next.
-func (d *desk) awaitAnswers(s *local.Session) {
+func (d *opener) awaitAnswers(s *local.Session) {
 	ctx, cancel := context.WithTimeout(d.ctx, answerTime)
 	defer cancel()
 	for {
@@ -94,7 +94,7 @@ func (d *desk) awaitAnswers(s *local.Session) {
 
 // release gives a session back. The last request closes a session that has ended, and also one
 // whose server this process started: a run can begin between two requests.
-func (d *desk) release(at *seat) {
+func (d *opener) release(at *opened) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at.users--
@@ -109,7 +109,7 @@ func (d *desk) release(at *seat) {
 
 // end has nothing new begin in a session, and closes it after its last request. The caller holds
 // d.mu. A session that has ended is not ended again.
-func (d *desk) end(at *seat) {
+func (d *opener) end(at *opened) {
 	if at.ended {
 		return
 	}
@@ -124,7 +124,7 @@ func (d *desk) end(at *seat) {
 }
 
 // lookAfter ends a session when its run has ended.
-func (d *desk) lookAfter(at *seat) {
+func (d *opener) lookAfter(at *opened) {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
 	for {
@@ -143,7 +143,7 @@ func (d *desk) lookAfter(at *seat) {
 }
 
 // leave ends the session of now.
-func (d *desk) leave() {
+func (d *opener) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.now != nil {
@@ -152,7 +152,7 @@ func (d *desk) leave() {
 }
 
 // close leaves, and waits until no look goes on.
-func (d *desk) close() {
+func (d *opener) close() {
 	d.leave()
 	d.looking.Wait()
 }
