@@ -18,7 +18,7 @@ func (s Pulls) Advance(out *outbox.Messages, by rules.Version, project forge.Key
 	// be, and what waits to be put on the tip may have to wait for another one
 	// that goes first: both are asked anew.
 	for _, q := range slices.Clone(s.Queued) {
-		if q.Landing == nil && (q.Press || q.ref() == s.Front) {
+		if q.Proving == nil && (q.Press || q.ref() == s.Front) {
 			if q.Press = false; q.ref() == s.Front {
 				s.Front = Ref{}
 			}
@@ -160,9 +160,9 @@ func (s Pulls) restack() {
 // isMoving reports whether the base branch is about to move, or the front to be
 // put on it.
 func (s Pulls) isMoving() bool {
-	moves := func(q *Request) bool { return q.Press || q.Landing != nil || q.ref() == s.Front }
+	moves := func(q *Request) bool { return q.Press || q.Proving != nil || q.ref() == s.Front }
 	lands := func(ref TaskRef) bool { return s.Tasks[ref.Intent][ref.Task].Pull.RetryAt.IsZero() }
-	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || slices.ContainsFunc(s.Landed, lands)
+	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || slices.ContainsFunc(s.ToProve, lands)
 }
 
 // isFront reports whether a proposed change is the front, and nothing has

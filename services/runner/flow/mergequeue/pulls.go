@@ -18,7 +18,7 @@ import (
 // then on it is one of the proposed ones:
 //
 //	            proposed              ready, up to date               merged
-//	Current ---------------> Proposed -------------------> merge_pull --------> Landing --> merged, and proved
+//	Current ---------------> Proposed -------------------> merge_pull --------> Proving --> merged, and proved
 //	   ^                      |    ^                           |                   ^
 //	   |  ready, but behind:  |    +---- not merged -----------+                   |
 //	   +--- only the front ---+                                                    |
@@ -359,8 +359,8 @@ func (s Pulls) Beside() (list []forge.Attempt) {
 // of which nothing was seen yet.
 func (s Pulls) mayBeMerged(files []string) bool {
 	is := func(q *Request) bool { return overlap(q.Files, files) }
-	landing := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && is(q) })
-	return landing || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Landing != nil && is(&s.Current.Request)
+	proving := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Proving != nil && is(q) })
+	return proving || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Proving != nil && is(&s.Current.Request)
 }
 
 // drop removes a task's requests to merge that wait for their turn, or at the

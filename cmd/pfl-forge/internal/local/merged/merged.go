@@ -1,4 +1,4 @@
-// Package landed finds out by git alone what of a project is on its base branch: for whoever lost the journals, or has older ones.
+// Package merged finds out by git alone what of a project is on its base branch: for whoever lost the journals, or has older ones.
 //
 // Three things say so of a task, in this order. None proves who made it: whoever can push can write all of them.
 //
@@ -8,7 +8,7 @@
 //	                                                   branch of the pull request was pushed last is kept at the origin
 //
 // What a person adds to a pull request before a forge makes one commit of all of it, without our trailers, is not found.
-package landed
+package merged
 
 import (
 	"context"

@@ -23,7 +23,7 @@ func (w *world) lands(file, subject string) string {
 
 // An agent is told what was merged near its task's files since they were analyzed: the files themselves first, then
 // what is beside them, and nothing that the analysis could read, that or that is far away.
-func TestLandedNeighboursAreTold(t *testing.T) {
+func TestMergedNeighboursAreTold(t *testing.T) {
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n", "cart/sum.go": "1\n"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))
@@ -62,7 +62,7 @@ func TestLandedNeighboursAreTold(t *testing.T) {
 }
 
 // What is told of merged changes is bounded: the newest of the nearest.
-func TestLandedNeighboursAreBounded(t *testing.T) {
+func TestMergedNeighboursAreBounded(t *testing.T) {
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "cart/sum.go": "1\n"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))
@@ -81,7 +81,7 @@ func TestLandedNeighboursAreBounded(t *testing.T) {
 		}
 	}
 	slices.Reverse(told)
-	if want := names[len(names)-maxLanded:]; !slices.Equal(told, want) {
+	if want := names[len(names)-maxNeighbours:]; !slices.Equal(told, want) {
 		t.Errorf("told of %q, want %q", told, want)
 	}
 }

@@ -1,4 +1,4 @@
-package landed_test
+package merged_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/landed"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/merged"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/git/store"
@@ -55,7 +55,7 @@ func (w *world) propose(task forge.TaskID, files map[string]string) git.OID {
 func (w *world) found() map[forge.TaskID]git.OID {
 	w.t.Helper()
 	gittest.At(w.t, w.dir).Git("fetch", "-q", "origin", "+main:refs/remotes/origin/main")
-	list, err := (&landed.Branch{Store: w.clone, Tip: w.r.Head("main"), Project: "shop", Remote: "origin"}).Changes(wait.Context(w.t))
+	list, err := (&merged.Branch{Store: w.clone, Tip: w.r.Head("main"), Project: "shop", Remote: "origin"}).Changes(wait.Context(w.t))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestOthersAreNone(t *testing.T) {
 // TestRemoteThatIsAway: a list that would lack something is none; a clone without a remote has nothing that was proposed.
 func TestRemoteThatIsAway(t *testing.T) {
 	w := newWorld(t)
-	b := &landed.Branch{Store: w.clone, Tip: w.r.Head("main"), Project: "shop", Remote: "origin"}
+	b := &merged.Branch{Store: w.clone, Tip: w.r.Head("main"), Project: "shop", Remote: "origin"}
 	gittest.At(t, w.dir).Git("remote", "set-url", "origin", w.r.Dir+"-gone")
 	if _, err := b.Changes(wait.Context(t)); err == nil || !strings.Contains(err.Error(), "what was proposed cannot be read from origin") {
 		t.Errorf("got %v", err)

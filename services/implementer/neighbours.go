@@ -15,12 +15,12 @@ import (
 const (
 	// maxLookedAt bounds the merged changes that are looked through for neighbours, the newest.
 	maxLookedAt = 50
-	// maxLanded bounds those that a prompt shows.
-	maxLanded = 8
+	// maxNeighbours bounds those that a prompt shows.
+	maxNeighbours = 8
 )
 
-// landed is a change that was merged, with the files of it that are near a task's.
-type landed struct {
+// neighbour is a change that was merged, with the files of it that are near a task's.
+type neighbour struct {
 	// Title has the commit and its subject, made safe for a prompt.
 	Title string
 	// Files are those near the task's.
@@ -29,15 +29,15 @@ type landed struct {
 	nearness int
 }
 
-// landedNeighbours returns the changes between the commit that the task's analysis read and the one that the
+// mergedNeighbours returns the changes between the commit that the task's analysis read and the one that the
 // attempt begins at, as far as they touch the task's files or files beside those: the nearest first, of equal ones
 // the newest. An error is only logged: they are a hint, and the task goes on.
-func (w *work) landedNeighbours(ctx context.Context) []landed {
+func (w *work) mergedNeighbours(ctx context.Context) []neighbour {
 	analyzed, files := w.Command.Implement().Analyzed, w.Command.Task.RelevantFiles
 	if analyzed == "" || analyzed == string(w.state.Base) || len(files) == 0 {
 		return nil
 	}
-	list, err := w.landedSince(ctx, analyzed, files)
+	list, err := w.mergedSince(ctx, analyzed, files)
 	if err != nil {
 		w.log.WarnContext(ctx, "cannot find out what was merged since a task's analysis; its agent does not learn of it", "task", w.Task(), "error", err)
 		return nil
@@ -45,8 +45,8 @@ func (w *work) landedNeighbours(ctx context.Context) []landed {
 	return list
 }
 
-// landedSince is landedNeighbours for a commit and files.
-func (w *work) landedSince(ctx context.Context, commit string, files []string) ([]landed, error) {
+// mergedSince is mergedNeighbours for a commit and files.
+func (w *work) mergedSince(ctx context.Context, commit string, files []string) ([]neighbour, error) {
 	analyzed, err := jobs.OID("analyzed", commit)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (w *work) landedSince(ctx context.Context, commit string, files []string) (
 	if err != nil {
 		return nil, err
 	}
-	var list []landed
+	var list []neighbour
 	for i, l := range log {
 		before := analyzed
 		if i+1 < len(log) {
@@ -72,17 +72,17 @@ func (w *work) landedSince(ctx context.Context, commit string, files []string) (
 			list = append(list, near)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b landed) int { return cmp.Compare(b.nearness, a.nearness) })
-	return list[:min(len(list), maxLanded)], nil
+	slices.SortStableFunc(list, func(a, b neighbour) int { return cmp.Compare(b.nearness, a.nearness) })
+	return list[:min(len(list), maxNeighbours)], nil
 }
 
 // near returns the paths of a change that are near one of the files.
-func (w *work) near(ctx context.Context, before, commit git.OID, files []string) (landed, error) {
+func (w *work) near(ctx context.Context, before, commit git.OID, files []string) (neighbour, error) {
 	changes, err := w.Store.Changes(ctx, before, commit)
 	if err != nil {
-		return landed{}, err
+		return neighbour{}, err
 	}
-	var l landed
+	var l neighbour
 	for _, c := range changes {
 		nearness := 0
 		for _, f := range files {

@@ -12,17 +12,17 @@ import (
 )
 
 var (
-	landingsRepo = flag.String("landings.repo", "", "the Go repository, bare or not, on whose files BenchmarkLandings works; without it, a small module")
-	landings     = flag.Int("landings.changes", 6, "how many changes BenchmarkLandings has merged in each way")
+	mergesRepo = flag.String("merges.repo", "", "the Go repository, bare or not, on whose files BenchmarkMerges works; without it, a small module")
+	merges     = flag.Int("merges.changes", 6, "how many changes BenchmarkMerges has merged in each way")
 )
 
-// BenchmarkLandings reports how many changes land in a minute in a Go repository with `go test ./...` as verify and four workers, from
+// BenchmarkMerges reports how many changes are merged in a minute in a Go repository with `go test ./...` as verify and four workers, from
 // the start of a run to its end: one after the other, and in the other ways of the merge queue, of which train is the default. Each change
 // is a line of a file of its own, by a recipe. No result of a test is cached between two verifies: they run in folders of their own.
-func BenchmarkLandings(b *testing.B) {
+func BenchmarkMerges(b *testing.B) {
 	files := goModule()
-	if *landingsRepo != "" {
-		files = filesOf(b, *landingsRepo)
+	if *mergesRepo != "" {
+		files = filesOf(b, *mergesRepo)
 	}
 	var sources []string
 	for name := range files {
@@ -31,24 +31,24 @@ func BenchmarkLandings(b *testing.B) {
 		}
 	}
 	slices.Sort(sources)
-	if len(sources) < *landings {
-		b.Fatalf("%d changes of files of their own, and there are %d files", *landings, len(sources))
+	if len(sources) < *merges {
+		b.Fatalf("%d changes of files of their own, and there are %d files", *merges, len(sources))
 	}
 	for b.Loop() {
 		for _, way := range ways {
 			files["pfl-forge.yaml"] = fmt.Sprintf("parallel_workers: 4\nmerge_queue: {%s}\nverify: [go test ./...]\n"+
 				"recipes:\n  line:\n    run: echo '// A line more.' >>\"$FILE\"\n    params: [{name: FILE}]\n", way.queue)
 			r := newRepo(b, files, unconfined)
-			for i, name := range sources[:*landings] {
+			for i, name := range sources[:*merges] {
 				r.must(0, "create", fmt.Sprintf("line-%02d", i), "--title", fmt.Sprintf("Line %d", i), "--recipe", "line", "--with", "FILE="+name)
 			}
 			before, began := len(r.subjects()), time.Now()
 			r.must(0, "run")
 			took := time.Since(began)
-			if got := len(r.subjects()) - before; got != *landings {
-				b.Fatalf("%s: %d merged, want %d", way.name, got, *landings)
+			if got := len(r.subjects()) - before; got != *merges {
+				b.Fatalf("%s: %d merged, want %d", way.name, got, *merges)
 			}
-			b.ReportMetric(float64(*landings)/took.Minutes(), way.name+"/min")
+			b.ReportMetric(float64(*merges)/took.Minutes(), way.name+"/min")
 		}
 	}
 }

@@ -17,32 +17,32 @@ import (
 // proved when the merge under way, if that is the task's own, has ended.
 func (s Pulls) merged(ref TaskRef) {
 	s.Tasks[ref.Intent][ref.Task].Pull.RetryAt = time.Time{}
-	if !slices.Contains(s.Landed, ref) {
-		s.Landed = append(s.Landed, ref)
+	if !slices.Contains(s.ToProve, ref) {
+		s.ToProve = append(s.ToProve, ref)
 	}
 }
 
 // prove puts the changes that the forge merged in front of all others: they are
 // on the base branch already.
 func (s Pulls) prove() {
-	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && s.task(q.Intent, q.Task).merged() })
-	s.Landed = slices.DeleteFunc(s.Landed, func(ref TaskRef) bool {
+	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool { return q.Proving != nil && s.task(q.Intent, q.Task).merged() })
+	s.ToProve = slices.DeleteFunc(s.ToProve, func(ref TaskRef) bool {
 		t := s.Tasks[ref.Intent][ref.Task]
-		if t.merged() || slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Task == ref.Task && q.Landing != nil }) {
+		if t.merged() || slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Task == ref.Task && q.Proving != nil }) {
 			return true
 		}
 		if s.Current != nil && s.Current.Task == ref.Task || !t.Pull.RetryAt.IsZero() {
 			return false
 		}
-		s.Queued = slices.Insert(s.Queued, 0, s.landing(ref))
+		s.Queued = slices.Insert(s.Queued, 0, s.proof(ref))
 		return true
 	})
 }
 
-// landing returns the request to prove that the pull request of a task is
+// proof returns the request to prove that the pull request of a task is
 // merged, in place of what the task asks for. It has the number of the newest
 // request, which the task waits for, whatever change was merged.
-func (s Pulls) landing(ref TaskRef) *Request {
+func (s Pulls) proof(ref TaskRef) *Request {
 	t := s.Tasks[ref.Intent][ref.Task]
 	p, claims := t.Pull, t.Pull.Claims
 	for _, q := range s.Queued {
@@ -54,7 +54,7 @@ func (s Pulls) landing(ref TaskRef) *Request {
 	head := p.Merged(p.Seen)
 	return &Request{
 		Intent: ref.Intent, Task: ref.Task, Number: t.Number, Files: p.Change.Files, Change: p.Change, Car: &Car{Claims: claims},
-		Landing: &forge.Landing{Commit: cmp.Or(p.Seen.MergeCommit, p.Seen.Head), Head: head.Commit, Parent: head.Parent, Tree: head.Tree},
+		Proving: &forge.Landing{Commit: cmp.Or(p.Seen.MergeCommit, p.Seen.Head), Head: head.Commit, Parent: head.Parent, Tree: head.Tree},
 	}
 }
 
