@@ -50,7 +50,7 @@ var decoding = map[string]string{
 	"bus/live": "FuzzCleaned", "bus/objects/name.go": "FuzzNamed", "bus/objects/objects.go": "FuzzDescribed", "bus/presence": "FuzzAnswer",
 	"bus/requests/clean.go": "FuzzRequest", "bus/requests/endpoint.go": "FuzzRequest",
 	"bus/requests/services.go": runners, "bus/requests/submission.go": "FuzzSubmission", "bus/requests/through.go": "FuzzIntentFor",
-	"bus/requests/wishes.go": "FuzzWish", "bus/signed": "FuzzProof",
+	"bus/requests/acts.go": "FuzzAct", "bus/signed": "FuzzProof",
 	"bus/work/lease.go":  "reads leases of workers of the same step into a plain struct, whose texts are compared, and one is checked by isAck",
 	"bus/work/report.go": "bus/internal/wire FuzzCommand",
 

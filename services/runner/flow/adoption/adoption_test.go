@@ -41,7 +41,7 @@ func TestOffered(t *testing.T) {
 		"nothing is offered": {[]*task.Task{at("one-001", task.Held, "", "")}, seen, false, "", forge.Refused, "no change of the intent waits"},
 		"it is taken":        {[]*task.Task{at("one-001", task.Held, seen, seen)}, seen, false, "", forge.Ignored, "is being put on the base branch already"},
 	} {
-		got, decision, err := adoption.Offered(&task.Set{Tasks: test.tasks}, &adoption.Wish{Intent: "one", Commit: test.commit, Paused: test.paused})
+		got, decision, err := adoption.Offered(&task.Set{Tasks: test.tasks}, &adoption.Request{Intent: "one", Commit: test.commit, Paused: test.paused})
 		if id := idOf(got); id != test.want || decision != test.decision || (err == nil) != (test.err == "") {
 			t.Errorf("%s: %q, %s, %v, want %q, %s", name, id, decision, err, test.want, test.decision)
 		}

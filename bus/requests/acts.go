@@ -14,8 +14,8 @@ import (
 // Each reader lists the fields of its message. A field that the vocabulary gains later is refused
 // until its reader has it, as with submissions: see undecided.
 
-// wishReaders has, by its verb, what a person may ask for about an intent, as JSON.
-var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
+// actReaders has, by its verb, what a person may ask for about an intent, as JSON.
+var actReaders = map[string]func(*jsonobject.Object) forge.Message{
 	"edit": func(o *jsonobject.Object) forge.Message {
 		m := &forge.Edit{}
 		o.Read("title", &m.Title, "a string")
@@ -104,16 +104,16 @@ var wishReaders = map[string]func(*jsonobject.Object) forge.Message{
 	},
 }
 
-// Wishes returns the verbs that ReadWish knows, sorted.
-func Wishes() []string { return slices.Sorted(maps.Keys(wishReaders)) }
+// Acts returns the verbs that ReadAct knows, sorted.
+func Acts() []string { return slices.Sorted(maps.Keys(actReaders)) }
 
-// maxWish bounds each text of a wish, in bytes.
-const maxWish = 64 << 10
+// maxActText bounds each text of an act, in bytes.
+const maxActText = 64 << 10
 
-// ReadWish reads a person's wish about an intent from a JSON object, for which nothing stands
+// ReadAct reads a person's act about an intent from a JSON object, for which nothing stands
 // as well. The error is a *RequestError with every mistake.
-func ReadWish(verb string, data []byte) (forge.Message, error) {
-	read := wishReaders[verb]
+func ReadAct(verb string, data []byte) (forge.Message, error) {
+	read := actReaders[verb]
 	if read == nil {
 		return nil, fmt.Errorf("%q is nothing that can be asked for", verb)
 	}
@@ -126,7 +126,7 @@ func ReadWish(verb string, data []byte) (forge.Message, error) {
 		return nil, mistakes([]forge.FieldError{{Reason: err.Error()}})
 	}
 	m := read(&o)
-	o.Bound(maxWish)
+	o.Bound(maxActText)
 	if edit := forge.As[*forge.Edit](m); edit != nil && edit.Title != nil {
 		if reason := document.CheckTitle(*edit.Title); reason != "" {
 			o.Note("title", reason)
