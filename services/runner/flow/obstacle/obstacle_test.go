@@ -125,12 +125,15 @@ func TestLearn(t *testing.T) {
 		told forge.ObstaclesChanged
 		want []forge.TaskID
 	}{
-		"not heard yet":   {forge.ObstaclesChanged{Heard: 1}, nil},
-		"all are closed":  {forge.ObstaclesChanged{Heard: 2, Closed: closed("claude", "codex", forge.GitBase)}, nil},
-		"one is open":     {forge.ObstaclesChanged{Heard: 2, Closed: closed("codex", forge.GitBase)}, []forge.TaskID{"a-001"}},
-		"all are open":    {forge.ObstaclesChanged{Heard: 2}, []forge.TaskID{"a-001", "a-002", "a-003", "a-004"}},
-		"asked to look":   {forge.ObstaclesChanged{Heard: 2, Look: 1, Closed: closed("claude", "codex", forge.GitBase)}, []forge.TaskID{"a-003"}},
-		"a quota is over": {forge.ObstaclesChanged{Heard: 2, Closed: []forge.Obstacle{{Agent: "claude", Until: now}, {Agent: "codex"}, {Agent: forge.GitBase}}}, []forge.TaskID{"a-001"}},
+		"not heard yet":  {forge.ObstaclesChanged{Heard: 1}, nil},
+		"all are closed": {forge.ObstaclesChanged{Heard: 2, Closed: closed("claude", "codex", forge.GitBase)}, nil},
+		"one is open":    {forge.ObstaclesChanged{Heard: 2, Closed: closed("codex", forge.GitBase)}, []forge.TaskID{"a-001"}},
+		"all are open":   {forge.ObstaclesChanged{Heard: 2}, []forge.TaskID{"a-001", "a-002", "a-003", "a-004"}},
+		"asked to look":  {forge.ObstaclesChanged{Heard: 2, Look: 1, Closed: closed("claude", "codex", forge.GitBase)}, []forge.TaskID{"a-003"}},
+		"a quota is over": {
+			forge.ObstaclesChanged{Heard: 2, Closed: append(closed("codex", forge.GitBase), forge.Obstacle{Agent: "claude", Until: now})},
+			[]forge.TaskID{"a-001"},
+		},
 	} {
 		k := Known{Reports: 2}
 		for task, agent := range map[forge.TaskID]string{"a-001": "claude", "a-002": "codex"} {

@@ -32,7 +32,7 @@ sum of the call so far), limit (it waits for the model) or ended (text: the outc
 
 // flags are the flags of logs, as they were typed; query checks them.
 type flags struct {
-	follow  bool
+	follow bool
 	// since is a time or how long ago it was; empty for everything that is kept. Step and attempt
 	// are empty and 0 for all.
 	since   string
@@ -77,7 +77,7 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// stepNames returns the names of all steps.
+// stepNames returns the names of all steps, as --step takes them.
 func stepNames() []string {
 	var names []string
 	for _, s := range forge.Steps() {

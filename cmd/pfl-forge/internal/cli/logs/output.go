@@ -23,7 +23,8 @@ type output struct {
 	all    []transcript.Line // of a format that is one document
 }
 
-// newOutput returns an output to the standard output. End has to be called.
+// newOutput returns an output to the standard output, in one of the formats of the command. End
+// has to be called after the last entry.
 func newOutput(a *kit.App, format string) *output {
 	return &output{app: a, style: a.Style(a.Out), format: format}
 }
@@ -61,8 +62,9 @@ func (o *output) end() error {
 	return format.Write(o.app.Out, o.all)
 }
 
-// text returns an entry as a line for a person, empty if there is nothing to say. Colours
-// only repeat what the words say.
+// text returns an entry as a line for a person, empty if there is nothing to say: the time here,
+// the task or intent, the step of a transcript, and the words. Colours only repeat what the words
+// say.
 func (o *output) text(e *entries.Entry) string {
 	who := string(e.Task)
 	if who == "" {
