@@ -29,9 +29,9 @@ type elsewhere struct {
 
 	runner *bus.Bus
 	head   chain.Head // of the journal of key
-	// landed has the messages that come to the protected subjects.
-	landed *nats.Subscription
-	before map[string]uint64
+	// arrived has the messages that come to the protected subjects.
+	arrived *nats.Subscription
+	before  map[string]uint64
 }
 
 func newElsewhere(t *testing.T) *elsewhere {
@@ -80,11 +80,11 @@ func newElsewhere(t *testing.T) *elsewhere {
 	if _, err := js.Publish(ctx, "forge.event.shop.fix-login.done", []byte(`{"specversion":"1.0","id":"1"}`)); err != nil {
 		t.Fatal(err)
 	}
-	e.landed, err = e.admin.SubscribeSync(">")
+	e.arrived, err = e.admin.SubscribeSync(">")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.landed.SetPendingLimits(-1, -1); err != nil {
+	if err := e.arrived.SetPendingLimits(-1, -1); err != nil {
 		t.Fatal(err)
 	}
 	e.before = e.held(ctx, t)
@@ -166,7 +166,7 @@ func (e *elsewhere) check(t *testing.T) {
 	if o, err := e.runner.Objects.Read(ctx, objects.TranscriptName(key, try("fix-login-001", 7))); err != nil || string(o.Content) != "done" {
 		t.Errorf("the transcript is %+v, %v", o, err)
 	}
-	e.checkLanded(t)
+	e.checkArrived(t)
 	// What comes to a runner from now on is decided: it is not held up.
 	last := message{about: "the last one", author: "ada", subject: "forge.intent.shop.by.ada.cancel", mark: "last"}
 	var err error
@@ -207,14 +207,14 @@ func (e *elsewhere) asThief(t *testing.T, account string) *nats.Conn {
 // firstOfACopy begins the first part of a stream's copy: it is compressed in the format S2.
 var firstOfACopy = []byte("\xff\x06\x00\x00S2sTwO")
 
-// checkLanded fails the test if something came to a protected subject that could be taken for something: neither an answer of the server
+// checkArrived fails the test if something came to a protected subject that could be taken for something: neither an answer of the server
 // without content or in JSON, nor a copy by its header, nor a command. The first part of a stream's copy, which goes where the account backup
 // wants it, is garbage by its first bytes; what a later part can be is in the guide, among what a stolen credential of that account can do.
-func (e *elsewhere) checkLanded(t *testing.T) {
+func (e *elsewhere) checkArrived(t *testing.T) {
 	t.Helper()
 	bad := map[string]int{}
 	for {
-		m, err := e.landed.NextMsg(10 * time.Millisecond)
+		m, err := e.arrived.NextMsg(10 * time.Millisecond)
 		if err != nil {
 			break
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
-	"github.com/pfl-forge/pfl-forge/bus/journal"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -269,7 +268,7 @@ func TestSummaries(t *testing.T) {
 			t.Fatalf("summary %d is of %s, %q, want %q", i, s.Key, s.Title, want)
 		}
 	}
-	same, last, err := b.Journal.Standing(ctx, "shop")
+	same, last, err := b.Journal.List(ctx, "shop")
 	if want, err := b.Journal.Sequences(ctx, "shop"); err != nil || !maps.Equal(last, want) || len(last) != n {
 		t.Errorf("%d sequences beside the summaries, %v; want those %d", len(last), err, len(want))
 	}
@@ -322,127 +321,6 @@ func TestWanted(t *testing.T) {
 	} {
 		if got, err := b.Journal.Wanted(ctx, tt.key, tt.a); err != nil || got != tt.want {
 			t.Errorf("%s of %s is wanted: %v, %v", tt.a, tt.key, got, err)
-		}
-	}
-}
-
-func TestFollow(t *testing.T) {
-	ctx := wait.Context(t)
-	s := bustest.StartServer(t)
-	b := s.Connect(t)
-	fill(t, b, 10, func(int) forge.Key { return key })
-	following, stop := context.WithCancel(ctx)
-	project := key.ProjectKey()
-	projectHead, err := b.Journal.Append(ctx, project, chain.Head{}, record(project, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, err := b.Journal.Last(ctx, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	intents, projects := make(chan uint64, 100), make(chan uint64, 100)
-	to := func(seqs chan uint64) func(forge.Key, uint64, forge.Record) error {
-		return func(k forge.Key, seq uint64, rec forge.Record) error {
-			if rec.Summary.Key != k || k.IsProject() != (seqs == projects) {
-				t.Errorf("record %d of %s came as one of %s", seq, rec.Summary.Key, k)
-			}
-			seqs <- seq
-			return nil
-		}
-	}
-	caught := make(chan struct{})
-	ended := make(chan error, 1)
-	go func() {
-		ended <- b.Journal.Follow(following, "shop", 4, journal.Follower{
-			Record: to(intents), Project: to(projects),
-			CaughtUp: func() error { close(caught); return nil },
-		})
-	}()
-	wait.For(t, caught)
-	if len(intents) != 7 || len(projects) != 1 {
-		t.Fatalf("caught up after %d records of intents and %d of projects, want 7 and 1", len(intents), len(projects))
-	}
-	s.Restart(t)
-	for _, next := range []struct {
-		key  forge.Key
-		head chain.Head
-	}{{key, head}, {project, projectHead}} {
-		for {
-			if _, err := b.Journal.Append(ctx, next.key, next.head, record(next.key, 1)); err == nil || errors.Is(err, bus.ErrConflict) {
-				break
-			}
-		}
-	}
-	for want := uint64(4); want <= 11; want++ {
-		if got := wait.For(t, intents); got != want {
-			t.Fatalf("got record %d, want %d", got, want)
-		}
-	}
-	for want := uint64(1); want <= 2; want++ {
-		if got := wait.For(t, projects); got != want {
-			t.Fatalf("got record %d of the project, want %d", got, want)
-		}
-	}
-	stop()
-	if err := wait.For(t, ended); err != nil {
-		t.Errorf("following ended with %v", err)
-	}
-}
-
-func TestFollowEmpty(t *testing.T) {
-	ctx := wait.Context(t)
-	b := bustest.Start(t)
-	enough := errors.New("enough")
-	err := b.Journal.Follow(ctx, "shop", 0, journal.Follower{CaughtUp: func() error { return enough }})
-	if !errors.Is(err, enough) {
-		t.Errorf("got %v, want the error of the follower", err)
-	}
-	both := journal.Follower{Project: func(forge.Key, uint64, forge.Record) error { return nil }, CaughtUp: func() error { return enough }}
-	if err := b.Journal.Follow(ctx, "shop", 0, both); !errors.Is(err, enough) {
-		t.Errorf("got %v, want the error of the follower of both", err)
-	}
-}
-
-func BenchmarkSummaries(b *testing.B) {
-	bs := bustest.Start(b)
-	fill(b, bs, 1000, func(i int) forge.Key {
-		return forge.Key{Project: "shop", Intent: forge.IntentID(fmt.Sprint("i", i))}
-	})
-	for b.Loop() {
-		if _, err := bs.Journal.Summaries(context.Background(), "shop"); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkLoad(b *testing.B) {
-	bs := bustest.Start(b)
-	fill(b, bs, 12, func(int) forge.Key { return key })
-	for b.Loop() {
-		if _, _, err := bs.Journal.Load(context.Background(), key); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkAppend(b *testing.B) {
-	bs := bustest.Start(b)
-	var seq chain.Head
-	for b.Loop() {
-		var err error
-		if seq, err = bs.Journal.Append(context.Background(), key, seq, record(key, 1)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkWanted(b *testing.B) {
-	bs := bustest.Start(b)
-	fill(b, bs, 1, func(int) forge.Key { return key })
-	for b.Loop() {
-		if _, err := bs.Journal.Wanted(context.Background(), key, forge.Attempt{Step: forge.StepAnalyze}); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

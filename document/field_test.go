@@ -11,7 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the table of docs/guide-local.md anew")
+var rewrite = flag.Bool("rewrite", false, "write the table of docs/guide-local.md, and the list of docs/guide-systems.md, anew")
 
 // fill sets a field to a value that is not zero.
 func fill(t *testing.T, f *Field, i *forge.Intent) {
@@ -115,6 +115,47 @@ func TestGuideTable(t *testing.T) {
 		t.Fatalf("%s has\n%s\nwant\n%s\nrun go test ./document -rewrite", file, table, want)
 	}
 	if err := os.WriteFile(file, []byte(before+begin+want+"\n\n"+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSystemsGuide checks that the guide of systems describes every field that a system can set, and compares its list of what is known with that of the code;
+// -rewrite writes that list.
+func TestSystemsGuide(t *testing.T) {
+	const file, begin, end = "../docs/guide-systems.md", "is not known; what is: ", ", id, project, origin"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n| field | what | |\n")
+	table, _, ok := strings.Cut(table, "\n\n")
+	if !ok {
+		t.Fatalf("%s has no table of fields", file)
+	}
+	var names []string
+	for _, f := range FieldsBy(Systems) {
+		names = append(names, f.Name)
+		inRow := func(row string) bool {
+			cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
+			return strings.Contains(cell, "`"+f.Name+"`")
+		}
+		if !slices.ContainsFunc(strings.Split(table, "\n"), inRow) {
+			t.Errorf("%s does not describe %s", file, f.Name)
+		}
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	list, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s does not say what is known", file)
+	}
+	want := strings.Join(names, ", ")
+	if list == want {
+		return
+	}
+	if !*rewrite {
+		t.Fatalf("%s has\n%s\nwant\n%s\nrun go test ./document -rewrite", file, list, want)
+	}
+	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

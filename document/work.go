@@ -26,7 +26,7 @@ type Work struct {
 	Costs []Cost `json:"costs,omitempty"`
 	// Adjustments are the rules that changed the course, such as one that has a change made again.
 	Adjustments []Adjustment `json:"adjustments,omitempty"`
-	// Decisions are the wishes of people and systems that were granted, and through whom they came.
+	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided   `json:"decisions,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
 }
@@ -235,7 +235,7 @@ type Adjustment struct {
 	At     time.Time    `json:"at"               yaml:"at"`
 }
 
-// Decided is a wish of a person or system that was granted.
+// Decided is an act of a person or system that was granted.
 type Decided struct {
 	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume.
 	What string `json:"what" yaml:"what"`

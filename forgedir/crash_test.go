@@ -35,7 +35,7 @@ func dies(story func()) (died bool) {
 
 // story is a bit of everything that is done to the files, with a run after
 // each chapter, until somebody says that it is enough.
-func story(d *desk, j *journal, enough func() bool) {
+func story(d *fixture, j *journal, enough func() bool) {
 	var v *forge.View
 	for _, chapter := range []func(){
 		func() { d.put(layout.Drafts+"/fix-login.md", "First title\n\ntext\n") },
@@ -74,7 +74,7 @@ func never() bool { return false }
 // interrupted, in order.
 func points(t *testing.T, noSwap bool) []string {
 	t.Helper()
-	d, j := newDesk(t), newJournal(t)
+	d, j := newFixture(t), newJournal(t)
 	var names []string
 	d.disk.NoSwap = noSwap
 	d.disk.Reached = func(point string) { names = append(names, point) }
@@ -108,7 +108,7 @@ func TestKilledAnywhere(t *testing.T) {
 func killedAt(t *testing.T, n int, point string, noSwap bool) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
-		d, j := newDesk(t), newJournal(t)
+		d, j := newFixture(t), newJournal(t)
 		d.disk.NoSwap = noSwap
 		count := 0
 		d.disk.Reached = func(point string) {
@@ -143,7 +143,7 @@ func killedAt(t *testing.T, n int, point string, noSwap bool) {
 
 // marks returns what the person wrote and is still somewhere: decided, in
 // place, or kept.
-func marks(d *desk, j *journal) []string {
+func marks(d *fixture, j *journal) []string {
 	var found []string
 	everywhere := fmt.Sprintf("%q", j.titles)
 	for _, v := range j.views {
@@ -166,9 +166,9 @@ func marks(d *desk, j *journal) []string {
 
 // A person saves at every single point: the edit is decided in the end.
 func TestSavedAnywhere(t *testing.T) {
-	saves := map[string]func(*desk, string){
-		"in place":    func(d *desk, text string) { d.put(fixLogin, text) },
-		"by a rename": func(d *desk, text string) { d.save(fixLogin, text) },
+	saves := map[string]func(*fixture, string){
+		"in place":    func(d *fixture, text string) { d.put(fixLogin, text) },
+		"by a rename": func(d *fixture, text string) { d.save(fixLogin, text) },
 	}
 	for how, save := range saves {
 		t.Run(how, func(t *testing.T) {
@@ -180,10 +180,10 @@ func TestSavedAnywhere(t *testing.T) {
 	}
 }
 
-func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
+func savedAt(t *testing.T, n int, point string, save func(*fixture, string)) {
 	t.Helper()
 	t.Run(fmt.Sprintf("%d %s", n, point), func(t *testing.T) {
-		d, j := newDesk(t), newJournal(t)
+		d, j := newFixture(t), newJournal(t)
 		d.disk.Linger = 0
 		count, before := 0, ""
 		d.disk.Reached = func(string) {
@@ -208,7 +208,7 @@ func savedAt(t *testing.T, n int, point string, save func(*desk, string)) {
 	})
 }
 
-func kept(d *desk, text string) bool {
+func kept(d *fixture, text string) bool {
 	for _, name := range d.under(layout.Kept) {
 		if strings.Contains(d.text(name), text) {
 			return true
@@ -222,7 +222,7 @@ func kept(d *desk, text string) bool {
 func TestSavedWhileWriting(t *testing.T) {
 	for point, touched := range map[string]bool{"recorded": false, "staged": false, "checked": true} {
 		t.Run(point, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			mine := strings.Replace(d.text(fixLogin), "title: Mend", "title: Repair", 1)
@@ -250,7 +250,7 @@ func TestSavedWhileWriting(t *testing.T) {
 
 // An editor opened the file before it was replaced, and writes to it after.
 func TestLateWriterInPlace(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.disk.Linger = 0
 	v := sample()
 	d.write(v)
@@ -278,7 +278,7 @@ func TestLateWriterInPlace(t *testing.T) {
 
 // Files in the staging area that no version of ours explains are a person's.
 func TestLeftoversAreGivenBack(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	mine := strings.Replace(d.text(fixLogin), "title: Mend", "title: Repair", 1)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestImportedDraftsMove(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	for i, text := range []string{"first\n", "second\n", "third\n"} {
 		d.put(layout.Drafts+"/x.md", text)
 		inputs, _ := d.drafts()
@@ -41,7 +41,7 @@ func TestImportedDraftsMove(t *testing.T) {
 }
 
 func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	first, _ := d.drafts()
 	d.put(layout.Drafts+"/x.md", "second\n")
@@ -61,7 +61,7 @@ func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 }
 
 func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
 	inputs, _ := d.drafts()
 	refused := rulings(inputs[0], forge.Refused)
@@ -86,7 +86,7 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 
 // A draft that a quota has no room for is asked for again as it is.
 func TestDraftOverQuotaComesAgain(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
 	refused := rulings(inputs[0], forge.Refused)
@@ -101,7 +101,7 @@ func TestDraftOverQuotaComesAgain(t *testing.T) {
 }
 
 func TestDecidedWantsARulingPerEvent(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
 	if _, err := d.Decided(inputs[0], nil); err == nil {
@@ -113,7 +113,7 @@ func TestDecidedWantsARulingPerEvent(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	made, err := d.Init()
 	if err != nil {
 		t.Fatal(err)

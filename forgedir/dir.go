@@ -259,7 +259,7 @@ func (d *Dir) WriteState(summaries []forge.Summary) ([]Problem, error) {
 func (d *Dir) StateWritten() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.files.Settled(layout.State)
+	return d.files.IsCurrent(layout.State)
 }
 
 // write puts files in place. Folders that a person removed meanwhile are made.

@@ -15,23 +15,23 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// desk is a repository with its folder, as a person and a runner use it.
-type desk struct {
+// fixture is a repository with its folder, as a person and a runner use it.
+type fixture struct {
 	*Dir
 	t    testing.TB
 	root string
 }
 
-func newDesk(t testing.TB) *desk {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	d := &desk{t: t, root: t.TempDir()}
+	d := &fixture{t: t, root: t.TempDir()}
 	d.reopen()
 	t.Cleanup(func() { _ = d.Close() })
 	return d
 }
 
 // reopen stands for the next run.
-func (d *desk) reopen() {
+func (d *fixture) reopen() {
 	d.t.Helper()
 	if d.Dir != nil {
 		_ = d.Close()
@@ -47,12 +47,12 @@ func (d *desk) reopen() {
 // noFlush is enough for a process that is killed on a machine that goes on.
 func noFlush(*os.File) error { return nil }
 
-func (d *desk) file(rel string) string {
+func (d *fixture) file(rel string) string {
 	return filepath.Join(d.root, layout.Dir, filepath.FromSlash(rel))
 }
 
 // put writes a file in place, as simple editors do.
-func (d *desk) put(rel, text string) {
+func (d *fixture) put(rel, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.file(rel), []byte(text), 0o644); err != nil {
 		d.t.Fatal(err)
@@ -60,7 +60,7 @@ func (d *desk) put(rel, text string) {
 }
 
 // save replaces a file, as careful editors do.
-func (d *desk) save(rel, text string) {
+func (d *fixture) save(rel, text string) {
 	d.t.Helper()
 	tmp := d.file(rel) + "~"
 	if err := os.WriteFile(tmp, []byte(text), 0o644); err != nil {
@@ -71,21 +71,21 @@ func (d *desk) save(rel, text string) {
 	}
 }
 
-func (d *desk) rename(from, to string) {
+func (d *fixture) rename(from, to string) {
 	d.t.Helper()
 	if err := os.Rename(d.file(from), d.file(to)); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) remove(rel string) {
+func (d *fixture) remove(rel string) {
 	d.t.Helper()
 	if err := os.Remove(d.file(rel)); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) text(rel string) string {
+func (d *fixture) text(rel string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.file(rel))
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *desk) text(rel string) string {
 }
 
 // replace edits a file by hand.
-func (d *desk) replace(rel, old, text string) {
+func (d *fixture) replace(rel, old, text string) {
 	d.t.Helper()
 	before := d.text(rel)
 	if !strings.Contains(before, old) {
@@ -104,7 +104,7 @@ func (d *desk) replace(rel, old, text string) {
 	d.put(rel, strings.Replace(before, old, text, 1))
 }
 
-func (d *desk) write(v forge.View) []Problem {
+func (d *fixture) write(v forge.View) []Problem {
 	d.t.Helper()
 	problems, err := d.Write(v)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *desk) write(v forge.View) []Problem {
 	return problems
 }
 
-func (d *desk) drafts() ([]Input, []Problem) {
+func (d *fixture) drafts() ([]Input, []Problem) {
 	d.t.Helper()
 	inputs, problems, err := d.Drafts(d.context())
 	if err != nil {
@@ -122,7 +122,7 @@ func (d *desk) drafts() ([]Input, []Problem) {
 	return inputs, problems
 }
 
-func (d *desk) edits(views ...forge.View) ([]Input, []Problem) {
+func (d *fixture) edits(views ...forge.View) ([]Input, []Problem) {
 	d.t.Helper()
 	inputs, problems, err := d.Edits(d.context(), func(id forge.IntentID) (forge.View, bool) {
 		for _, v := range views {
@@ -138,10 +138,10 @@ func (d *desk) edits(views ...forge.View) ([]Input, []Problem) {
 	return inputs, problems
 }
 
-func (d *desk) context() context.Context { return context.Background() }
+func (d *fixture) context() context.Context { return context.Background() }
 
 // everything returns the content of every file of the folder, by path.
-func (d *desk) everything() map[string]string {
+func (d *fixture) everything() map[string]string {
 	d.t.Helper()
 	all := map[string]string{}
 	err := fs.WalkDir(os.DirFS(filepath.Join(d.root, layout.Dir)), ".", func(p string, e fs.DirEntry, err error) error {
@@ -157,7 +157,7 @@ func (d *desk) everything() map[string]string {
 }
 
 // under returns the files below a directory, without what is kept for a while.
-func (d *desk) under(dir string) []string {
+func (d *fixture) under(dir string) []string {
 	var names []string
 	for p := range d.everything() {
 		if strings.HasPrefix(p, dir+"/") {

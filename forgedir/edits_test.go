@@ -117,7 +117,7 @@ func TestEdits(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			d.replace(fixLogin, tt.old, tt.text)
@@ -161,7 +161,7 @@ var knownKeys = func() string {
 }()
 
 func TestEditsThatAreDecided(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "# do it soon\ntitle: Repair")
@@ -188,7 +188,7 @@ func TestEditsThatAreDecided(t *testing.T) {
 }
 
 func TestPlainEditsLeaveNothingBehind(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair")
@@ -205,7 +205,7 @@ func TestPlainEditsLeaveNothingBehind(t *testing.T) {
 
 // A crash after the decision: the next run finds that there is nothing to do.
 func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair")
@@ -224,7 +224,7 @@ func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
 }
 
 func TestRefusedEditsStay(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair")
@@ -260,7 +260,7 @@ func TestRefusedEditsStay(t *testing.T) {
 }
 
 func TestIntentFilesThatAreNone(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.put("intents/unknown.yaml", "title: x\n")
@@ -287,7 +287,7 @@ func TestIntentFilesThatAreNone(t *testing.T) {
 }
 
 func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	v.Intent.Type = ""
 	d.write(v)
@@ -310,7 +310,7 @@ func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
 
 // Files that hold exactly what we wrote are read once and then only looked at.
 func TestUnchangedFilesAreNotRead(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.edits(v)

@@ -39,7 +39,7 @@ Check the forms
 
 // What a draft says of a goal stands in the intent's file, and reads back as the same.
 func TestGoalOfADraft(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, problems := d.drafts()
 	if len(inputs) != 1 || len(problems) > 0 {
@@ -95,7 +95,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 		{"a prompt with NUL", `append_system_prompt: "a\0b"`, "4: goal.append_system_prompt: holds a NUL character"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			d.put(layout.Drafts+"/x.md", "---\ncriteria: [it builds]\ngoal:\n  "+tt.goal+"\n---\ntext\n")
 			inputs, problems := d.drafts()
 			if len(inputs) > 0 || len(problems) != 1 {
@@ -106,7 +106,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 			}
 		})
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "---\ngoal: {max_iterations: 3}\n---\ntext\n")
 	const want = ".forge/intent-drafts/x.md:2: goal: is about how criteria are reached, and there are none"
 	if _, problems := d.drafts(); len(problems) != 1 || problems[0].Error() != want {
@@ -116,7 +116,7 @@ func TestGoalOfADraftRefused(t *testing.T) {
 
 // A refusal of the rules names the field as the file has it.
 func TestGoalRefusedByTheRules(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, _ := d.drafts()
 	problems, err := d.Decided(inputs[0], []forge.Ruling{{
@@ -144,7 +144,7 @@ func TestGoalCannotBeEdited(t *testing.T) {
 		{"a comment", "criteria:", "# mine\ncriteria:", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := whole()
 			d.write(v)
 			d.replace(fixLogin, tt.old, tt.text)
@@ -159,7 +159,7 @@ func TestGoalCannotBeEdited(t *testing.T) {
 			}
 		})
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "labels:", "criteria: [x]\ngoal: {model: opus}\nlabels:")

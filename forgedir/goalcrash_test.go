@@ -21,7 +21,7 @@ import (
 )
 
 // goalStory lets two goals iterate, help each other, and a person write between them.
-func goalStory(d *desk, a, b *forge.View) {
+func goalStory(d *fixture, a, b *forge.View) {
 	chapters := []func(){
 		func() {},
 		func() { iterate(a) },
@@ -30,13 +30,13 @@ func goalStory(d *desk, a, b *forge.View) {
 	}
 	for _, chapter := range chapters {
 		chapter()
-		d.settleGoals(*a, *b)
+		d.writeGoals(*a, *b)
 	}
 }
 
-func goalDesk(t *testing.T, noSwap bool) (*desk, *forge.View, *forge.View) {
+func goalFixture(t *testing.T, noSwap bool) (*fixture, *forge.View, *forge.View) {
 	t.Helper()
-	d := newDesk(t)
+	d := newFixture(t)
 	d.disk.NoSwap = noSwap
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{RawLog: true}
@@ -48,7 +48,7 @@ func goalDesk(t *testing.T, noSwap bool) (*desk, *forge.View, *forge.View) {
 }
 
 // below returns every file of the goals.
-func (d *desk) below() map[string]string {
+func (d *fixture) below() map[string]string {
 	d.t.Helper()
 	all := map[string]string{}
 	for _, rel := range []string{
@@ -62,7 +62,7 @@ func (d *desk) below() map[string]string {
 // Killed at every point, no line is lost and none is there twice.
 func TestGoalsKilledAnywhere(t *testing.T) {
 	for name, noSwap := range swapping {
-		d, a, b := goalDesk(t, noSwap)
+		d, a, b := goalFixture(t, noSwap)
 		var points []string
 		d.disk.Reached = func(point string) { points = append(points, point) }
 		goalStory(d, a, b)
@@ -74,7 +74,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 		}
 		for n := 0; n < len(points); n += testsize.Of(7, 1) {
 			point := points[n]
-			d, a, b := goalDesk(t, noSwap)
+			d, a, b := goalFixture(t, noSwap)
 			count := 0
 			d.disk.Reached = func(point string) {
 				if count++; count == n+1 {
@@ -90,7 +90,7 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 			whole.Intent.Goal, whole.Goal.Applied = a.Intent.Goal, []string{"a/k1"}
 			whole.Seq, wholeB.Seq = 100, 100
 			wholeB.Goal.Applied = []string{"a/k1", "b/k1"}
-			d.settleGoals(whole, wholeB)
+			d.writeGoals(whole, wholeB)
 			if diff := cmp.Diff(want, d.below()); diff != "" {
 				t.Errorf("%s: killed at %d %s (-want +got):\n%s", name, n, point, diff)
 			}
@@ -105,13 +105,13 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 // A person saves at every point: what was saved is there in the end, and so is all
 // of ours.
 func TestGoalsSavedAnywhere(t *testing.T) {
-	d, a, b := goalDesk(t, false)
+	d, a, b := goalFixture(t, false)
 	count := 0
 	d.disk.Reached = func(string) { count++ }
 	goalStory(d, a, b)
 	want := d.below()
 	for n := 0; n < count; n += testsize.Of(7, 1) {
-		d, a, b := goalDesk(t, false)
+		d, a, b := goalFixture(t, false)
 		d.disk.Linger = 0
 		at, now, inside := "", 0, false
 		d.disk.Reached = func(point string) {
@@ -125,7 +125,7 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 			}
 		}
 		goalStory(d, a, b)
-		d.settleGoals(*a, *b)
+		d.writeGoals(*a, *b)
 		got := d.below()
 		if at != "" {
 			want := maps.Clone(want)
@@ -140,10 +140,10 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 
 // An editor opened the file before it was replaced, and writes to it after.
 func TestGoalsLateWriterInPlace(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.disk.Linger = 0
 	v := goalView("a", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	f, err := os.OpenFile(d.shared(knowledgeFile), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestGoalsLateWriterInPlace(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d.settleGoals(v)
+	d.writeGoals(v)
 	want := slices.Sorted(slices.Values(append(ours(t, []forge.View{v})[2:], "by hand\n")))
 	if diff := cmp.Diff(want, sortedLines(d.goalText(knowledgeFile))); diff != "" {
 		t.Errorf("knowledge (-want +got):\n%s", diff)
@@ -167,16 +167,16 @@ func TestGoalsLateWriterInPlace(t *testing.T) {
 // What a person put in the way is said, is not followed, and stops nothing else.
 func TestGoalsInTheWay(t *testing.T) {
 	const folder, file = ", not a directory (remove it)", ", not a regular file (put a regular file in its place, or remove it)"
-	link := func(rel string) func(*desk, string) error {
-		return func(d *desk, to string) error { return os.Symlink(to, d.shared(rel)) }
+	link := func(rel string) func(*fixture, string) error {
+		return func(d *fixture, to string) error { return os.Symlink(to, d.shared(rel)) }
 	}
-	text := func(rel string) func(*desk, string) error {
-		return func(d *desk, _ string) error { return os.WriteFile(d.shared(rel), nil, 0o644) }
+	text := func(rel string) func(*fixture, string) error {
+		return func(d *fixture, _ string) error { return os.WriteFile(d.shared(rel), nil, 0o644) }
 	}
-	pipe := func(d *desk, _ string) error { return syscall.Mkfifo(d.shared(historyFile), 0o644) }
+	pipe := func(d *fixture, _ string) error { return syscall.Mkfifo(d.shared(historyFile), 0o644) }
 	for _, tt := range []struct {
 		name string
-		make func(d *desk, outside string) error
+		make func(d *fixture, outside string) error
 		gone string
 		want string
 	}{
@@ -187,14 +187,14 @@ func TestGoalsInTheWay(t *testing.T) {
 		{"the history", link(historyFile), historyFile, historyFile + ": is a symbolic link" + file},
 		{"a pipe", pipe, historyFile, historyFile + ": is a named pipe" + file},
 		{"the logs", link(".e8/logs"), ".e8/logs", ".e8/logs: is a symbolic link" + folder},
-		{"the ignore file", func(d *desk, to string) error {
+		{"the ignore file", func(d *fixture, to string) error {
 			d.goalPut(".git/info/exclude", ".forge/\n")
 			remove(d.t, d.shared(".gitignore"))
 			return os.Symlink(to+"/x", d.shared(".gitignore"))
 		}, ".gitignore", ".gitignore: is a symbolic link (make it a regular file, or add .e8/ to .git/info/exclude)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, outside := newDesk(t), t.TempDir()
+			d, outside := newFixture(t), t.TempDir()
 			if strings.HasPrefix(tt.gone, layout.GoalDir+"/") {
 				if err := os.Mkdir(d.shared(layout.GoalDir), 0o755); err != nil {
 					t.Fatal(err)
@@ -217,7 +217,7 @@ func TestGoalsInTheWay(t *testing.T) {
 				t.Error("the intent's file is not written, or all is")
 			}
 			remove(t, d.shared(tt.gone))
-			d.settleGoals(v)
+			d.writeGoals(v)
 			for _, rel := range []string{historyFile, ".e8/login/knowledge.jsonl", ".e8/logs/fix-login/iteration-001.jsonl"} {
 				if text := d.goalText(rel); strings.Count(text, "\n") != 1 {
 					t.Errorf("%s holds %q", rel, text)
@@ -232,7 +232,7 @@ func TestGoalsInTheWay(t *testing.T) {
 func TestGoalsAtRandom(t *testing.T) {
 	testsize.Checks(t, 20, 100)
 	rapid.Check(t, func(rt *rapid.T) {
-		d := newDesk(t)
+		d := newFixture(t)
 		defer func() { _ = d.Close() }()
 		d.disk.Linger = 0
 		views := []forge.View{goalView("a", 0), goalView("b", 0)}
@@ -247,7 +247,7 @@ func TestGoalsAtRandom(t *testing.T) {
 				v.Goal.Applied, v.Seq = append(slices.Clone(v.Goal.Applied), id), v.Seq+1
 			},
 			"write": func() { d.write(*pick()) },
-			"run":   func() { d.settleGoals(views...) },
+			"run":   func() { d.writeGoals(views...) },
 			"crash": func() {
 				left := rapid.IntRange(1, 12).Draw(rt, "steps")
 				d.disk.Reached = func(point string) {
@@ -255,7 +255,7 @@ func TestGoalsAtRandom(t *testing.T) {
 						panic(crash{point})
 					}
 				}
-				dies(func() { d.settleGoals(views...) })
+				dies(func() { d.writeGoals(views...) })
 				d.reopen()
 				d.disk.Linger = 0
 			},
@@ -283,8 +283,8 @@ func TestGoalsAtRandom(t *testing.T) {
 		for range rapid.IntRange(1, 15).Draw(rt, "steps") {
 			steps[rapid.SampledFrom(names).Draw(rt, "step")]()
 		}
-		d.settleGoals(views...)
-		d.settleGoals(views...)
+		d.writeGoals(views...)
+		d.writeGoals(views...)
 		text := "\n" + d.allLines()
 		for line := range mine {
 			if strings.Count(text, "\n"+line+"\n") != 1 {
@@ -299,7 +299,7 @@ func TestGoalsAtRandom(t *testing.T) {
 	})
 }
 
-func (d *desk) allLines() string {
+func (d *fixture) allLines() string {
 	text := ""
 	for _, rel := range []string{historyFile, knowledgeFile} {
 		data, err := os.ReadFile(d.shared(rel))

@@ -49,9 +49,9 @@ func iterate(v *forge.View) {
 }
 
 // shared is a path below the repository's root.
-func (d *desk) shared(rel string) string { return filepath.Join(d.root, filepath.FromSlash(rel)) }
+func (d *fixture) shared(rel string) string { return filepath.Join(d.root, filepath.FromSlash(rel)) }
 
-func (d *desk) goalText(rel string) string {
+func (d *fixture) goalText(rel string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.shared(rel))
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *desk) goalText(rel string) string {
 	return string(data)
 }
 
-func (d *desk) goalPut(rel, text string) {
+func (d *fixture) goalPut(rel, text string) {
 	d.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(d.shared(rel)), 0o755); err != nil {
 		d.t.Fatal(err)
@@ -68,13 +68,13 @@ func (d *desk) goalPut(rel, text string) {
 	writeText(d.t, d.shared(rel), text)
 }
 
-func (d *desk) transcript(name, text string) {
+func (d *fixture) transcript(name, text string) {
 	d.t.Helper()
 	d.goalPut(layout.Dir+"/logs/"+name, text)
 }
 
-// settleGoals goes round until all goals are written.
-func (d *desk) settleGoals(views ...forge.View) {
+// writeGoals goes round until all goals are written.
+func (d *fixture) writeGoals(views ...forge.View) {
 	d.t.Helper()
 	for range 5 {
 		d.edits(views...)
@@ -95,7 +95,7 @@ func (d *desk) settleGoals(views ...forge.View) {
 }
 
 func TestGoalFiles(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	s := v.Goal.Iterations[0].Summary
 	s.Artifacts = []string{"login.go"}
@@ -143,7 +143,7 @@ func TestGoalFiles(t *testing.T) {
 }
 
 func TestNoGoalNoFolder(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.write(sample())
 	if exists(t, d.shared(layout.GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
 		t.Error("there is no goal")
@@ -151,13 +151,13 @@ func TestNoGoalNoFolder(t *testing.T) {
 }
 
 func TestGoalFilesElsewhere(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = wholeGoal()
 	a.Intent.Goal.KnowledgeFile = a.Intent.Goal.HistoryFile // both in one
 	d.transcript("a-001-execute-1.ndjson", "log\n")
-	d.settleGoals(a, b)
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
+	d.writeGoals(a, b)
 	if n := strings.Count(d.goalText(".e8/login/history.jsonl"), "\n"); n != 2 {
 		t.Errorf("%d lines", n)
 	}
@@ -176,18 +176,18 @@ func TestGoalFilesElsewhere(t *testing.T) {
 // Lines are added to those that are there, whoever wrote them.
 func TestGoalLinesAreAdded(t *testing.T) {
 	const mine = "{\"type\": \"pattern\", \"content\": \"mine\"}\n<<<<<<< broken\n\n{\"type\":\"summary\",\"iteration\":1}\n\xff"
-	d := newDesk(t)
+	d := newFixture(t)
 	d.goalPut(historyFile, mine)
 	d.goalPut(knowledgeFile, mine)
 	v := goalView("fix-login", 2)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	before, info := d.goalText(historyFile), stat(t, d.shared(historyFile))
 	if !strings.HasPrefix(before, mine+"\n{") || strings.Count(before, "\n") != 7 {
 		t.Errorf("got %s", before)
 	}
 	iterate(&v)
 	d.reopen()
-	d.settleGoals(v)
+	d.writeGoals(v)
 	if after := d.goalText(historyFile); !strings.HasPrefix(after, before) || strings.Count(after, "\n") != 8 {
 		t.Errorf("got %s", after)
 	}
@@ -207,9 +207,9 @@ func stat(t testing.TB, name string) os.FileInfo {
 
 // What a crash cut off at any byte is completed.
 func TestGoalLinesCutOff(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	var from [2]int
 	files := [2]string{historyFile, knowledgeFile}
 	for i, rel := range files {
@@ -217,12 +217,12 @@ func TestGoalLinesCutOff(t *testing.T) {
 	}
 	iterate(&v)
 	iterate(&v)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for i, rel := range files {
 		want := d.goalText(rel)
 		for n := from[i]; n < len(want); n += min(7, max(1, len(want)-1-n)) {
 			d.goalPut(rel, want[:n])
-			d.settleGoals(v)
+			d.writeGoals(v)
 			got := d.goalText(rel)
 			if n == len(want)-1 { // no line is missing; the next one ends this one
 				got += "\n"
@@ -235,31 +235,31 @@ func TestGoalLinesCutOff(t *testing.T) {
 }
 
 func TestGoalFilesAreWrittenAgain(t *testing.T) {
-	for name, lose := range map[string]func(*desk){
-		"the folder": func(d *desk) { remove(d.t, d.shared(layout.GoalDir)) },
-		"a file":     func(d *desk) { remove(d.t, d.shared(knowledgeFile)) },
-		"a line": func(d *desk) {
+	for name, lose := range map[string]func(*fixture){
+		"the folder": func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)) },
+		"a file":     func(d *fixture) { remove(d.t, d.shared(knowledgeFile)) },
+		"a line": func(d *fixture) {
 			d.goalPut(historyFile, d.goalText(historyFile)[1+strings.Index(d.goalText(historyFile), "\n"):])
 		},
-		"all lines":       func(d *desk) { d.goalPut(historyFile, "") },
-		"the cache":       func(d *desk) { remove(d.t, d.file(layout.Cache)) },
-		"everything":      func(d *desk) { remove(d.t, d.shared(layout.GoalDir)); remove(d.t, d.file("")) },
-		"nothing":         func(*desk) {},
-		"the ignore file": func(d *desk) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(layout.GoalDir)) },
+		"all lines":       func(d *fixture) { d.goalPut(historyFile, "") },
+		"the cache":       func(d *fixture) { remove(d.t, d.file(layout.Cache)) },
+		"everything":      func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)); remove(d.t, d.file("")) },
+		"nothing":         func(*fixture) {},
+		"the ignore file": func(d *fixture) { remove(d.t, d.shared(".gitignore")); remove(d.t, d.shared(layout.GoalDir)) },
 	} {
 		for _, again := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", another run: ", again), func(t *testing.T) {
-				d := newDesk(t)
+				d := newFixture(t)
 				a, b := goalView("a", 2), goalView("b", 1)
 				b.Goal.Applied = []string{"a/k2", "b/k1"}
 				a.Goal.Applied = []string{"a/k2"}
-				d.settleGoals(a, b)
+				d.writeGoals(a, b)
 				history, knowledge := sortedLines(d.goalText(historyFile)), sortedLines(d.goalText(knowledgeFile))
 				lose(d)
 				if again || name == "everything" || name == "the cache" {
 					d.reopen()
 				}
-				d.settleGoals(a, b)
+				d.writeGoals(a, b)
 				if diff := cmp.Diff(history, sortedLines(d.goalText(historyFile))); diff != "" {
 					t.Errorf("history (-want +got):\n%s", diff)
 				}
@@ -287,14 +287,14 @@ func sortedLines(text string) []string {
 
 // Two projects that followed each other in one folder called a goal the same.
 func TestGoalOfAnotherLife(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix-login", 1)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	remove(t, d.file(""))
 	d.reopen()
 	v.Goal.Iterations[0].Summary.At = goalAt(50)
 	v.Goal.Knowledge[0].CreatedAt = goalAt(50)
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for _, rel := range []string{historyFile, knowledgeFile} {
 		if n := strings.Count(d.goalText(rel), "\n"); n != 2 {
 			t.Errorf("%s has %d lines", rel, n)
@@ -304,23 +304,23 @@ func TestGoalOfAnotherLife(t *testing.T) {
 
 // A count is put right, and nothing else of a line.
 func TestAppliedCount(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 2), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{KnowledgeFile: ".e8/a.jsonl"}
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	mine := strings.Replace(d.goalText(".e8/a.jsonl"), `"category":"testing"`, `"category" : "mine"`, 1) + "mine\n"
 	mine = strings.Replace(mine, `"applied_count":0`, `"applied_count" : 0`, 1)
 	d.goalPut(".e8/a.jsonl", mine)
 	b.Goal.Applied = []string{"a/k1", "a/k2", "a/k1", "gone/k1"}
 	b.Seq++
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	want := strings.Replace(mine, `"applied_count" : 0`, `"applied_count" : 2`, 1)
 	want = strings.Replace(want, `"applied_count":0`, `"applied_count":1`, 1)
 	if diff := cmp.Diff(want, d.goalText(".e8/a.jsonl")); diff != "" {
 		t.Errorf("knowledge (-want +got):\n%s", diff)
 	}
 	d.goalPut(".e8/a.jsonl", strings.Replace(want, `"applied_count":1`, `"applied_count":99`, 1))
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	if diff := cmp.Diff(want, d.goalText(".e8/a.jsonl")); diff != "" {
 		t.Errorf("a count of a person (-want +got):\n%s", diff)
 	}
@@ -328,10 +328,10 @@ func TestAppliedCount(t *testing.T) {
 
 // What other goals had of knowledge is known after the index was written anew.
 func TestAppliedCountStays(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
-	d.settleGoals(a, b)
+	d.writeGoals(a, b)
 	d.put(layout.Index, d.text(layout.Index)+"torn")
 	d.reopen()
 	d.reopen()
@@ -343,7 +343,7 @@ func TestAppliedCountStays(t *testing.T) {
 }
 
 func TestGoalLogs(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := goalView("fix", 2)
 	v.Intent.Goal = &forge.GoalOptions{RawLog: true}
 	v.Goal.Iterations[1].Attempt = 3
@@ -351,7 +351,7 @@ func TestGoalLogs(t *testing.T) {
 	for n := range 4 {
 		d.transcript(fmt.Sprintf("fix-001-execute-%d.ndjson", n+1), fmt.Sprintf("attempt %d\n", n+1))
 	}
-	d.settleGoals(v)
+	d.writeGoals(v)
 	for name, want := range map[string]string{"001": "attempt 1\n", "002": "attempt 2\nattempt 3\n"} {
 		if got := d.goalText(".e8/logs/fix/iteration-" + name + ".jsonl"); got != want {
 			t.Errorf("%s: got %q", name, got)
@@ -363,7 +363,7 @@ func TestGoalLogs(t *testing.T) {
 	d.goalPut(".e8/logs/fix/iteration-001.jsonl", "mine\n")
 	remove(t, d.file("logs"))
 	v.Seq++
-	d.settleGoals(v)
+	d.writeGoals(v)
 	if d.goalText(".e8/logs/fix/iteration-001.jsonl") != "mine\n" {
 		t.Error("a person's file was overwritten")
 	}

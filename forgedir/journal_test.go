@@ -83,7 +83,7 @@ func (j *journal) decide(e forge.Event) forge.Ruling {
 }
 
 // read takes in what the person wrote.
-func (j *journal) read(d *desk) []Problem {
+func (j *journal) read(d *fixture) []Problem {
 	drafts, problems, err := d.Drafts(d.context())
 	if err != nil {
 		j.t.Fatal(err)
@@ -118,7 +118,7 @@ func (j *journal) ids() []forge.IntentID {
 }
 
 // write brings the files up to date that are behind.
-func (j *journal) write(d *desk) []Problem {
+func (j *journal) write(d *fixture) []Problem {
 	var problems []Problem
 	var summaries []forge.Summary
 	for _, id := range j.ids() {
@@ -136,7 +136,7 @@ func (j *journal) write(d *desk) []Problem {
 }
 
 // run reads and writes until there is nothing left to do, as a quiet run does.
-func (j *journal) run(d *desk) []Problem {
+func (j *journal) run(d *fixture) []Problem {
 	for range 10 {
 		problems := j.read(d)
 		problems = append(problems, j.write(d)...)
@@ -153,8 +153,8 @@ func (j *journal) run(d *desk) []Problem {
 }
 
 // check compares the desk to one on which nothing ever went wrong.
-func (j *journal) check(d *desk) {
-	fresh := newDesk(j.t)
+func (j *journal) check(d *fixture) {
+	fresh := newFixture(j.t)
 	j.write(fresh)
 	want, got := fresh.projection(), d.projection()
 	for name, text := range want {

@@ -19,7 +19,7 @@ import (
 )
 
 // seen returns all that a look tells, as a text.
-func (d *desk) seen(quick bool, current edits.Current) (string, error) {
+func (d *fixture) seen(quick bool, current edits.Current) (string, error) {
 	l, err := OpenLook(d.root, Options{Project: "demo", Actor: "person"}, quick)
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (d *desk) seen(quick bool, current edits.Current) (string, error) {
 }
 
 // looks compares a quick look with a whole one, and returns what they tell.
-func (d *desk) looks(t interface {
+func (d *fixture) looks(t interface {
 	Fatalf(format string, args ...any)
 }, current edits.Current,
 ) string {
@@ -63,7 +63,7 @@ func (d *desk) looks(t interface {
 func TestQuickLook(t *testing.T) {
 	testsize.Checks(t, 20, 200)
 	rapid.Check(t, func(rt *rapid.T) {
-		d := &desk{t: t, root: t.TempDir()}
+		d := &fixture{t: t, root: t.TempDir()}
 		d.reopen()
 		defer func() { _ = d.Close() }()
 		j := newJournal(t)
@@ -115,11 +115,11 @@ func TestQuickLook(t *testing.T) {
 // TestQuickLookElsewhere: what was seen of one repository is not taken for another one, whoever copies the cache with the files or without, and where
 // no cache can be written, a look finds all the same.
 func TestQuickLookElsewhere(t *testing.T) {
-	one, v := newDesk(t), sample()
+	one, v := newFixture(t), sample()
 	one.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
 	one.looks(t, current)
-	other := newDesk(t)
+	other := newFixture(t)
 	other.write(v)
 	other.replace(fixLogin, "title: Mend", "title: Heal")
 	for _, rel := range []string{layout.Looked, layout.Index} {
@@ -135,14 +135,14 @@ func TestQuickLookElsewhere(t *testing.T) {
 	if text := other.looks(t, current); !strings.Contains(text, fixLogin) || exists(t, other.file(layout.Looked)) {
 		t.Errorf("where nothing can be written: %s", text)
 	}
-	if text, err := (&desk{t: t, root: t.TempDir()}).seen(true, current); err != nil || text != "map[] 0\n" {
+	if text, err := (&fixture{t: t, root: t.TempDir()}).seen(true, current); err != nil || text != "map[] 0\n" {
 		t.Errorf("where there is no folder: %q, %v", text, err)
 	}
 }
 
 // TestQuickLooksAtOnce: looks at the same time do not hurt each other, whatever is saved meanwhile, and leave nothing behind.
 func TestQuickLooksAtOnce(t *testing.T) {
-	d, v := newDesk(t), sample()
+	d, v := newFixture(t), sample()
 	d.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
 	original := d.text(fixLogin)
@@ -170,7 +170,7 @@ func TestQuickLooksAtOnce(t *testing.T) {
 
 // TestListed: a list is there as it was kept, all of it or nothing.
 func TestListed(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	if list := Listed(d.root); list != nil {
 		t.Errorf("before it was kept: %q", list)
 	}
@@ -202,7 +202,7 @@ func TestListed(t *testing.T) {
 
 // TestStartBesideLooks: a run starts whatever looks keep beside it, in the folder from which a start takes what a killed run has left.
 func TestStartBesideLooks(t *testing.T) {
-	d, v := newDesk(t), sample()
+	d, v := newFixture(t), sample()
 	d.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
 	var looks sync.WaitGroup

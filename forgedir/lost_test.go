@@ -12,7 +12,7 @@ import (
 // Files are set aside as they are, whoever wrote them, and killed at every single point it can be done again.
 func TestSetAsideKilledAnywhere(t *testing.T) {
 	for n := 0; ; n++ {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.write(sample())
 		if seq := d.Shown()["fix-login"]; seq != 7 {
 			t.Fatalf("the files show %d, want 7", seq)
@@ -63,7 +63,7 @@ func TestSetAsideKilledAnywhere(t *testing.T) {
 
 // A draft that asks for a lost intent again says what its file said, and takes no other draft's place.
 func TestRedraft(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.write(sample())
 	doc, ok := d.ReadIntent("fix-login")
 	if !ok {

@@ -12,7 +12,7 @@ import (
 
 // A person edits for minutes what was replaced several times meanwhile.
 func TestEditsOfAnOlderVersion(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	old := d.text(fixLogin)
@@ -47,7 +47,7 @@ func TestEditsOfAForgottenVersion(t *testing.T) {
 		{"origin", "system: draft", "system: other", "cannot be changed here; title, body, type, risk, answers and status: approved can"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			v.Intent.Type = ""
 			d.write(v)
@@ -84,7 +84,7 @@ func TestEditsOfAForgottenVersion(t *testing.T) {
 
 // What was changed elsewhere meanwhile is not changed back by an old version.
 func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair") // by hand
@@ -115,7 +115,7 @@ func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
 }
 
 func TestEditsThatChangeBeforeTheyAreDecided(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.replace(fixLogin, "title: Mend", "title: Repair")
@@ -137,40 +137,40 @@ func TestApprovals(t *testing.T) {
 		"(read it with pfl-forge show fix-login, then run pfl-forge approve fix-login, or undo the edit)"
 	for _, tt := range []struct {
 		name   string
-		change func(*desk, *forge.View)
+		change func(*fixture, *forge.View)
 		want   string
 	}{
-		{"waiting", func(*desk, *forge.View) {}, "approve 9f2c"},
-		{"another plan meanwhile", func(_ *desk, v *forge.View) { v.Summary.Plan = "aaaa" }, readIt},
-		{"a plan meanwhile", func(d *desk, _ *forge.View) {
+		{"waiting", func(*fixture, *forge.View) {}, "approve 9f2c"},
+		{"another plan meanwhile", func(_ *fixture, v *forge.View) { v.Summary.Plan = "aaaa" }, readIt},
+		{"a plan meanwhile", func(d *fixture, _ *forge.View) {
 			d.replace(fixLogin, "plan: 9f2c\n", "")
 			d.replace(fixLogin, "revision: 7\n", "revision: 3\n")
 		}, readIt},
-		{"nobody knows which version it was, but the plan", func(d *desk, _ *forge.View) {
+		{"nobody knows which version it was, but the plan", func(d *fixture, _ *forge.View) {
 			if err := os.RemoveAll(d.file(layout.Cache)); err != nil {
 				d.t.Fatal(err)
 			}
 			d.reopen()
 		}, "approve 9f2c"},
-		{"approved meanwhile", func(_ *desk, v *forge.View) {
+		{"approved meanwhile", func(_ *fixture, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusExecuting, ""
 		}, ""},
-		{"done meanwhile", func(_ *desk, v *forge.View) {
+		{"done meanwhile", func(_ *fixture, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusDone, ""
 		}, ""},
 		{
-			"a question meanwhile", func(_ *desk, v *forge.View) { v.Summary.Waiting = forge.WaitingClarification },
+			"a question meanwhile", func(_ *fixture, v *forge.View) { v.Summary.Waiting = forge.WaitingClarification },
 			"status: does not wait for an approval; it is proposed (set it back to proposed)",
 		},
-		{"cancelled meanwhile", func(_ *desk, v *forge.View) {
+		{"cancelled meanwhile", func(_ *fixture, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusCancelled, ""
 		}, "status: does not wait for an approval; it is cancelled (set it back to cancelled)"},
-		{"failed meanwhile", func(_ *desk, v *forge.View) {
+		{"failed meanwhile", func(_ *fixture, v *forge.View) {
 			v.Summary.Status, v.Summary.Waiting = forge.StatusBlocked, forge.WaitingFailed
 		}, "status: does not wait for an approval; it is blocked (run pfl-forge retry fix-login)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			d.replace(fixLogin, "status: proposed", "status: approved")

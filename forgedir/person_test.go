@@ -24,19 +24,19 @@ func retitled(text string) string { return strings.Replace(text, "title: Mend", 
 func TestWaysToSaveAFile(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		save func(d *desk, text string)
+		save func(d *fixture, text string)
 	}{
-		{"in place", func(d *desk, text string) { d.put(fixLogin, text) }},
-		{"by a rename", func(d *desk, text string) { d.save(fixLogin, text) }},
-		{"the old one moved away first", func(d *desk, text string) {
+		{"in place", func(d *fixture, text string) { d.put(fixLogin, text) }},
+		{"by a rename", func(d *fixture, text string) { d.save(fixLogin, text) }},
+		{"the old one moved away first", func(d *fixture, text string) {
 			d.rename(fixLogin, fixLogin+"~")
 			d.put(fixLogin, text)
 		}},
-		{"removed first", func(d *desk, text string) {
+		{"removed first", func(d *fixture, text string) {
 			d.remove(fixLogin)
 			d.put(fixLogin, text)
 		}},
-		{"with files of the editor beside it", func(d *desk, text string) {
+		{"with files of the editor beside it", func(d *fixture, text string) {
 			for _, name := range []string{".fix-login.yaml.swp", "4913", "fix-login.yaml~", "#fix-login.yaml#", "fix-login.yaml.bak", "fix-login.yaml___jb_tmp___"} {
 				d.put(path.Join(layout.Intents, name), "title: x\n")
 			}
@@ -45,11 +45,11 @@ func TestWaysToSaveAFile(t *testing.T) {
 			}
 			d.put(fixLogin, text)
 		}},
-		{"with carriage returns", func(d *desk, text string) { d.put(fixLogin, strings.ReplaceAll(text, "\n", "\r\n")) }},
-		{"with a byte order mark", func(d *desk, text string) { d.put(fixLogin, "\ufeff"+text) }},
-		{"without the last newline", func(d *desk, text string) { d.put(fixLogin, strings.TrimSuffix(text, "\n")) }},
-		{"with blanks at the end", func(d *desk, text string) { d.put(fixLogin, text+"\n \n\n") }},
-		{"read only", func(d *desk, text string) {
+		{"with carriage returns", func(d *fixture, text string) { d.put(fixLogin, strings.ReplaceAll(text, "\n", "\r\n")) }},
+		{"with a byte order mark", func(d *fixture, text string) { d.put(fixLogin, "\ufeff"+text) }},
+		{"without the last newline", func(d *fixture, text string) { d.put(fixLogin, strings.TrimSuffix(text, "\n")) }},
+		{"with blanks at the end", func(d *fixture, text string) { d.put(fixLogin, text+"\n \n\n") }},
+		{"read only", func(d *fixture, text string) {
 			d.put(fixLogin, text)
 			if err := os.Chmod(d.file(fixLogin), 0o444); err != nil {
 				d.t.Fatal(err)
@@ -57,7 +57,7 @@ func TestWaysToSaveAFile(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			tt.save(d, retitled(d.text(fixLogin)))
@@ -82,7 +82,7 @@ func TestWaysToSaveAFile(t *testing.T) {
 
 // A file that ends anywhere before its end makes no event, and stays.
 func TestHalfAFileIsNoEdit(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	whole := strings.Replace(retitled(d.text(fixLogin)), "They should be.", "They should be checked, all of them.", 1)
@@ -112,37 +112,37 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 	other.Intent.Origin.EventID = "intent-drafts/other.md@11"
 	for _, tt := range []struct {
 		name  string
-		place func(d *desk)
+		place func(d *fixture)
 		want  []string
 	}{
-		{"renamed", func(d *desk) { d.rename(fixLogin, "intents/sign-in.yaml") }, []string{
+		{"renamed", func(d *fixture) { d.rename(fixLogin, "intents/sign-in.yaml") }, []string{
 			"sign-in.yaml: there is no intent sign-in (remove it; to ask for a new intent, write .forge/intent-drafts/sign-in.md)",
 		}},
-		{"another intent's", func(d *desk) { d.put(fixLogin, d.text("intents/other.yaml")) }, []string{
+		{"another intent's", func(d *fixture) { d.put(fixLogin, d.text("intents/other.yaml")) }, []string{
 			"fix-login.yaml:22: origin: is the id of another intent; this file is intent fix-login " +
 				"(undo the rename, or remove the file to have it written again)",
 		}},
-		{"a link", func(d *desk) {
+		{"a link", func(d *fixture) {
 			d.rename(fixLogin, "mine.yaml")
 			if err := os.Symlink("../mine.yaml", d.file(fixLogin)); err != nil {
 				d.t.Fatal(err)
 			}
 		}, []string{"fix-login.yaml: is a symbolic link, not a regular file (put a regular file in its place, or remove it)"}},
-		{"a folder", func(d *desk) {
+		{"a folder", func(d *fixture) {
 			d.remove(fixLogin)
 			if err := os.Mkdir(d.file(fixLogin), 0o755); err != nil {
 				d.t.Fatal(err)
 			}
 		}, []string{"fix-login.yaml: is a directory, not a regular file (put a regular file in its place, or remove it)"}},
-		{"too large", func(d *desk) { d.put(fixLogin, "#"+strings.Repeat("x", disk.MaxIntent)) }, []string{
+		{"too large", func(d *fixture) { d.put(fixLogin, "#"+strings.Repeat("x", disk.MaxIntent)) }, []string{
 			"fix-login.yaml: is 4194305 bytes long; at most 4194304 are allowed (shorten it)",
 		}},
-		{"a second document", func(d *desk) { d.replace(fixLogin, "revision:", "---\nrevision:") }, []string{
+		{"a second document", func(d *fixture) { d.replace(fixLogin, "revision:", "---\nrevision:") }, []string{
 			"fix-login.yaml:37: holds a second document; only one is allowed (fix it, or remove the file to have it written again)",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			d.write(other)
@@ -165,7 +165,7 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 
 // A file of 20,000 keys is refused in no time.
 func TestManyKeys(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	var b bytes.Buffer
@@ -188,7 +188,7 @@ func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 		"work/fix-login-001.yaml", "reviews/fix-login-001-1.yaml", "knowledge/history/fix-login-1.yaml", layout.Observations, layout.State,
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			state := func() []Problem {
 				problems, err := d.WriteState([]forge.Summary{v.Summary})
@@ -229,7 +229,7 @@ func TestRemovedFoldersComeBack(t *testing.T) {
 		layout.Staging, layout.Replaced, layout.Index, "all of it",
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, j := newDesk(t), newJournal(t)
+			d, j := newFixture(t), newJournal(t)
 			d.put(layout.Drafts+"/fix-login.md", "text\n")
 			j.run(d)
 			j.views["fix-login"].Tasks = sample().Tasks

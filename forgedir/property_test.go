@@ -18,7 +18,7 @@ import (
 
 // author edits files by hand and remembers what must not get lost.
 type author struct {
-	d      *desk
+	d      *fixture
 	count  int
 	marks  map[string]string // by mark: the path that it was written to
 	buffer string            // an older version of the intent's file, open in an editor
@@ -91,7 +91,7 @@ func (p *author) lost(j *journal) []string {
 func TestNoEditIsLost(t *testing.T) {
 	testsize.Checks(t, 20, 100)
 	rapid.Check(t, func(rt *rapid.T) {
-		d := &desk{t: t, root: t.TempDir()}
+		d := &fixture{t: t, root: t.TempDir()}
 		d.reopen()
 		defer func() { _ = d.Close() }()
 		d.disk.NoSwap = rapid.Bool().Draw(rt, "without swaps")

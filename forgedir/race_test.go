@@ -15,7 +15,7 @@ import (
 // pause: each version is decided before the next one replaces it.
 func TestPersonAndRunnerAtOnce(t *testing.T) {
 	const saves = 40
-	d, j := newDesk(t), newJournal(t)
+	d, j := newFixture(t), newJournal(t)
 	d.disk.Linger = 0
 	d.put(layout.Drafts+"/fix-login.md", "text\n")
 	j.run(d)
@@ -53,7 +53,7 @@ func TestPersonAndRunnerAtOnce(t *testing.T) {
 }
 
 // saveInTurn retitles the intent by hand, again when the last title was decided.
-func saveInTurn(d *desk, n int, decided <-chan string) error {
+func saveInTurn(d *fixture, n int, decided <-chan string) error {
 	for i := range n {
 		before, err := os.ReadFile(d.file(fixLogin))
 		if err != nil {

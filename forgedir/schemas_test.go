@@ -8,7 +8,7 @@ import (
 )
 
 func TestOpenWritesTheSchemas(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	const name = "schemas/intent.schema.json"
 	want := d.text(name)
 	d.put(name, "of an older version")
@@ -22,7 +22,7 @@ func TestOpenWritesTheSchemas(t *testing.T) {
 func TestSchemasAreRenewed(t *testing.T) {
 	const name = "schemas/intent.schema.json"
 	for _, gone := range []string{name, layout.Schemas} {
-		d := newDesk(t)
+		d := newFixture(t)
 		v := sample()
 		d.write(v)
 		want := d.text(name)

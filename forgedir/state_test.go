@@ -10,7 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-func (d *desk) state(summaries ...forge.Summary) string {
+func (d *fixture) state(summaries ...forge.Summary) string {
 	d.t.Helper()
 	if _, err := d.WriteState(summaries); err != nil {
 		d.t.Fatal(err)
@@ -22,22 +22,22 @@ func (d *desk) state(summaries ...forge.Summary) string {
 func TestStateHasAllTasks(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		next func(*desk)
+		next func(*fixture)
 	}{
-		{"in the same run", func(*desk) {}},
-		{"in the next run", (*desk).reopen},
-		{"in the next run, without the last file", func(d *desk) {
+		{"in the same run", func(*fixture) {}},
+		{"in the next run", (*fixture).reopen},
+		{"in the next run, without the last file", func(d *fixture) {
 			d.remove(layout.State)
 			d.reopen()
 		}},
-		{"in the next run, with a file of another format", func(d *desk) {
+		{"in the next run, with a file of another format", func(d *fixture) {
 			d.remove(layout.State)
 			d.put(layout.State, "intents:\n  - id: fix-login\n    title: mine\n")
 			d.reopen()
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v, other := whole(), sample().Summary
 			other.Key.Intent, other.Tasks = "123", nil
 			project := forge.Summary{Key: forge.Key{Project: "demo"}, Waiting: forge.WaitingPaused}
@@ -74,7 +74,7 @@ func TestStateHasAllTasks(t *testing.T) {
 
 // The lists may know of a decision a moment before the tasks do.
 func TestStateFollowsTheTasks(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	v.Summary.Tasks = nil
 	v.Tasks[0].Status = forge.TaskImplementing
@@ -89,7 +89,7 @@ func TestStateFollowsTheTasks(t *testing.T) {
 }
 
 func TestReportGoesWithItsAudit(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := whole()
 	d.write(v)
 	const rel = "reports/fix-login.md"

@@ -84,7 +84,7 @@ func keys(of reflect.Type) (names []string) {
 }
 
 func TestExampleDraft(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put(layout.Drafts+"/as-it-is.md", ExampleDraft)
 	// Criteria are judged where no recipe's check decides: an intent has one or the other.
 	all := strings.Replace(uncomment(ExampleDraft, "# "), "Add a", "# Add a", 1)

@@ -19,7 +19,7 @@ var rewrite = flag.Bool("rewrite", false, "write the expected files of testdata 
 
 // projection returns what is on the desk, without what is kept behind it and what
 // is the same for all.
-func (d *desk) projection() map[string]string {
+func (d *fixture) projection() map[string]string {
 	all := d.everything()
 	for p := range all {
 		if strings.HasPrefix(p, layout.Cache+"/") || strings.HasPrefix(p, layout.Schemas+"/") {
@@ -67,7 +67,7 @@ func whole() forge.View {
 }
 
 func TestFiles(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := whole()
 	if problems := d.write(v); len(problems) > 0 {
 		t.Fatal(problems)
@@ -114,7 +114,7 @@ func TestFiles(t *testing.T) {
 }
 
 // inodes tells which files were written anew.
-func (d *desk) inodes() map[string]os.FileInfo {
+func (d *fixture) inodes() map[string]os.FileInfo {
 	out := map[string]os.FileInfo{}
 	for name := range d.projection() {
 		info, err := os.Lstat(d.file(name))
@@ -129,11 +129,11 @@ func (d *desk) inodes() map[string]os.FileInfo {
 func TestWriteTouchesOnlyWhatChanged(t *testing.T) {
 	for _, again := range []struct {
 		name string
-		do   func(*desk)
+		do   func(*fixture)
 	}{
-		{"in the same run", func(*desk) {}},
-		{"in the next run", (*desk).reopen},
-		{"without the cache", func(d *desk) {
+		{"in the same run", func(*fixture) {}},
+		{"in the next run", (*fixture).reopen},
+		{"without the cache", func(d *fixture) {
 			if err := os.RemoveAll(d.file(layout.Cache)); err != nil {
 				d.t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestWriteTouchesOnlyWhatChanged(t *testing.T) {
 		}},
 	} {
 		t.Run(again.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			v := sample()
 			d.write(v)
 			before := d.inodes()
@@ -178,7 +178,7 @@ func TestRemovedFilesComeBack(t *testing.T) {
 				continue // seen when it is written next
 			}
 			t.Run(name+" "+how, func(t *testing.T) {
-				d := newDesk(t)
+				d := newFixture(t)
 				v := sample()
 				d.write(v)
 				want := d.text(name)
@@ -207,7 +207,7 @@ func TestRemovedFilesComeBack(t *testing.T) {
 }
 
 func TestFilesOfAnOlderPlanGo(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	d.put("reviews/fix-login-001-1.yaml", "a person's notes\n")
@@ -227,7 +227,7 @@ func TestFilesOfAnOlderPlanGo(t *testing.T) {
 }
 
 func TestChangesThatNobodyReadsAreKept(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	if _, err := d.WriteState([]forge.Summary{v.Summary}); err != nil {
@@ -265,7 +265,7 @@ func TestChangesThatNobodyReadsAreKept(t *testing.T) {
 }
 
 func TestObservationsStayInOrder(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := sample(), sample()
 	b.Intent.ID = "other"
 	b.Tasks, b.Reviews, b.History = nil, nil, nil
@@ -297,7 +297,7 @@ func TestObservationsStayInOrder(t *testing.T) {
 // Observations that a person changed while nobody looked are kept, and the
 // file is put together again from all intents.
 func TestObservationsOfAllComeBack(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	a, b := sample(), sample()
 	b.Intent.ID = "other"
 	b.Tasks, b.Reviews, b.History = nil, nil, nil
@@ -321,7 +321,7 @@ func TestObservationsOfAllComeBack(t *testing.T) {
 }
 
 func TestSecondReviewOfAnAttempt(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	v.Reviews = append(v.Reviews, v.Reviews[0])
 	v.Reviews[1].Verdict = forge.VerdictApproved
@@ -340,7 +340,7 @@ func TestSecondReviewOfAnAttempt(t *testing.T) {
 }
 
 func TestWriteRefusesWhatIsNoID(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	v.Intent.ID = "../../x"
 	if _, err := d.Write(v); err == nil {
@@ -349,7 +349,7 @@ func TestWriteRefusesWhatIsNoID(t *testing.T) {
 }
 
 func TestIndexSurvivesATornLine(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	v := sample()
 	d.write(v)
 	f, err := os.OpenFile(d.file(layout.Index), os.O_APPEND|os.O_WRONLY, 0)

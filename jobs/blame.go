@@ -133,7 +133,7 @@ func (s *Set) reaches(ctx context.Context, p *project) error {
 		_, err = r.Tip(ctx)
 	}
 	if err != nil {
-		return errors.New(brief(err))
+		return errors.New(oneLine(err))
 	}
 	p.origin.Reached()
 	return nil

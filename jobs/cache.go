@@ -30,9 +30,9 @@ const goModules = "GOMODCACHE"
 // modulesPart is the part of it that is laid out as a module proxy.
 var modulesPart = filepath.Join("cache", "download")
 
-// landedTrees is how many of the newest commits of the base branch may be those that a layer of caches
+// mergedTrees is how many of the newest commits of the base branch may be those that a layer of caches
 // waits for.
-const landedTrees = 500
+const mergedTrees = 500
 
 // shared returns the caches that the operator names.
 func (h *Host) shared() []caches.Shared {
@@ -82,7 +82,7 @@ func (h *Host) variable(name string) string {
 // cacheMounts returns the caches as a builder sees them that writes to the given layer. What a
 // model runs sees the Go modules of a cache that an operator shares, and nothing else of it.
 func (j *Job) cacheMounts(ctx context.Context, by, layer string) ([]sandbox.Mount, error) {
-	if err := j.caches.Settle(ctx, landed(j.Repository)); err != nil {
+	if err := j.caches.TakeOver(ctx, merged(j.Repository)); err != nil {
 		j.host.Log.WarnContext(ctx, "cannot keep what commands cached; it is built again", "project", j.Project, "error", err)
 	}
 	if by == byCommands {
@@ -101,7 +101,7 @@ func (j *Job) cacheMounts(ctx context.Context, by, layer string) ([]sandbox.Moun
 	return out, nil
 }
 
-// keepLayer keeps the caches of commands in a checkout of a commit, once that has landed. Where it
+// keepLayer keeps the caches of commands in a checkout of a commit, once that is merged. Where it
 // fails, they are built again.
 func keepLayer(ctx context.Context, j *Job, layer string, commit git.OID) {
 	if commit == "" {
@@ -109,16 +109,16 @@ func keepLayer(ctx context.Context, j *Job, layer string, commit git.OID) {
 	}
 	tree, err := j.Store.Tree(ctx, commit)
 	if err == nil {
-		err = j.caches.Keep(ctx, layer, tree, landed(j.Repository))
+		err = j.caches.Keep(ctx, layer, tree, merged(j.Repository))
 	}
 	if err != nil {
 		j.host.Log.WarnContext(ctx, "cannot keep what commands cached; it is built again", "project", j.Project, "error", err)
 	}
 }
 
-// landed returns a function for the trees of the newest commits of the base branch, as far as this
+// merged returns a function for the trees of the newest commits of the base branch, as far as this
 // process has fetched them.
-func landed(r *Repository) caches.Landed {
+func merged(r *Repository) caches.Merged {
 	return func(ctx context.Context) ([]git.OID, error) {
 		base, err := r.Base(ctx)
 		if err != nil {
@@ -128,6 +128,6 @@ func landed(r *Repository) caches.Landed {
 		if err != nil {
 			return nil, err
 		}
-		return r.Store.Trees(ctx, tip, landedTrees)
+		return r.Store.Trees(ctx, tip, mergedTrees)
 	}
 }

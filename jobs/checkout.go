@@ -33,7 +33,7 @@ func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *chec
 // SetUp runs the project's worktree_setup commands in a fresh checkout. A command
 // that fails is reported as forge.FailRepository, which is retried: the cause is the
 // machine or the network, not the change. The caches of these commands are kept once
-// commit has landed, whose files, and no others, the checkout has; not at all if it is empty.
+// commit is merged, whose files, and no others, the checkout has; not at all if it is empty.
 func (j *Job) SetUp(ctx context.Context, c *checkout.Checkout, commit git.OID) error {
 	layer, remove, err := j.host.scratch()
 	if err != nil {

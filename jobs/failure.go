@@ -33,7 +33,7 @@ func Failure(err error) *forge.Failure {
 	if _, alone := errors.AsType[*git.RefusedError](err); alone {
 		words, hook := git.Refusal(err)
 		if !hook {
-			words = brief(err)
+			words = oneLine(err)
 		}
 		return &forge.Failure{Reason: forge.FailPush, Message: said(words)}
 	}
@@ -42,7 +42,7 @@ func Failure(err error) *forge.Failure {
 
 // away says in a line which origin does not answer, and why, without a password that is in its address.
 func away(err error) string {
-	text := fmt.Sprintf("%s: %s", git.CauseOf(err), brief(err))
+	text := fmt.Sprintf("%s: %s", git.CauseOf(err), oneLine(err))
 	if words, refused := git.Refusal(err); refused {
 		text = "keeps nothing below refs/forge: " + said(words)
 	}

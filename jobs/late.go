@@ -62,7 +62,7 @@ func (s *Set) Opened() error {
 	for _, src := range s.sources {
 		p := s.projects[src.Project]
 		if p.repo.Load() == nil && !p.unused {
-			missing = append(missing, fmt.Errorf("project %s: %s", src.Project, brief(p.why())))
+			missing = append(missing, fmt.Errorf("project %s: %s", src.Project, oneLine(p.why())))
 		}
 	}
 	return errors.Join(missing...)
@@ -78,7 +78,7 @@ func (s *Set) Hold(cmd *forge.Command) error {
 		return nil
 	}
 	if err := p.why(); git.Unreachable(err) {
-		return fmt.Errorf("project %s: %s", p.src.Project, brief(err))
+		return fmt.Errorf("project %s: %s", p.src.Project, oneLine(err))
 	}
 	return nil
 }
@@ -86,9 +86,9 @@ func (s *Set) Hold(cmd *forge.Command) error {
 // userInfo matches user and password in a URL.
 var userInfo = pattern.New(`://[^/@\s]*@`)
 
-// brief returns an error in one line: of git's, the last that it printed. It holds no
+// oneLine returns an error in one line: of git's, the last that it printed. It holds no
 // password of a URL.
-func brief(err error) string {
+func oneLine(err error) string {
 	if err == nil {
 		return "being opened"
 	}

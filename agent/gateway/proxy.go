@@ -120,7 +120,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if paid != nil {
-			defer paid.settle(m)
+			defer paid.commit(m)
 		}
 	}
 	grant.count()

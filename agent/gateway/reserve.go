@@ -128,9 +128,9 @@ func (r *reservation) release(held float64) {
 	}
 }
 
-// settle ends the reservation of a request by its answer. An answer that broke off, or did not
+// commit ends the reservation of a request by its answer. An answer that broke off, or did not
 // say what it has cost, may have cost its input and a token for each byte that came.
-func (r *reservation) settle(m *meter) {
+func (r *reservation) commit(m *meter) {
 	switch {
 	case m.rejected:
 		r.release(0) // nobody answered, or with an error, which costs nothing

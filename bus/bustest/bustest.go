@@ -34,7 +34,7 @@ func Start(t testing.TB) *bus.Bus {
 	return StartServer(t).Connect(t)
 }
 
-// StartServer starts a server.
+// StartServer starts a server without any stream or client. It is stopped when the test ends.
 func StartServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{opts: &server.Options{
@@ -47,8 +47,8 @@ func StartServer(t testing.TB) *Server {
 	return s
 }
 
-// Start starts a stopped server again, on the same port and the same store.
-// What was in memory is gone.
+// Start starts a stopped server again, on the same port and the same store. What was in memory is
+// gone, such as requests that wait for an answer.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	n, err := server.NewServer(s.opts.Clone()) // of which the server reads as long as it runs
@@ -62,7 +62,7 @@ func (s *Server) Start(t testing.TB) {
 	}
 }
 
-// Stop stops the server; clients are disconnected.
+// Stop stops the server; clients are disconnected, and connect again on their own after Start.
 func (s *Server) Stop() {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()
@@ -85,8 +85,8 @@ func (s *Server) URL() string {
 	return "nats://" + net.JoinHostPort(s.opts.Host, strconv.Itoa(s.opts.Port))
 }
 
-// Connect returns a bus on the server, with all streams made. It is closed when
-// the test ends.
+// Connect returns a bus on the server, with all streams made, by an account that may do
+// everything. It is closed when the test ends.
 func (s *Server) Connect(t testing.TB) *bus.Bus {
 	t.Helper()
 	ctx := wait.Context(t)

@@ -21,7 +21,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// StartWithoutJetStream starts a stopped server again as one that stores nothing.
+// StartWithoutJetStream starts a stopped server again as one that stores nothing, such as one whose
+// disk is not mounted yet. The Start after it stores again, and all that was stored before is there.
 func (s *Server) StartWithoutJetStream(t testing.TB) {
 	t.Helper()
 	s.opts.JetStream = false

@@ -283,13 +283,13 @@ func (c *eventConsumers) outcome(ctx context.Context, id string, ev *forge.Event
 	var terminate *conn.TerminateError
 	switch {
 	case err == nil:
-		c.settle(id)
+		c.forgetErrors(id)
 		return 0, ""
 	case errors.As(err, &retry):
 		c.events.conn.Log.WarnContext(ctx, "an event has to wait", "event", ev.ID, "error", err)
 		return retry.After, ""
 	case errors.As(err, &terminate):
-		c.settle(id)
+		c.forgetErrors(id)
 		return 0, terminate.Reason
 	}
 	n := c.fail(id)
@@ -297,7 +297,7 @@ func (c *eventConsumers) outcome(ctx context.Context, id string, ev *forge.Event
 	if n < c.cfg.MaxErrors {
 		return conn.Backoff(n + 3), ""
 	}
-	c.settle(id)
+	c.forgetErrors(id)
 	return 0, fmt.Sprintf("given up after %d errors: %v", n, err)
 }
 
@@ -324,8 +324,8 @@ func (c *eventConsumers) fail(id string) int {
 	return c.failures[id]
 }
 
-// settle forgets the errors of a message that does not come again.
-func (c *eventConsumers) settle(id string) {
+// forgetErrors forgets the errors of a message that does not come again.
+func (c *eventConsumers) forgetErrors(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.failures, id)

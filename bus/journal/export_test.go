@@ -1,8 +1,8 @@
 package journal
 
-// ReadOpen has a test read the open intents as of a message behind which the journals have gone on. Newest and StandingAsOf are the same for lists.
+// ReadOpen has a test read the open intents as of a message behind which the journals have gone on. Newest and ListAsOf are the same for lists.
 var (
-	ReadOpen     = (*Journal).readOpen
-	Newest       = (*Journal).newest
-	StandingAsOf = (*Journal).standingAsOf
+	ReadOpen = (*Journal).readOpen
+	Newest   = (*Journal).newest
+	ListAsOf = (*Journal).listAsOf
 )

@@ -20,24 +20,24 @@ type Listing struct {
 	Summaries []forge.Summary
 	// Sequences has that of the last message of each journal.
 	Sequences map[forge.IntentID]uint64
-	// Kept is for the next StandingSince; nil if that would start from the same bytes as this one, or if there is nothing to keep.
+	// Kept is for the next ListSince; nil if that would start from the same bytes as this one, or if there is nothing to keep.
 	Kept []byte
 	// Whole says that the last record of every journal was read.
 	Whole bool
 }
 
-// StandingSince is Standing for who lists a project again and again: it reads what the journals have since the list that is kept, if the stream has
+// ListSince is List for who lists a project again and again: it reads what the journals have since the list that is kept, if the stream has
 // the very message that the list was made at and has lost none since. Any bytes may be given as kept.
-func (j *Journal) StandingSince(ctx context.Context, project forge.ProjectID, kept []byte) (Listing, error) {
+func (j *Journal) ListSince(ctx context.Context, project forge.ProjectID, kept []byte) (Listing, error) {
 	now, err := j.newest(ctx)
 	if err != nil {
 		return Listing{}, fmt.Errorf("list intents: %w", err)
 	}
-	return j.standingAsOf(ctx, project, now, kept)
+	return j.listAsOf(ctx, project, now, kept)
 }
 
-// standingAsOf is StandingSince for a list that is kept as one of the newest message.
-func (j *Journal) standingAsOf(ctx context.Context, project forge.ProjectID, newest Open, kept []byte) (Listing, error) {
+// listAsOf is ListSince for a list that is kept as one of the newest message.
+func (j *Journal) listAsOf(ctx context.Context, project forge.ProjectID, newest Open, kept []byte) (Listing, error) {
 	l := listing{journal: j, project: project, now: newest}
 	if err := l.since(ctx, kept); err != nil {
 		if ctx.Err() != nil {
@@ -50,7 +50,7 @@ func (j *Journal) standingAsOf(ctx context.Context, project forge.ProjectID, new
 	return l.result()
 }
 
-// listing is one call of StandingSince.
+// listing is one call of ListSince.
 type listing struct {
 	journal *Journal
 	project forge.ProjectID
@@ -115,7 +115,7 @@ func (l *listing) clear(size int) {
 
 // all reads the last message of each journal.
 func (l *listing) all(ctx context.Context) error {
-	list, last, err := l.journal.Standing(ctx, l.project)
+	list, last, err := l.journal.List(ctx, l.project)
 	if err != nil {
 		return err
 	}

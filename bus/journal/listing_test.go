@@ -15,8 +15,8 @@ import (
 func (j *journals) lists(about string, kept []byte) journal.Listing {
 	j.t.Helper()
 	ctx := j.t.Context()
-	want, last, wantErr := j.b.Journal.Standing(ctx, "shop")
-	got, err := j.b.Journal.StandingSince(ctx, "shop", kept)
+	want, last, wantErr := j.b.Journal.List(ctx, "shop")
+	got, err := j.b.Journal.ListSince(ctx, "shop", kept)
 	if (err == nil) != (wantErr == nil) {
 		j.t.Fatalf("%s: %v, and of every journal %v", about, err, wantErr)
 	}
@@ -32,9 +32,9 @@ func (j *journals) lists(about string, kept []byte) journal.Listing {
 	return got
 }
 
-// TestStandingSince: from every list that was ever kept, one gets what a look at every journal gets, whatever was stored since: records, garbage,
+// TestListSince: from every list that was ever kept, one gets what a look at every journal gets, whatever was stored since: records, garbage,
 // records of a newer version, marks that set something aside, and what other projects decide.
-func TestStandingSince(t *testing.T) {
+func TestListSince(t *testing.T) {
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	ids := []string{"a", "b", "c", "d", "e"}
@@ -83,8 +83,8 @@ func TestStandingSince(t *testing.T) {
 	}
 }
 
-// TestStandingOfAnother: a list of another stream, of one that has lost a message, of another project, or that is none, is not gone on from.
-func TestStandingOfAnother(t *testing.T) {
+// TestListOfAnother: a list of another stream, of one that has lost a message, of another project, or that is none, is not gone on from.
+func TestListOfAnother(t *testing.T) {
 	j := startJournals(t)
 	if l := j.lists("where there is nothing", nil); l.Kept != nil || len(l.Summaries) != 0 {
 		t.Errorf("%d intents of none, kept %d bytes", len(l.Summaries), len(l.Kept))
@@ -95,7 +95,7 @@ func TestStandingOfAnother(t *testing.T) {
 	if l := j.lists("the second time", kept); l.Whole || l.Kept != nil {
 		t.Errorf("nothing was stored since: whole %t, %d bytes to keep", l.Whole, len(l.Kept))
 	}
-	l, err := j.b.Journal.StandingSince(t.Context(), "other", kept)
+	l, err := j.b.Journal.ListSince(t.Context(), "other", kept)
 	if err != nil || len(l.Summaries) != 0 || !l.Whole {
 		t.Errorf("another project: %d intents, whole: %t, %v", len(l.Summaries), l.Whole, err)
 	}
@@ -122,8 +122,8 @@ func TestStandingOfAnother(t *testing.T) {
 	}
 }
 
-// TestStandingFarBehind: where much has followed a list, every journal is read instead.
-func TestStandingFarBehind(t *testing.T) {
+// TestListFarBehind: where much has followed a list, every journal is read instead.
+func TestListFarBehind(t *testing.T) {
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	kept := j.lists("the first time", nil).Kept
@@ -154,7 +154,7 @@ func TestListOfAMoment(t *testing.T) {
 	}
 	j.store("b", j.record("b", false))
 	for about, kept := range map[string][]byte{"whole": nil, "since": first} {
-		l, err := journal.StandingAsOf(j.b.Journal, t.Context(), "shop", then, kept)
+		l, err := journal.ListAsOf(j.b.Journal, t.Context(), "shop", then, kept)
 		if err != nil || len(l.Summaries) != 2 || l.Kept != nil || l.Whole != (kept == nil) {
 			t.Errorf("%s: %d intents, %d bytes to keep, whole: %t, %v", about, len(l.Summaries), len(l.Kept), l.Whole, err)
 		}

@@ -79,6 +79,34 @@ func (j *journals) aside(id string, seq uint64, message []byte) []byte {
 	return data
 }
 
+// place is the newest message of the journal of an intent.
+type place struct {
+	seq  uint64
+	data []byte
+}
+
+// happens stores something at random in the journal of one of five intents: a record, garbage, a record of a newer version, or a mark that sets the
+// newest message aside. last has the newest message of each.
+func (j *journals) happens(random *rand.Rand, last map[string]place) {
+	j.t.Helper()
+	id := []string{"a", "b", "c", "d", "e"}[random.IntN(5)]
+	var data []byte
+	switch random.IntN(6) {
+	case 0, 1:
+		data = j.record(id, false)
+	case 2, 3:
+		data = j.record(id, true)
+	case 4:
+		data = append(j.record(id, random.IntN(2) == 0), 0xf8, 0x3f, 0x01) // field 1023: of a newer version
+	default:
+		data = []byte("garbage")
+		if at := last[id]; at.seq > 0 {
+			data = j.aside(id, at.seq, at.data)
+		}
+	}
+	last[id] = place{j.store(id, data), data}
+}
+
 // open returns the list that follows from one before, and its intents.
 func (j *journals) open(before journal.Open) (now journal.Open, ids []string) {
 	j.t.Helper()
@@ -101,30 +129,10 @@ func idsOf(list *journal.Open) (ids []string) {
 func TestOpenFromEveryList(t *testing.T) {
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	ids := []string{"a", "b", "c", "d", "e"}
-	type place struct {
-		seq  uint64
-		data []byte
-	}
 	last := map[string]place{}
 	var lists []journal.Open
 	for step := range 60 {
-		id := ids[random.IntN(len(ids))]
-		var data []byte
-		switch random.IntN(6) {
-		case 0, 1:
-			data = j.record(id, false)
-		case 2, 3:
-			data = j.record(id, true)
-		case 4:
-			data = append(j.record(id, random.IntN(2) == 0), 0xf8, 0x3f, 0x01) // field 1023: of a newer version
-		default:
-			data = []byte("garbage")
-			if at := last[id]; at.seq > 0 {
-				data = j.aside(id, at.seq, at.data)
-			}
-		}
-		last[id] = place{j.store(id, data), data}
+		j.happens(random, last)
 		all, want := j.open(journal.Open{})
 		lists = append(lists, all)
 		i := random.IntN(len(lists))

@@ -18,7 +18,7 @@ type Opened struct {
 	journal *Journal
 	at      Open
 	// intents has nil for those that the list has and that were not read yet, and for those that this version cannot read.
-	intents map[forge.Key]*Standing
+	intents map[forge.Key]*Counted
 	// seen are the intents whose journals were read by the last Refresh, and late those of them that were read behind the place up to which it
 	// is whole: a server that fails may lose just that, without another sign of it.
 	seen, late map[forge.Key]bool
@@ -35,7 +35,7 @@ func (o *Opened) Refresh(ctx context.Context) error {
 	}
 	open, found, err := o.since(ctx, &now)
 	if err != nil && ctx.Err() == nil { // whatever it is, the journals have all that the list has
-		open = map[forge.Key]*Standing{}
+		open = map[forge.Key]*Counted{}
 		found, err = newsOfAll(ctx, o.journal)
 	}
 	if err != nil {
@@ -53,15 +53,15 @@ func (o *Opened) Refresh(ctx context.Context) error {
 			continue
 		}
 		if open[key] = nil; n.summary != nil {
-			one := standing(n.summary)
+			one := counted(n.summary)
 			open[key] = &one
 		}
 	}
 	return nil
 }
 
-// since returns the open intents as of the last Refresh, each with its standing, and what counts of the journals that have gone on since.
-func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Standing, map[forge.Key]news, error) {
+// since returns the open intents as of the last Refresh, each with what counts of it, and what counts of the journals that have gone on since.
+func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Counted, map[forge.Key]news, error) {
 	found, _, err := newsSince(ctx, o.journal, &o.at, now, mostSince)
 	if err != nil {
 		return nil, nil, err
@@ -71,7 +71,7 @@ func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Standing,
 			return nil, nil, errNotThere // lost
 		}
 	}
-	open := make(map[forge.Key]*Standing, len(o.intents))
+	open := make(map[forge.Key]*Counted, len(o.intents))
 	maps.Copy(open, o.intents)
 	var unread []string
 	for _, key := range o.at.Intents {
@@ -100,8 +100,8 @@ func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Standing,
 }
 
 // All returns the open intents that this version understands, in no order.
-func (o *Opened) All() []Standing {
-	list := make([]Standing, 0, len(o.intents))
+func (o *Opened) All() []Counted {
+	list := make([]Counted, 0, len(o.intents))
 	for _, one := range o.intents {
 		if one != nil {
 			list = append(list, *one)

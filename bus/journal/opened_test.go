@@ -15,10 +15,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 )
 
-// standings returns those of intents that have not ended, or of all, in the order of their keys.
-func standings(all []journal.Standing, ended bool) []journal.Standing {
-	list := slices.DeleteFunc(all, func(s journal.Standing) bool { return s.Key.IsProject() || !ended && s.Status.Ended() })
-	slices.SortFunc(list, func(a, b journal.Standing) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
+// countedOf returns those of intents that have not ended, or of all, in the order of their keys.
+func countedOf(all []journal.Counted, ended bool) []journal.Counted {
+	list := slices.DeleteFunc(all, func(s journal.Counted) bool { return s.Key.IsProject() || !ended && s.Status.Ended() })
+	slices.SortFunc(list, func(a, b journal.Counted) int { return cmp.Compare(a.Key.String(), b.Key.String()) })
 	return list
 }
 
@@ -28,32 +28,12 @@ func TestOpened(t *testing.T) {
 	j := startJournals(t)
 	ctx := t.Context()
 	random := rand.New(rand.NewPCG(5, 6))
-	ids := []string{"a", "b", "c", "d", "e"}
-	type place struct {
-		seq  uint64
-		data []byte
-	}
 	last := map[string]place{}
 	var list journal.Open
 	opened := []*journal.Opened{j.b.Journal.NewOpened(list)}
 	kept := j.b.Journal.NewOverview()
 	for step := range 80 {
-		id := ids[random.IntN(len(ids))]
-		var data []byte
-		switch random.IntN(6) {
-		case 0, 1:
-			data = j.record(id, false)
-		case 2, 3:
-			data = j.record(id, true)
-		case 4:
-			data = append(j.record(id, false), 0xf8, 0x3f, 0x01) // field 1023: of a newer version
-		default:
-			data = []byte("garbage")
-			if at := last[id]; at.seq > 0 {
-				data = j.aside(id, at.seq, at.data)
-			}
-		}
-		last[id] = place{j.store(id, data), data}
+		j.happens(random, last)
 		if step%10 == 9 {
 			list, _ = j.open(list)
 			opened = append(opened, j.b.Journal.NewOpened(list))
@@ -64,18 +44,18 @@ func TestOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := gocmp.Diff(standings(all.All(), true), standings(kept.All(), true)); diff != "" {
+		if diff := gocmp.Diff(countedOf(all.All(), true), countedOf(kept.All(), true)); diff != "" {
 			t.Fatalf("step %d: the overview of all, and the one that goes on:\n%s", step, diff)
 		}
 		one := opened[random.IntN(len(opened))]
 		if err := one.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if diff := gocmp.Diff(standings(all.All(), false), standings(one.All(), false)); diff != "" {
+		if diff := gocmp.Diff(countedOf(all.All(), false), countedOf(one.All(), false)); diff != "" {
 			t.Fatalf("step %d: open of all, and as they are counted:\n%s", step, diff)
 		}
 	}
-	for _, id := range append(ids, "nobody") {
+	for _, id := range []string{"a", "b", "c", "d", "e", "nobody"} {
 		key := forge.Key{Project: "shop", Intent: forge.IntentID(id)}
 		_, want := last[id]
 		if knows, err := j.b.Journal.Knows(ctx, key); err != nil || knows != want {

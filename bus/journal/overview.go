@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Standing is the little of a machine's summary that is needed to count it.
-type Standing struct {
+// Counted is the little of a machine's summary that is needed to count it.
+type Counted struct {
 	Key       forge.Key
 	Status    forge.Status
 	Waiting   forge.Waiting
@@ -27,21 +27,21 @@ type Overview struct {
 	journal *Journal
 	// at is the place up to which the journals of intents were read.
 	at      Open
-	intents map[forge.Key]Standing
+	intents map[forge.Key]Counted
 	// late are the intents that were read behind that place. A server that fails may lose just that, without another sign of it.
 	late     map[forge.Key]bool
-	projects *lasts[Standing]
+	projects *lasts[Counted]
 }
 
 // NewOverview returns an Overview that knows nothing yet.
 func (j *Journal) NewOverview() *Overview {
 	projects, _ := subjects.ProjectJournals("") // of all projects: no name is refused
-	return &Overview{journal: j, projects: newLasts(j, projects, standing)}
+	return &Overview{journal: j, projects: newLasts(j, projects, counted)}
 }
 
-// standing returns the Standing of a machine.
-func standing(s *forge.Summary) Standing {
-	one := Standing{Key: s.Key, Status: s.Status, Waiting: s.Waiting, CreatedAt: s.CreatedAt, Project: s.Project}
+// counted returns the Counted of a machine.
+func counted(s *forge.Summary) Counted {
+	one := Counted{Key: s.Key, Status: s.Status, Waiting: s.Waiting, CreatedAt: s.CreatedAt, Project: s.Project}
 	if s.Source == forge.SourceSystem && s.Parent == "" { // its parts are the plan's, not the system's
 		one.System = s.Requester
 	}
@@ -82,7 +82,7 @@ func (o *Overview) refresh(ctx context.Context) error {
 		o.intents = nil
 	}
 	if o.intents == nil {
-		o.intents = make(map[forge.Key]Standing, len(found))
+		o.intents = make(map[forge.Key]Counted, len(found))
 	}
 	o.at, o.late = now, map[forge.Key]bool{}
 	for key, n := range found {
@@ -93,14 +93,14 @@ func (o *Overview) refresh(ctx context.Context) error {
 			delete(o.intents, key) // not what is in the record before: that is not how far it is
 			continue
 		}
-		o.intents[key] = standing(n.summary)
+		o.intents[key] = counted(n.summary)
 	}
 	return nil
 }
 
 // All returns the machines that this version understands, in no order.
-func (o *Overview) All() []Standing {
-	list := make([]Standing, 0, len(o.intents)+len(o.projects.known))
+func (o *Overview) All() []Counted {
+	list := make([]Counted, 0, len(o.intents)+len(o.projects.known))
 	for _, one := range o.intents {
 		list = append(list, one)
 	}

@@ -23,9 +23,9 @@ func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]for
 	return list, err
 }
 
-// Standing is Summaries of one project, with the sequence of the last message of every intent's journal as Sequences returns it: both from one
+// List is Summaries of one project, with the sequence of the last message of every intent's journal as Sequences returns it: both from one
 // look, since reading the last messages of thousands of journals is most of what a list costs.
-func (j *Journal) Standing(ctx context.Context, project forge.ProjectID) ([]forge.Summary, map[forge.IntentID]uint64, error) {
+func (j *Journal) List(ctx context.Context, project forge.ProjectID) ([]forge.Summary, map[forge.IntentID]uint64, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list intents: %w", err)
@@ -171,13 +171,13 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 	}
 	// What is set aside counts as if it were not there: the mark stands right behind it, and leads back to the record
 	// before. A message of a newer version in between is no error if one follows that can be read.
-	type standing struct {
+	type place struct {
 		summary forge.Summary
 		found   bool
 		hash    chain.Hash
 		err     error
 	}
-	var before, now standing
+	var before, now place
 	_, err = j.there(ctx, last.Subject, 0, func(m conn.Stored) error {
 		if a := readAside(m); a != nil {
 			if a.Hash == now.hash {
@@ -189,7 +189,7 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 		if _, ok := errors.AsType[*wire.GarbageError](err); ok {
 			return j.bury(ctx, m, err)
 		}
-		before, now = now, standing{one, err == nil, chain.Of(m.Subject, m.Data), err}
+		before, now = now, place{one, err == nil, chain.Of(m.Subject, m.Data), err}
 		return nil
 	})
 	s, found := now.summary, now.found

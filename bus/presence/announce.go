@@ -46,7 +46,9 @@ const (
 	metaRequired     = "executor_required"
 )
 
-// Replica describes one running copy of a service, as it announces itself.
+// Replica describes one running copy of a service, as it announces itself. It is a claim: any
+// account that may listen as this service can make it, so nothing is decided by it that would let
+// something in.
 type Replica struct {
 	Service string          // such as "reviewer"
 	ID      forge.ReplicaID // the same after a restart
@@ -85,12 +87,13 @@ func (e *Executor) metadata(to map[string]string) {
 	to[metaImage], to[metaRuntimeClass], to[metaReason] = e.Image, e.RuntimeClass, e.Reason
 }
 
-// Services announces replicas, and finds those that others announce.
+// Services announces replicas, and finds those that others announce. It is safe for concurrent
+// use.
 type Services struct {
 	conn *conn.Conn
 }
 
-// New returns the Services of a connection.
+// New returns the Services of a connection, which stays the caller's.
 func New(c *conn.Conn) *Services {
 	return &Services{conn: c}
 }
@@ -130,7 +133,9 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 	return stop, nil
 }
 
-// listens returns nil if the server lets this account listen where micro services are asked.
+// listens returns nil if the server lets this account listen where micro services are asked. The
+// server answers a subscription that it refuses with an error on the connection, and the flush is
+// answered after that.
 func (s *Services) listens(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()

@@ -148,10 +148,10 @@ func asyncAPI() doc {
 		answers[name] = ref("messages", name)
 	}
 	channels["answer"] = doc{"address": nil, "description": "The inbox of the request.", "messages": answers}
-	for verb, wish := range wishes {
+	for verb, act := range acts {
 		name := "person-" + verb
 		schemas[name] = doc{"type": "object", "required": []string{"id", "to", verb}, "properties": doc{
-			"id": doc{"type": "string"}, "to": doc{"type": "object", "properties": doc{"intent": doc{"type": "string"}}}, verb: protoSchema(wish),
+			"id": doc{"type": "string"}, "to": doc{"type": "object", "properties": doc{"intent": doc{"type": "string"}}}, verb: protoSchema(act),
 		}}
 		message(name, wire.TypeJSON, name)
 		about, sent := "What a person asks for. Stored in "+streams.Intents+".", []string{name}
@@ -215,8 +215,8 @@ var pages = map[string]struct {
 	"settings":   {"Ask by which settings a project is worked on.", reflect.TypeFor[setup.Request](), reflect.TypeFor[setup.InForce]()},
 }
 
-// wishes are what people ask for of an intent that exists.
-var wishes = map[string]reflect.Type{
+// acts are the things that people do of an intent that exists.
+var acts = map[string]reflect.Type{
 	"edit": reflect.TypeFor[forge.Edit](), "approve": reflect.TypeFor[forge.Approve](), "reject": reflect.TypeFor[forge.Reject](),
 	"answer": reflect.TypeFor[forge.Answer](), "retry": reflect.TypeFor[forge.Retry](), "cancel": reflect.TypeFor[forge.Cancel](),
 	"pause": reflect.TypeFor[forge.Pause](), "resume": reflect.TypeFor[forge.Resume](), "reflect": reflect.TypeFor[forge.Reflect](),
@@ -225,7 +225,7 @@ var wishes = map[string]reflect.Type{
 
 // What a person's messages are described as is what is read.
 func TestWishSchemas(t *testing.T) {
-	for name, typ := range wishes {
+	for name, typ := range acts {
 		members := []string{}
 		for field, schema := range protoSchema(typ)["properties"].(doc) {
 			value := map[any]string{

@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// FuzzWish: whatever a person says, it is a message that runners store and read back as it is, or an error that names a reason.
-func FuzzWish(f *testing.F) {
+// FuzzAct: whatever a person says, it is a message that runners store and read back as it is, or an error that names a reason.
+func FuzzAct(f *testing.F) {
 	for verb, data := range map[string]string{
 		"edit": `{"title": "t", "risk": "low"}`, "approve": `{"plan": "d6b94d4dcc51"}`, "reject": `{"reason": "no"}`,
 		"answer": `{"index": 0, "question": "q", "answer": "a"}`, "retry": `{"instructions": "i", "budget_usd": 1e308, "adopt": "3f786850e387"}`,
@@ -24,7 +24,7 @@ func FuzzWish(f *testing.F) {
 		f.Add(verb, data)
 	}
 	f.Fuzz(func(t *testing.T, verb, data string) {
-		m, err := ReadWish(verb, []byte(data))
+		m, err := ReadAct(verb, []byte(data))
 		if err != nil {
 			if err.Error() == "" {
 				t.Error("an error without a reason")

@@ -331,19 +331,19 @@ func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, err
 	return m, err
 }
 
-// AskFor asks for a person's wish about an intent, and waits for the decision, with the
-// errors of SubmitFor. id is the wish's: one that was decided is known.
-func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id string, wish forge.Message) (Accepted, error) {
+// AskFor asks for a person's act about an intent, and waits for the decision, with the
+// errors of SubmitFor. id is the act's: one that was decided is known.
+func (ss *Submissions) AskFor(ctx context.Context, c *Caller, key forge.Key, id string, act forge.Message) (Accepted, error) {
 	if err := ss.ruled(ctx, key, c); err != nil {
 		return Accepted{}, err
 	}
 	m, err := ss.intentMessage(&forge.Event{
-		ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Via: c.Gateway, Account: c.Account, Ref: c.Ref, Message: wish,
+		ID: c.Name + "/" + cmp.Or(id, nuid.Next()), To: key, Actor: c.Name, Via: c.Gateway, Account: c.Account, Ref: c.Ref, Message: act,
 	})
 	if err != nil {
 		return Accepted{}, err
 	}
-	m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the rules know a wish by its own id
+	m.Header.Set(jetstream.MsgIDHeader, "gateway/"+nuid.Next()) // the rules know an act by its own id
 	return ss.accepted(ctx, m, key)
 }
 

@@ -61,7 +61,7 @@ func checkVia(name, via string) error {
 	return nil
 }
 
-// forProjects are the wishes that can be about a whole project.
+// forProjects are the acts that can be about a whole project.
 var forProjects = map[string]bool{
 	"cancel": true, "pause": true, "resume": true, "reflect": true, "teach": true, "set_schedules": true, "pause_schedule": true,
 }

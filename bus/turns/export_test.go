@@ -9,7 +9,7 @@ import (
 
 // Believe has the process believe, since a look that was long ago, that so many commands may be stored for the workers of a line.
 func (t *Turns) Believe(line subjects.Line, room int) {
-	l := t.lane(line)
+	l := t.view(line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.room, l.away = room, least
@@ -41,7 +41,7 @@ func (t *Turns) Held(ctx context.Context, c *forge.Command) error {
 	if err != nil {
 		return err
 	}
-	t.lane(t.groups.LineOf(c)).add(c.To.Project)
+	t.view(t.groups.LineOf(c)).add(c.To.Project)
 	m, err := t.conn.Message(subject, []byte("x"))
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (t *Turns) Held(ctx context.Context, c *forge.Command) error {
 }
 
 // LookBy has a line looked at by the connection of another process.
-func (t *Turns) LookBy(line subjects.Line, other *Turns) { t.lane(line).conn = other.conn }
+func (t *Turns) LookBy(line subjects.Line, other *Turns) { t.view(line).conn = other.conn }
 
 // Round moves commands on once.
 func (t *Turns) Round(ctx context.Context) (int, error) { return t.round(ctx) }

@@ -88,7 +88,7 @@ func (t *Turns) find(ctx context.Context) error {
 			}
 			continue
 		}
-		t.lane(line).add(c.To.Project)
+		t.view(line).add(c.To.Project)
 	}
 	return nil
 }
@@ -108,18 +108,18 @@ func (t *Turns) list(ctx context.Context, filter string) ([]string, error) {
 // calls are bounded, what is begun is finished before more is begun. What fails in one line, or of one project, keeps no other from its turn;
 // the error is the first.
 func (t *Turns) round(ctx context.Context) (int, error) {
-	lanes := t.busy()
-	if len(lanes) == 0 {
+	lines := t.busy()
+	if len(lines) == 0 {
 		return 0, nil
 	}
-	// One count serves all lanes: a project's calls are bounded over all its steps.
+	// One count serves all lines: a project's calls are bounded over all its steps.
 	calls, err := t.count(ctx)
 	if err != nil {
 		return 0, err
 	}
 	all := 0
 	var first error
-	for _, l := range lanes {
+	for _, l := range lines {
 		n, err := t.serve(ctx, l, calls)
 		all, first = all+n, cmp.Or(first, err)
 		if ctx.Err() != nil {
@@ -132,7 +132,7 @@ func (t *Turns) round(ctx context.Context) (int, error) {
 // serve moves commands of a line on, one of each project in its turn. A project whose turn it was goes to the end of the ring while it has
 // more; one whose calls are at their bound keeps its place there and holds up no other, and one of which nothing can be moved for an error
 // neither. The error is the first.
-func (t *Turns) serve(ctx context.Context, l *lane, calls *calls) (moved int, err error) {
+func (t *Turns) serve(ctx context.Context, l *lineView, calls *calls) (moved int, err error) {
 	room, projects, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -179,7 +179,7 @@ const (
 
 // move moves the first command of a project on, and returns the sequence with which it is stored for the workers. Those before it
 // whose results are not waited for any more are removed.
-func (t *Turns) move(ctx context.Context, l *lane, project forge.ProjectID, calls *calls) (outcome, uint64, error) {
+func (t *Turns) move(ctx context.Context, l *lineView, project forge.ProjectID, calls *calls) (outcome, uint64, error) {
 	for {
 		if calls.full(project) {
 			return isFull, 0, nil

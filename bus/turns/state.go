@@ -40,7 +40,7 @@ func (t *Turns) Of(ctx context.Context, project forge.ProjectID) (*State, error)
 }
 
 // has reports whether a command of a project may be in the line.
-func (l *lane) has(project forge.ProjectID) bool {
+func (l *lineView) has(project forge.ProjectID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.serving || slices.Contains(l.ring, project)

@@ -37,13 +37,13 @@ type Turns struct {
 	on bool
 	// bound is how many calls of a project may be at the workers; 0: any number.
 	bound int
-	// lanes has those lines in which something was ever placed or found. None is removed: there are as many as steps and groups.
-	lanes map[subjects.Line]*lane
+	// lines has those lines in which something was ever placed or found. None is removed: there are as many as steps and groups.
+	lines map[subjects.Line]*lineView
 }
 
 // New returns the Turns of a connection.
 func New(c *conn.Conn, j *journal.Journal, groups subjects.Groups) *Turns {
-	return &Turns{conn: c, journal: j, groups: groups, wake: make(chan struct{}, 1), lanes: map[subjects.Line]*lane{}}
+	return &Turns{conn: c, journal: j, groups: groups, wake: make(chan struct{}, 1), lines: map[subjects.Line]*lineView{}}
 }
 
 // Takes reports whether commands of a step wait for their turn. What the project itself does, merges and the like, goes
@@ -91,7 +91,7 @@ func (t *Turns) Answered(ctx context.Context, r *forge.Result) error {
 		}
 		return t.remove(ctx, subject)
 	}
-	t.lane(t.groups.LineOf(&forge.Command{To: r.To, Attempt: r.Attempt})).answered()
+	t.view(t.groups.LineOf(&forge.Command{To: r.To, Attempt: r.Attempt})).answered()
 	return nil
 }
 
@@ -119,14 +119,14 @@ func (t *Turns) Restore(ctx context.Context) error {
 	return t.find(ctx)
 }
 
-// lane returns the lane of a line, which is made when it is asked for first.
-func (t *Turns) lane(line subjects.Line) *lane {
+// view returns the view of a line, which is made when it is asked for first.
+func (t *Turns) view(line subjects.Line) *lineView {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l := t.lanes[line]
+	l := t.lines[line]
 	if l == nil {
-		l = &lane{line: line, conn: t.conn}
-		t.lanes[line] = l
+		l = &lineView{line: line, conn: t.conn}
+		t.lines[line] = l
 	}
 	return l
 }
@@ -143,7 +143,7 @@ func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, st
 	if err != nil || !on || !Takes(c.Attempt.Step) || bound == 0 && c.Replica != "" { // the last goes on with what it has begun
 		return ready, func(uint64) {}, err
 	}
-	l := t.lane(t.groups.LineOf(c))
+	l := t.view(t.groups.LineOf(c))
 	if bound == 0 {
 		if enters, err := l.enter(ctx); enters || err != nil {
 			return ready, l.entered, err
@@ -211,19 +211,19 @@ func (t *Turns) remove(ctx context.Context, filter string) error {
 	return t.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done)
 }
 
-// busy returns the lanes with waiting commands, sorted by step, the steps nearest to the end of the flow first: what was begun is
+// busy returns the lines with waiting commands, sorted by step, the steps nearest to the end of the flow first: what was begun is
 // finished before other things are begun.
-func (t *Turns) busy() []*lane {
+func (t *Turns) busy() []*lineView {
 	t.mu.Lock()
-	lanes := slices.Collect(maps.Values(t.lanes))
+	lines := slices.Collect(maps.Values(t.lines))
 	t.mu.Unlock()
-	lanes = slices.DeleteFunc(lanes, func(l *lane) bool { return !l.busy() })
+	lines = slices.DeleteFunc(lines, func(l *lineView) bool { return !l.busy() })
 	steps := forge.Steps()
-	slices.SortFunc(lanes, func(a, b *lane) int {
+	slices.SortFunc(lines, func(a, b *lineView) int {
 		if n := slices.Index(steps, b.line.Step) - slices.Index(steps, a.line.Step); n != 0 {
 			return n
 		}
 		return slices.Compare([]subjects.Group{a.line.Group}, []subjects.Group{b.line.Group})
 	})
-	return lanes
+	return lines
 }

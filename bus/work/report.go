@@ -88,10 +88,10 @@ func (rs *Results) readable(r *forge.Result) *forge.Result {
 		return r
 	}
 	without := *r
-	without.Policy = unsettled(r.Policy)
+	without.Policy = withoutSettings(r.Policy)
 	if a := forge.As[*forge.Analysis](r.Output); a != nil {
 		found := *a
-		found.Policy = unsettled(a.Policy)
+		found.Policy = withoutSettings(a.Policy)
 		without.Output = &found
 	}
 	return &without
@@ -106,7 +106,7 @@ func (rs *Results) reads() bool {
 // listen has a runner answer before a result with settings is sent, where none has lately: it is told once more that the attempt
 // has begun, which changes nothing. Otherwise the first analysis of a project would tell none.
 func (rs *Results) listen(ctx context.Context, r *forge.Result) {
-	if rs.readable(r) == r || !settled(r) {
+	if rs.readable(r) == r || !hasSettings(r) {
 		return
 	}
 	begun := *r
@@ -116,14 +116,14 @@ func (rs *Results) listen(ctx context.Context, r *forge.Result) {
 	}
 }
 
-// settled reports whether a result has settings.
-func settled(r *forge.Result) bool {
+// hasSettings reports whether a result has settings.
+func hasSettings(r *forge.Result) bool {
 	a := forge.As[*forge.Analysis](r.Output)
 	return r.Policy != nil && len(r.Policy.Settings) > 0 || a != nil && a.Policy != nil && len(a.Policy.Settings) > 0
 }
 
-// unsettled returns a policy without its settings.
-func unsettled(p *forge.Policy) *forge.Policy {
+// withoutSettings returns a policy without its settings.
+func withoutSettings(p *forge.Policy) *forge.Policy {
 	if p == nil || len(p.Settings) == 0 {
 		return p
 	}

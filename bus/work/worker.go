@@ -72,7 +72,7 @@ func (w *worker) start(ctx context.Context, m jetstream.Msg) {
 		release := conn.Hold(ctx, w.commands.conn, m)
 		err = w.call(ctx, m, cmd, free)
 		release()
-		w.settle(ctx, m, cmd, err)
+		w.acknowledge(ctx, m, cmd, err)
 	})
 }
 
@@ -95,9 +95,9 @@ func (w *worker) call(ctx context.Context, m jetstream.Msg, cmd forge.Command, f
 	return w.handle(ctx, &Job{Command: cmd, Attempt: int(meta.NumDelivered), IssuedAt: issued, commands: w.commands, ack: m.Reply(), free: free})
 }
 
-// settle acknowledges a command by its outcome. Where that fails, the server delivers
+// acknowledge acknowledges a command by its outcome. Where that fails, the server delivers
 // the command again.
-func (w *worker) settle(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
+func (w *worker) acknowledge(work context.Context, m jetstream.Msg, cmd forge.Command, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), conn.RequestTimeout)
 	defer cancel()
 	var retry *conn.RetryError

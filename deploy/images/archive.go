@@ -134,7 +134,8 @@ func writeFile(root *os.Root, name string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// opener returns a function that opens the same bytes as often as it is called.
+// opener returns a function that opens the same bytes as often as it is called: a layer is read
+// once for its digest and once when it is written.
 func opener(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }

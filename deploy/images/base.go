@@ -64,8 +64,8 @@ func openBase(ctx context.Context, from string) (v1.ImageIndex, func(), error) {
 	return index, func() {}, err
 }
 
-// find looks for a platform's image, also in indexes that the index has.
-// The first one that fits counts.
+// find looks for a platform's image, also in indexes that the index has; the first one that fits
+// counts. Error: none fits. A variant of a processor, such as v8 of arm64, is not compared.
 func find(index v1.ImageIndex, platform v1.Platform) (v1.Image, error) {
 	manifest, err := index.IndexManifest()
 	if err != nil {

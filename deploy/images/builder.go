@@ -20,7 +20,7 @@ import (
 // sourceURL is where the source is, for labels and lists of parts.
 const sourceURL = "https://github.com/pfl-forge/pfl-forge"
 
-// builder makes the images of one commit.
+// builder makes the images of one commit. Its platforms and its base are the same for all of them.
 type builder struct {
 	source    *source
 	platforms []v1.Platform

@@ -34,9 +34,9 @@ type entry struct {
 	data  []byte
 }
 
-// newLayer returns a layer with these entries and the folders above them. The same
-// entries give the same layer.
-// They are sorted by name, so that a folder comes before its files; at is the time of all of them.
+// newLayer returns a layer with these entries and the folders above them, sorted by name, so that
+// a folder comes before its files. At is the time of all of them: the same entries give the same
+// layer, byte for byte.
 func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	all := map[string]entry{}
 	for _, e := range entries {

@@ -74,8 +74,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return b.write(ctx, chosen)
 }
 
-// choose returns the programs of these names, all if there are none.
-// They are in the order of the names.
+// choose returns the programs of these names, all if there are none. They are in the order of the
+// names. An unknown name is an error that lists those that there are.
 func choose(wanted []string) ([]program, error) {
 	if len(wanted) == 0 {
 		return programs, nil

@@ -48,7 +48,7 @@ func worker(name, does string) program {
 	}
 }
 
-// names returns the names of images, in the order of the programs.
+// names returns the names of images, in the order of the programs, for help and for errors.
 func names(programs []program) []string {
 	var out []string
 	for _, p := range programs {

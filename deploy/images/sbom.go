@@ -18,7 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// spdxMediaType is the type of the documents, and by it registries list them as referrers.
+// spdxMediaType is the type of the documents, and by it registries list them as referrers of an
+// image (the referrers API of OCI distribution 1.1).
 const spdxMediaType = "application/spdx+json"
 
 // The names of SPDX 2.3, as far as we use it.
@@ -70,15 +71,18 @@ type (
 )
 
 const (
+	// spdxNone says that something is not known, which the standard wants said. spdxRoot is the
+	// document itself, to which all that it describes is related.
 	spdxNone     = "NOASSERTION"
 	spdxRoot     = "SPDXRef-DOCUMENT"
 	spdxContains = "CONTAINS"
 )
 
-// newSBOM returns the list of an image's parts: the binary with its modules and the
-// toolchain, the packages of the base, or the certificates where there is no base.
-// The result is JSON with a line break at its end. Its time is the commit's and its namespace has the image's digest,
-// so the same image has the same document.
+// newSBOM returns the list of an image's parts: the binary with its modules and the toolchain, the
+// packages of the base, or the certificates where there is no base.
+//
+// The result is JSON with a line break at its end. Its time is the commit's and its namespace has
+// the image's digest, so the same image has the same document.
 func newSBOM(s *source, p program, platform v1.Platform, img v1.Image, binary []byte, info *buildinfo.BuildInfo, on *baseImage) ([]byte, error) {
 	digest, err := img.Digest()
 	if err != nil {

@@ -59,11 +59,12 @@ func openSource(ctx context.Context, dir string) (*source, error) {
 	return s, nil
 }
 
-// build links one program for a platform, and returns the binary and its modules.
-// The versions are those of the program's own go.mod: a workspace would raise them to
-// what any of its modules asks for.
-// The environment's own settings of Go are overridden where they would change the bytes. A binary without the commit in
-// it is an error, as its version could not be proven.
+// build links one program for a platform, and returns the binary and its modules. The versions are
+// those of the program's own go.mod: a workspace would raise them to what any of its modules asks
+// for.
+//
+// The environment's own settings of Go are overridden where they would change the bytes. A binary
+// without the commit in it is an error, as its version could not be proven.
 func (s *source) build(ctx context.Context, p program, platform v1.Platform) ([]byte, *buildinfo.BuildInfo, error) {
 	dir, err := os.MkdirTemp("", "pfl-forge-image-")
 	if err != nil {

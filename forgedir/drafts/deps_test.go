@@ -42,7 +42,7 @@ func TestCheckDependencies(t *testing.T) {
 		{"diamond", "a: b c, b: d, c: d, d", "", "d b c a", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			for id, needs := range graphOf(tt.drafts) {
 				text := "---\ntype: fix\n"
 				if len(needs) > 0 {

@@ -11,15 +11,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/person"
 )
 
-// desk is a folder of drafts, as a person and a runner use it.
-type desk struct {
+// fixture is a folder of drafts, as a person and a runner use it.
+type fixture struct {
 	*drafts.Reader
 
 	t    testing.TB
 	root string
 }
 
-func newDesk(t testing.TB) *desk {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	root := t.TempDir()
 	folder, err := disk.Open(root)
@@ -28,24 +28,24 @@ func newDesk(t testing.TB) *desk {
 	}
 	t.Cleanup(func() { _ = folder.Close() })
 	folder.Settle, folder.Flush = 0, func(*os.File) error { return nil }
-	return &desk{t: t, root: root, Reader: &drafts.Reader{
+	return &fixture{t: t, root: root, Reader: &drafts.Reader{
 		Project: "demo", Actor: "person", Disk: folder, Refusals: person.Refusals{},
 	}}
 }
 
 // file returns the path of a file in the folder of drafts.
-func (d *desk) file(name string) string {
+func (d *fixture) file(name string) string {
 	return filepath.Join(d.root, layout.Dir, filepath.FromSlash(layout.Drafts), filepath.FromSlash(name))
 }
 
-func (d *desk) put(name, text string) {
+func (d *fixture) put(name, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(d.file(name), []byte(text), 0o644); err != nil {
 		d.t.Fatal(err)
 	}
 }
 
-func (d *desk) text(name string) string {
+func (d *fixture) text(name string) string {
 	d.t.Helper()
 	data, err := os.ReadFile(d.file(name))
 	if err != nil {
@@ -54,12 +54,12 @@ func (d *desk) text(name string) string {
 	return string(data)
 }
 
-func (d *desk) exists(name string) bool {
+func (d *fixture) exists(name string) bool {
 	_, err := os.Lstat(d.file(name))
 	return err == nil
 }
 
-func (d *desk) drafts() ([]person.Input, []person.Problem) {
+func (d *fixture) drafts() ([]person.Input, []person.Problem) {
 	d.t.Helper()
 	inputs, problems, err := d.Read(d.t.Context())
 	if err != nil {

@@ -148,7 +148,7 @@ func TestDrafts(t *testing.T) {
 		{"other files", "example.md.txt", "text", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			d.put(tt.file, tt.text)
 			inputs, problems := d.drafts()
 			if len(inputs) > 0 {
@@ -195,7 +195,7 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 		}, "is 10485760 bytes long; at most 1048576 are allowed (shorten it)"},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			d := newDesk(t)
+			d := newFixture(t)
 			if err := tt.make(d.file("odd.md")); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,7 @@ func TestDraftsThatAreNoFiles(t *testing.T) {
 }
 
 func TestDraft(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	text := "\ufeff---\r\ntype: skill_extraction\r\nrisk: low\r\ndepends_on: [a, b]\r\nlabels: [x]\r\n" +
 		"priority: -2\r\nagent: recipe\r\nbudget_usd: 1.5\r\nrecipe: rename\r\nwith: {FROM: no, TO: 0123}\r\n--- \r\n\r\n" +
 		"## Rename it ##\r\n\r\n---\r\napproved: true\r\n"

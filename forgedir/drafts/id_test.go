@@ -24,7 +24,7 @@ func TestDraftsInAnyLanguage(t *testing.T) {
 		"fix-登录 🚀.md":         "fix-deng-lu",
 		"plain.md":            "plain",
 	}
-	d := newDesk(t)
+	d := newFixture(t)
 	for name := range want {
 		d.put(name, name+"\n")
 	}
@@ -67,7 +67,7 @@ func events(inputs []person.Input) (all []forge.Event) {
 func TestDraftNameInAnotherForm(t *testing.T) {
 	var origins []forge.Origin
 	for _, form := range []norm.Form{norm.NFC, norm.NFD} {
-		d := newDesk(t)
+		d := newFixture(t)
 		d.put(form.String("été-각")+".md", "text\n")
 		inputs, problems := d.drafts()
 		if len(problems) > 0 || len(inputs) != 1 || inputs[0].Intent != "ete-gag" {
@@ -82,7 +82,7 @@ func TestDraftNameInAnotherForm(t *testing.T) {
 
 // Two files of one id are not one intent.
 func TestDraftsWithOneID(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put("bian-geng.md", "one\n")
 	d.put("変更.md", "two\n")
 	d.put("编更.md", "three\n")
@@ -101,7 +101,7 @@ func TestDraftsWithOneID(t *testing.T) {
 }
 
 func TestDraftsInAnyLanguageRefused(t *testing.T) {
-	d := newDesk(t)
+	d := newFixture(t)
 	d.put("変更.md", "---\ndepends_on: [登录]\n---\ntext\n")
 	d.put("é\x01.md", "text\n")
 	d.put("é\xff.md", "text\n")
@@ -120,7 +120,7 @@ func TestDraftsInAnyLanguageRefused(t *testing.T) {
 		t.Error(diff)
 	}
 
-	d = newDesk(t)
+	d = newFixture(t)
 	d.put("変更.md", "text\n")
 	inputs, _ := d.drafts()
 	taken := forge.Ruling{Decision: forge.Refused, Field: "id", Reason: "id: is taken by another intent; choose another one"}

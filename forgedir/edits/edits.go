@@ -104,7 +104,7 @@ func (r *Reader) read(ctx context.Context, rel string, current Current) (*person
 		}
 		return nil, nil, r.Files.Rewrite(in.Intent, rel) // an older version: a crash, or a person's backup
 	}
-	r.Files.Unsettle(rel)
+	r.Files.Recheck(rel)
 	view, refusal := viewOf(in, current)
 	if refusal != nil {
 		return nil, refusal, nil

@@ -145,7 +145,7 @@ func (x *exchange) tidy() error {
 	for len(x.replaced) > 0 && now.Sub(x.replaced[0].at) >= x.disk.Linger {
 		out := x.replaced[0]
 		x.replaced = x.replaced[1:]
-		if err := x.settle(path.Join(layout.Replaced, out.name), out.rel); err != nil {
+		if err := x.putAway(path.Join(layout.Replaced, out.name), out.rel); err != nil {
 			return err
 		}
 	}
@@ -161,5 +161,5 @@ func (x *exchange) tidyPath(rel string) error {
 	}
 	out := x.replaced[i]
 	x.replaced = slices.Delete(x.replaced, i, i+1)
-	return x.settle(path.Join(layout.Replaced, out.name), rel)
+	return x.putAway(path.Join(layout.Replaced, out.name), rel)
 }

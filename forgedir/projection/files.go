@@ -19,9 +19,9 @@ type Files struct {
 	bases    bases
 	exchange exchange
 
-	// settled has the digest of the content, without a revision, that is known to be in
+	// current has the digest of the content, without a revision, that is known to be in
 	// place, by path. A file that is not in it is read before it counts as written.
-	settled map[string]disk.Digest
+	current map[string]disk.Digest
 	// released has a person's version whose events were decided, by path, until it is
 	// replaced.
 	released map[string]disk.Digest
@@ -48,7 +48,7 @@ func Open(d *disk.Disk, log *slog.Logger) (*Files, error) {
 func newFiles(d *disk.Disk, x *index, log *slog.Logger) *Files {
 	return &Files{
 		disk: d, index: x, bases: bases{d}, exchange: exchange{disk: d, index: x, log: log},
-		settled:  map[string]disk.Digest{},
+		current:  map[string]disk.Digest{},
 		released: map[string]disk.Digest{},
 		seen:     map[string]fs.FileInfo{},
 	}
@@ -68,7 +68,7 @@ func (f *Files) Projected(id forge.IntentID) uint64 { return f.index.seqs[id] }
 // that is not in place, because a person's edit is, makes that 0.
 func (f *Files) Done(id forge.IntentID, seq uint64, list []Target) error {
 	for _, t := range list {
-		if !f.Settled(t.Path) {
+		if !f.IsCurrent(t.Path) {
 			seq = 0
 		}
 	}
@@ -85,7 +85,7 @@ func (f *Files) Again(ids ...forge.IntentID) error {
 
 // Rewrite has one file written again, and with it all files of its intent.
 func (f *Files) Rewrite(id forge.IntentID, rel string) error {
-	f.Unsettle(rel)
+	f.Recheck(rel)
 	return f.Again(id)
 }
 
@@ -98,11 +98,11 @@ func (f *Files) Forget(shared string) error {
 	return f.Again(f.index.intents()...)
 }
 
-// Settled reports whether a file is known to be as it should be.
-func (f *Files) Settled(rel string) bool { return f.settled[rel] != disk.Digest{} }
+// IsCurrent reports whether a file is known to be as it should be.
+func (f *Files) IsCurrent(rel string) bool { return f.current[rel] != disk.Digest{} }
 
-// Unsettle has a file read again before it counts as written.
-func (f *Files) Unsettle(rel string) { delete(f.settled, rel) }
+// Recheck has a file read again before it counts as written.
+func (f *Files) Recheck(rel string) { delete(f.current, rel) }
 
 // Release lets a person's version of a file be replaced: its events were decided.
 func (f *Files) Release(rel string, version disk.Digest) { f.released[rel] = version }
@@ -179,7 +179,7 @@ func (f *Files) Gone(rel string) error {
 	if err := f.exchange.tidyPath(rel); err != nil {
 		return err
 	}
-	f.Unsettle(rel)
+	f.Recheck(rel)
 	delete(f.seen, rel)
 	return f.index.add(false, indexLine{Path: rel})
 }

@@ -72,8 +72,8 @@ func (s *shelf) look(rels ...string) (ours, read bool) {
 	return ours, read
 }
 
-// settled looks until nothing is read any more, which is once the clock of the file system has gone on.
-func (s *shelf) settled(rels ...string) {
+// awaitCurrent looks until nothing is read any more, which is once the clock of the file system has gone on.
+func (s *shelf) awaitCurrent(rels ...string) {
 	s.t.Helper()
 	for range 1000 {
 		if ours, read := s.look(rels...); ours && !read {
@@ -93,7 +93,7 @@ func TestNothingIsReadTwice(t *testing.T) {
 		s.knows(rel, "ours")
 		rels = append(rels, rel)
 	}
-	s.settled(rels...)
+	s.awaitCurrent(rels...)
 	s.knows("intents/new.yaml", "new")
 	s.knows("work/new-001.yaml", "task")
 	m := recall(s.disk)
@@ -102,7 +102,7 @@ func TestNothingIsReadTwice(t *testing.T) {
 		t.Errorf("%d lines were read, %d files are known, %v", x.lines, len(x.files), err)
 	}
 	m.drop()
-	s.settled(rels...)
+	s.awaitCurrent(rels...)
 	s.put(rels[3], "mine")
 	if ours, _ := s.look(rels...); ours {
 		t.Error("a change was not seen")
@@ -132,7 +132,7 @@ func TestIndexOfAnother(t *testing.T) {
 	const rel = "intents/x.yaml"
 	s.put(rel, "ours")
 	s.knows(rel, "ours")
-	s.settled(rel)
+	s.awaitCurrent(rel)
 	whole, err := os.ReadFile(filepath.Join(s.root, layout.Dir, layout.Index))
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestMemory(t *testing.T) {
 	if err := s.x.add(false, indexLine{Intent: "x", Seq: 7}, indexLine{Project: &project}); err != nil {
 		t.Fatal(err)
 	}
-	s.settled(rel)
+	s.awaitCurrent(rel)
 	m := recall(s.disk)
 	x := m.index
 	if x.project != 9 || x.seqs["x"] != 7 || len(x.files[rel]) != 2 || !x.latest(rel, disk.DigestOf([]byte("ours"))) || len(m.held) != 2 || x.read == 0 {

@@ -31,7 +31,7 @@ func (f *Files) Notice() ([]string, error) {
 			}
 			lines = append(lines, indexLine{Path: rel})
 		}
-		f.Unsettle(rel)
+		f.Recheck(rel)
 		delete(f.seen, rel)
 		changed = append(changed, rel)
 		if rel == layout.Observations {

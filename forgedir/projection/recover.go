@@ -28,7 +28,7 @@ func (x *exchange) recover() error {
 	}
 	for _, e := range replaced { // <path>%<time>
 		rel := layout.Unflat(e.Name()[:max(0, strings.LastIndexByte(e.Name(), '%'))])
-		if err := x.settle(path.Join(layout.Replaced, e.Name()), rel); err != nil {
+		if err := x.putAway(path.Join(layout.Replaced, e.Name()), rel); err != nil {
 			return err
 		}
 	}
@@ -44,17 +44,17 @@ func (x *exchange) recoverStaged(name string) error {
 		if _, err := x.disk.Stat(rel); errors.Is(err, fs.ErrNotExist) && x.disk.Exists(path.Dir(rel)) {
 			return x.disk.Rename(at, rel)
 		}
-		return x.settle(at, rel)
+		return x.putAway(at, rel)
 	}
 	if rel, ok := strings.CutSuffix(name, disk.Staged); ok {
-		return x.settle(at, layout.Unflat(rel))
+		return x.putAway(at, layout.Unflat(rel))
 	}
 	return disk.IgnoreMissing(x.disk.Remove(at)) // a look that goes on beside this stages its caches here, and takes them away
 }
 
-// settle deals with a file that was swapped out: a version of ours is removed. A
+// putAway deals with a file that was swapped out: a version of ours is removed. A
 // person's goes back where edits are read, and is kept elsewhere.
-func (x *exchange) settle(name, rel string) error {
+func (x *exchange) putAway(name, rel string) error {
 	data, _, err := x.disk.Read(name, disk.MaxOther)
 	if errors.Is(err, fs.ErrNotExist) { // a person removed the cache
 		return nil

@@ -106,10 +106,10 @@ func (f *Files) versions(r replacement) []indexLine {
 // plan compares a file to what it should be. It returns nil if there is nothing to
 // write, or nothing that may be overwritten.
 func (f *Files) plan(t Target) (*replacement, *person.Problem, error) {
-	if f.Settled(t.Path) && f.settled[t.Path] == disk.DigestOf(t.Content) {
+	if f.IsCurrent(t.Path) && f.current[t.Path] == disk.DigestOf(t.Content) {
 		return nil, nil, nil
 	}
-	f.Unsettle(t.Path)
+	f.Recheck(t.Path)
 	r := &replacement{Target: t, data: t.Content}
 	if t.Edits {
 		r.data = withRevision(t.Content, t.Revision)
@@ -182,7 +182,7 @@ func (f *Files) adopt(t Target, now []byte) (bool, error) {
 			return false, err
 		}
 	}
-	f.settled[t.Path] = disk.DigestOf(t.Content)
+	f.current[t.Path] = disk.DigestOf(t.Content)
 	if f.index.latest(t.Path, d) {
 		return true, nil
 	}
@@ -200,7 +200,7 @@ func (f *Files) put(r replacement) error {
 	if done, err := f.exchange.install(r.Path, r.data, r.expect); err != nil || !done {
 		return err
 	}
-	f.settled[r.Path] = disk.DigestOf(r.Content)
+	f.current[r.Path] = disk.DigestOf(r.Content)
 	delete(f.released, r.Path)
 	return nil
 }

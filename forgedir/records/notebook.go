@@ -40,7 +40,7 @@ func (n *Notebook) Target(id forge.IntentID, list []forge.Observation) (target *
 	if err != nil {
 		return nil, nil, err
 	}
-	if missing := len(entries) > 0 && !n.Files.Settled(layout.Observations); changed || missing {
+	if missing := len(entries) > 0 && !n.Files.IsCurrent(layout.Observations); changed || missing {
 		var b bytes.Buffer
 		for _, e := range entries {
 			b.Write(e.text)

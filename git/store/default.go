@@ -15,7 +15,7 @@ func (s *Store) DefaultBranch(ctx context.Context) (git.Branch, error) {
 	if s.origin == nil {
 		return s.CurrentBranch()
 	}
-	out, err := s.origin.talk(ctx, git.OpList, "-q", "--symref", "--", s.origin.url, "HEAD")
+	out, err := s.origin.remote(ctx, git.OpList, "-q", "--symref", "--", s.origin.url, "HEAD")
 	if err != nil {
 		return "", err
 	}

@@ -190,7 +190,7 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
 	for began, again := time.Now(), false; ; {
-		_, err := s.origin.talk(ctx, git.OpPush, args...)
+		_, err := s.origin.remote(ctx, git.OpPush, args...)
 		if _, refused := git.Refusal(err); refused || git.CauseOf(err) == git.CauseAuth {
 			// Scanners for secrets, limits of size and firewalls refuse one push, and others nothing at all.
 			if e := s.TakesWork(ctx); e != nil {
@@ -232,8 +232,8 @@ func (s *Store) TakesWork(ctx context.Context) error {
 	}
 	ref := probePrefix + strings.ToLower(rand.Text()[:12])
 	args := []string{"-q", "--no-verify", "--no-follow-tags", "--end-of-options", s.origin.url}
-	if _, err = s.origin.talk(ctx, git.OpPush, append(args, "+"+known+":"+ref)...); err == nil {
-		_, _ = s.origin.talk(ctx, git.OpPush, append(args, ":"+ref)...) // it may forbid to delete
+	if _, err = s.origin.remote(ctx, git.OpPush, append(args, "+"+known+":"+ref)...); err == nil {
+		_, _ = s.origin.remote(ctx, git.OpPush, append(args, ":"+ref)...) // it may forbid to delete
 		return nil
 	}
 	if _, refused := git.Refusal(err); refused {

@@ -101,7 +101,7 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 		return mergesBelow(ctx, s, under)
 	}
 	var list []PendingMerge
-	out, err := s.origin.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
+	out, err := s.origin.remote(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, under+"*/merge/*")
 	if err != nil {
 		return nil, err
 	}

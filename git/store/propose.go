@@ -97,7 +97,7 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, 
 
 // proposed asks the origin where a branch is, and where it was pushed last; empty where there is none.
 func (o *origin) proposed(ctx context.Context, last string, b git.Branch) (at, pushed git.OID, err error) {
-	out, err := o.talk(ctx, git.OpList, "-q", "--refs", "--", o.url, b.Ref(), last)
+	out, err := o.remote(ctx, git.OpList, "-q", "--refs", "--", o.url, b.Ref(), last)
 	if err != nil {
 		return "", "", err
 	}

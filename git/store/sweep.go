@@ -30,7 +30,7 @@ func (s *Store) HiddenRefs(ctx context.Context) (Hidden, error) {
 	if s.origin == nil {
 		return s.HiddenHere(ctx)
 	}
-	out, err := s.origin.talk(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, "refs/forge/*")
+	out, err := s.origin.remote(ctx, git.OpList, "-q", "--refs", "--", s.origin.url, "refs/forge/*")
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,9 @@ func Met(asked []string) []forge.Claim {
 	return list
 }
 
-// spoilers change claims so that they do not show that everything is met.
+// spoilers change claims so that they do not show that everything is met. The list is never empty.
+// Each breaks one rule of package verdict alone, so a caller that forgets this rule is found by
+// its name.
 var spoilers = map[string]func(list []forge.Claim) []forge.Claim{
 	"not-met": func(list []forge.Claim) []forge.Claim {
 		list[0].Met, list[0].Note, list[0].Evidence = false, "it is missing", nil
@@ -83,7 +85,9 @@ func Ways() []string {
 	return out
 }
 
-// Lie returns claims that say that all is met, and do not show it, in one of the Ways.
+// Lie returns claims that say that all is met, and do not show it, in one of the Ways. Nothing may
+// be asked for only in ways that do not look at the first claim; tests ask for two or more. An
+// unknown way is a mistake in the test, and panics.
 func Lie(asked []string, way string) []forge.Claim {
 	spoil, ok := spoilers[way]
 	if !ok {

@@ -104,3 +104,12 @@ func density(folders []folder) []figure {
 	}
 	return []figure{{subject: "./...", value: comment * 100 / max(code, 1)}}
 }
+
+// densities returns the comment lines for each 100 lines of code, of each folder.
+func densities(folders []folder) []figure {
+	var out []figure
+	for _, f := range folders {
+		out = append(out, figure{subject: f.path, value: density([]folder{f})[0].value})
+	}
+	return out
+}

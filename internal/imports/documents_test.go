@@ -22,6 +22,7 @@ var (
 	namedSession = regexp.MustCompile("`([a-z-]+\\.txtar)`|TestScripts/([a-z-]+)")
 	plantedBugs  = regexp.MustCompile("planted bugs? (`[a-z-]+`(?:(?:, | and )`[a-z-]+`)*)")
 	quoted       = regexp.MustCompile("`([^`]+)`")
+	namedCode    = regexp.MustCompile("`([a-z][A-Za-z0-9_./-]*\\.(?:go|md|proto))` \\(((?:`\\w+`(?:, | and )?)+)\\)")
 	makeTarget   = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
@@ -66,6 +67,9 @@ func TestDocuments(t *testing.T) {
 		}
 		for _, m := range namedFile.FindAllStringSubmatch(text, -1) {
 			checkFile(t, root, path, m[1])
+		}
+		for _, m := range namedCode.FindAllStringSubmatch(text, -1) {
+			checkCode(t, root, path, m[1], quoted.FindAllStringSubmatch(m[2], -1))
 		}
 		checkScripts(t, root, path, text)
 		checkTitle(t, documents, path, text)
@@ -177,4 +181,27 @@ func readDocument(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+// checkCode checks that a file has the names that stand in brackets behind it. flow stands for the package of the
+// rules. Decisions name what there was when they were taken.
+func checkCode(t *testing.T, root, document, file string, names [][]string) {
+	t.Helper()
+	if filepath.Base(filepath.Dir(document)) == "adr" {
+		return
+	}
+	full := filepath.Join(root, file)
+	if strings.HasPrefix(file, "flow/") {
+		full = filepath.Join(root, "services/runner", file)
+	}
+	text, err := os.ReadFile(full)
+	if err != nil {
+		t.Errorf("%s names %s: %v", document, file, err)
+		return
+	}
+	for _, m := range names {
+		if !regexp.MustCompile(`\b` + regexp.QuoteMeta(m[1]) + `\b`).Match(text) {
+			t.Errorf("%s names %s of %s, which does not have it", document, m[1], file)
+		}
+	}
 }

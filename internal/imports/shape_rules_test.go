@@ -51,6 +51,21 @@ func TestRules(t *testing.T) {
 			want: []string{"long: lines is 3001, the bound is 3000"},
 		},
 		{
+			rule: "command lines",
+			files: map[string]string{
+				commands + "few/few.go":           strings.Repeat("\n", 898),
+				commands + "many/many.go":         strings.Repeat("\n", 899),
+				commands + "few/many/few.go":      strings.Repeat("\n", 499),
+				commands + "few/many/more.go":     strings.Repeat("\n", 499),
+				"cmd/pfl-forge/internal/many.go":  strings.Repeat("\n", 999),
+				commands + "few/many/any_test.go": strings.Repeat("\n", 999),
+			},
+			want: []string{
+				commands + "few/many: command lines is 1002, the bound is 900",
+				commands + "many: command lines is 901, the bound is 900",
+			},
+		},
+		{
 			rule:  "files",
 			files: maps.Collect(paths(25, "few/f%d.go", 26, "many/f%d.go", 9, "few/f%d_test.go")),
 			want:  []string{"many: files is 26, the bound is 25"},
@@ -96,6 +111,15 @@ func TestRules(t *testing.T) {
 				"rich/rich.go": "// One,\n// and two.\n" + "/* and\nthree */" + numbered(19, "\nvar v%d int"),
 			},
 			want: []string{"./...: comments is 10, the bound is 20"}, // 4 for 1+1+3+14 + 1+19 lines
+		},
+		{
+			rule: "sparse",
+			files: map[string]string{
+				"bare/bare.go":      "// One.\n" + numbered(9, "var v%d int\n"),
+				"rich/rich.go":      "// One,\n// and two.\n" + numbered(10, "var v%d int\n"),
+				"rich/bare_test.go": numbered(100, "var v%d int\n"),
+			},
+			want: []string{"bare: sparse is 10, the bound is 15"},
 		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

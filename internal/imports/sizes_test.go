@@ -1,9 +1,11 @@
 package imports
 
 import (
+	"bytes"
 	"go/ast"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // size sums a number of each file.
@@ -19,6 +21,15 @@ func size(of func(source) int) func([]folder) []figure {
 		}
 		return out
 	}
+}
+
+// commands is the folder whose folders are the nouns of the command line.
+const commands = "cmd/pfl-forge/internal/cli/"
+
+// commandLines counts the lines of each package below commands.
+func commandLines(folders []folder) []figure {
+	figures := size(func(s source) int { return bytes.Count(s.text, []byte("\n")) })(folders)
+	return slices.DeleteFunc(figures, func(f figure) bool { return !strings.HasPrefix(f.subject, commands) })
 }
 
 // fields counts the fields of each struct type. An embedded one counts as one.

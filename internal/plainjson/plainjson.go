@@ -85,14 +85,18 @@ func Tagged(t reflect.Type) bool {
 	return false
 }
 
-// writer writes JSON of at most so many bytes.
+// writer writes JSON of at most so many bytes. The bound is looked at before each value that is
+// written as a whole, so the buffer may be longer by the names and brackets in between;
+// MarshalMost looks once more.
 type writer struct {
 	bytes.Buffer
 
 	most int
 }
 
-// write appends the JSON of a value.
+// write appends the JSON of a value. A nil list is null and an empty one [], so that reading gives
+// back the same. A nil pointer is null; it is met in lists and maps only, because a field that is
+// zero is left out.
 func (b *writer) write(v reflect.Value) error {
 	switch {
 	case !v.IsValid():
@@ -140,7 +144,8 @@ func (b *writer) write(v reflect.Value) error {
 	}
 }
 
-// writeTagged appends the JSON by encoding/json of a value.
+// writeTagged appends the JSON by encoding/json of a value: a text, a number, a time, a struct
+// with tags. Error: ErrLong, before anything is written of a value that is certainly too long.
 func (b *writer) writeTagged(v reflect.Value) error {
 	if left := b.most - b.Len(); left < 0 || least(v, left) > left {
 		return ErrLong
@@ -174,7 +179,7 @@ func (b *writer) writeFields(v reflect.Value, start int) error {
 	return nil
 }
 
-// writeMap appends a map with its keys in order.
+// writeMap appends a map with its keys in order, so that equal values have equal JSON.
 func (b *writer) writeMap(v reflect.Value) error {
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
@@ -233,8 +238,9 @@ func least(v reflect.Value, most int) (n int) {
 	return n
 }
 
-// read sets a value from JSON. null is the zero value, as encoding/json has it. A value that was there before is replaced and not
-// added to, but for the fields of a struct that the JSON does not have.
+// read sets a value from JSON. null is the zero value, as encoding/json has it. A value that was
+// there before is replaced and not added to, but for the fields of a struct that the JSON does not
+// have. The value can be set: it is behind a pointer, an entry of a list, or new.
 func read(data []byte, v reflect.Value) error {
 	if Tagged(v.Type()) {
 		return json.Unmarshal(data, v.Addr().Interface())
@@ -274,7 +280,8 @@ func read(data []byte, v reflect.Value) error {
 	}
 }
 
-// readFields sets the fields of a struct that are known.
+// readFields sets the fields of a struct that are known. Those of an embedded struct are in the
+// same object. The error names the field, and in a struct within it the way there.
 func readFields(fields map[string]json.RawMessage, v reflect.Value) error {
 	for f, one := range v.Fields() {
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && !Tagged(f.Type) {
@@ -295,7 +302,7 @@ func readFields(fields map[string]json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// readList sets a slice.
+// readList sets a slice, which has its own memory afterwards. The error names the entry, from 0.
 func readList(data []byte, v reflect.Value) error {
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {

@@ -60,13 +60,18 @@ func Host(stateDir string, executor process.Executor, bounds demand.Bounds, read
 	}
 }
 
-// installed returns the agents whose programs are in PATH. They have their programs' names.
+// installed returns the agents whose programs are in PATH. They have their programs' names. A
+// recipe needs no program and is no agent that could be missing.
 func installed() []string {
 	return slices.DeleteFunc(config.Agents(), func(name string) bool { return name == config.AgentRecipe || !process.Installed(name) })
 }
 
-// Open opens the repositories that a service is configured to serve, which is not
-// ready before. It goes on opening those whose origins cannot be read yet.
+// Open opens the repositories that a service is configured to serve, which is not ready before. It
+// continues to open those whose origins cannot be read yet, so an error is a setting that no
+// waiting betters. The caller closes the set after its last job.
+//
+// It also tells the service's worker which commands to hold back (Hold), when to call this replica
+// unwell, and announces the agents that were found.
 func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	if err := env.Config.NeedProjects(); err != nil {
 		return nil, err

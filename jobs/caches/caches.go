@@ -113,12 +113,12 @@ func mount(at, layer string, below ...string) (sandbox.Mount, error) {
 	return m, errors.Join(os.MkdirAll(m.To, 0o700), os.MkdirAll(m.Work(), 0o700))
 }
 
-// Landed returns the trees of the newest commits of the base branch.
-type Landed func(context.Context) ([]git.OID, error)
+// Merged returns the trees of the newest commits of the base branch.
+type Merged func(context.Context) ([]git.OID, error)
 
-// Keep takes over the layer of commands that ran on a tree alone: at once if the tree has landed,
-// and otherwise when Settle finds that it has.
-func (c *Caches) Keep(ctx context.Context, layer string, tree git.OID, landed Landed) error {
+// Keep takes over the layer of commands that ran on a tree alone: at once if the tree is merged,
+// and otherwise when TakeOver finds that it has.
+func (c *Caches) Keep(ctx context.Context, layer string, tree git.OID, merged Merged) error {
 	lock, err := git.LockFile(ctx, filepath.Join(c.dir, lockFile))
 	if err != nil {
 		return err
@@ -131,11 +131,11 @@ func (c *Caches) Keep(ctx context.Context, layer string, tree git.OID, landed La
 	if err := os.Rename(layer, to); err != nil {
 		return err
 	}
-	return c.settle(ctx, landed)
+	return c.takeOver(ctx, merged)
 }
 
-// Settle takes over the layers that wait, of trees that have landed. It asks for those only if a layer waits.
-func (c *Caches) Settle(ctx context.Context, landed Landed) error {
+// TakeOver takes over the layers that wait, of trees that are merged. It asks for those only if a layer waits.
+func (c *Caches) TakeOver(ctx context.Context, merged Merged) error {
 	if list, err := os.ReadDir(filepath.Join(c.dir, awaited)); err != nil || len(list) == 0 {
 		return nil
 	}
@@ -144,16 +144,16 @@ func (c *Caches) Settle(ctx context.Context, landed Landed) error {
 		return err
 	}
 	defer lock.Close()
-	return c.settle(ctx, landed)
+	return c.takeOver(ctx, merged)
 }
 
-// settle takes over layers, or throws them away. The caller holds the lock.
-func (c *Caches) settle(ctx context.Context, landed Landed) error {
+// takeOver takes over layers, or throws them away. The caller holds the lock.
+func (c *Caches) takeOver(ctx context.Context, merged Merged) error {
 	waiting, err := os.ReadDir(filepath.Join(c.dir, awaited))
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	trees, err := landed(ctx)
+	trees, err := merged(ctx)
 	if err != nil {
 		return err
 	}

@@ -73,20 +73,20 @@ func newLayer(t *testing.T, c *Caches, files map[string]string) string {
 	return layer
 }
 
-func landed(trees ...git.OID) Landed {
+func merged(trees ...git.OID) Merged {
 	return func(context.Context) ([]git.OID, error) { return trees, nil }
 }
 
-// A layer is kept when its tree has landed, and not before; however many others wait.
-func TestLayersOfLandedTreesAreKept(t *testing.T) {
+// A layer is kept when its tree is merged, and not before; however many others wait.
+func TestLayersOfMergedTreesAreKept(t *testing.T) {
 	c := open(t, t.TempDir())
-	if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"go/a": "1"}), tree, landed()); err != nil {
+	if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"go/a": "1"}), tree, merged()); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, c.Own()); len(got) > 0 {
-		t.Fatalf("of a change that has not landed there is %v", got)
+		t.Fatalf("of a change that has not merged there is %v", got)
 	}
-	if err := c.Settle(t.Context(), landed("3333", tree)); err != nil {
+	if err := c.TakeOver(t.Context(), merged("3333", tree)); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, c.Own()); !maps.Equal(got, map[string]string{"go/a": "1"}) {
@@ -94,7 +94,7 @@ func TestLayersOfLandedTreesAreKept(t *testing.T) {
 	}
 	for i := range 2 * maxAwaited {
 		oid := git.OID(strings.Repeat(string(rune('a'+i)), 40))
-		if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"go/b": "x"}), oid, landed()); err != nil {
+		if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"go/b": "x"}), oid, merged()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestALayerOnlyAdds(t *testing.T) {
 	if err := syscall.Mknod(filepath.Join(in, "go", "deleted"), syscall.S_IFCHR, 0); err != nil && os.Geteuid() == 0 {
 		t.Fatal(err)
 	}
-	if err := c.Keep(t.Context(), layer, tree, landed(tree)); err != nil {
+	if err := c.Keep(t.Context(), layer, tree, merged(tree)); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{
@@ -141,7 +141,7 @@ func TestALayerOnlyAdds(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(c.Own(), "link")); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Keep(t.Context(), newLayer(t, c, map[string]string{"link/g": "evil"}), tree, landed(tree))
+	_ = c.Keep(t.Context(), newLayer(t, c, map[string]string{"link/g": "evil"}), tree, merged(tree))
 	if got := read(t, outside); !maps.Equal(got, map[string]string{"f": "good"}) {
 		t.Errorf("outside there is %v", got)
 	}
@@ -154,7 +154,7 @@ func TestSharedCachesAreOnlyRead(t *testing.T) {
 	c := open(t, t.TempDir(), Shared{"GOCACHE", theirs})
 	layer := newLayer(t, c, nil)
 	write(t, filepath.Join(layer, "GOCACHE", written), map[string]string{"a": "evil", "b": "new"})
-	if err := c.Keep(t.Context(), layer, tree, landed(tree)); err != nil {
+	if err := c.Keep(t.Context(), layer, tree, merged(tree)); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, theirs); !maps.Equal(got, map[string]string{"a": "theirs"}) {
@@ -172,7 +172,7 @@ func TestFullCachesBeginAnew(t *testing.T) {
 	c := open(t, dir)
 	c.bytes = 10
 	write(t, c.Own(), map[string]string{"a": "12345678"})
-	if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"b": "12345"}), tree, landed(tree)); err == nil {
+	if err := c.Keep(t.Context(), newLayer(t, c, map[string]string{"b": "12345"}), tree, merged(tree)); err == nil {
 		t.Error("nothing is said of full caches")
 	}
 	if got := read(t, c.Own()); !maps.Equal(got, map[string]string{"a": "12345678"}) {

@@ -142,7 +142,8 @@ func (g *Guard) key(ctx context.Context, at git.OID, file, key string) ([]byte, 
 // lower case: on some file systems a name in another case is the same file.
 type set map[string]string
 
-// add adds a file; the first reason stays.
+// add adds a file; the first reason stays. A file that matters for two reasons is shown with the
+// one that was found first.
 func (s set) add(file, why string) {
 	file = strings.ToLower(path.Clean(file))
 	if file == "." || file == ".." || strings.HasPrefix(file, "../") || path.IsAbs(file) {

@@ -68,8 +68,10 @@ type Session struct {
 	agent agent.Agent
 }
 
-// talks reports whether the command has a session: recipes do not.
-func (s Session) talks() bool { return s.cmd.Session != "" && s.agent.Name() != config.AgentRecipe }
+// hasSession reports whether the command has a session: recipes do not.
+func (s Session) hasSession() bool {
+	return s.cmd.Session != "" && s.agent.Name() != config.AgentRecipe
+}
 
 // files lists the files of the session, relative to the state directory; none if the agent
 // keeps no sessions.
@@ -107,7 +109,7 @@ func object(intent forge.Key, task forge.TaskID) objects.Name {
 // this process was the last, or if nothing is stored. used gets what another replica
 // counted for the attempt, whether or not its files are taken.
 func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.Ledger)) (note []byte, err error) {
-	if !s.talks() || s.store.Objects == nil {
+	if !s.hasSession() || s.store.Objects == nil {
 		return nil, nil
 	}
 	accept := func(head saved) error {
@@ -194,7 +196,7 @@ func (s Session) load(ctx context.Context, stateDir string) ([]file, error) {
 // checks the lease right before the upload, and returns work.ErrLeaseLost if another
 // replica may have the attempt.
 func (s Session) put(ctx context.Context, stateDir string, files []file, note []byte) error {
-	if !s.talks() || s.store.Objects == nil {
+	if !s.hasSession() || s.store.Objects == nil {
 		return nil
 	}
 	head := saved{

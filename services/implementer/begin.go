@@ -134,7 +134,9 @@ func (w *work) rebuild(ctx context.Context) (*work, error) {
 	return w, n.write()
 }
 
-// open makes the checkout that the command asks for. again says that what is in it now must not be built upon.
+// open makes the checkout that the command asks for: a fresh one on the tip of the base branch for
+// a first attempt or one that begins anew, otherwise one at the task's head, which is fetched from
+// the origin if another replica made it. Again says that what is in it now must not be built upon.
 func open(ctx context.Context, j *jobs.Job, again bool) (*work, error) {
 	t := &j.Command.Task
 	if j.Command.Implement().Fresh || t.Head == "" {

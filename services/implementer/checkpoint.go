@@ -162,7 +162,8 @@ func (n *checkpoint) write() error {
 	return nil
 }
 
-// writeDurable replaces a file as a whole; when it returns, the content survives a crash of the machine.
+// writeDurable replaces a file as a whole: a reader sees the old content or the new one. When it
+// returns, the content survives a crash of the machine; both the file and its folder are synced.
 func writeDurable(path string, data []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -47,7 +47,7 @@ func questions(t *testing.T, do func(ctx context.Context)) string {
 
 // Each question costs an origin, and a clone, the time of all their refs. So a change asks for no more than is written here, from its
 // beginning to the end of its task.
-func TestWhatALandingAsksOfTheOrigin(t *testing.T) {
+func TestWhatAMergeAsksOfTheOrigin(t *testing.T) {
 	const task = "fix-001"
 	ok := func(t *testing.T, r forge.Result) forge.Result {
 		t.Helper()
@@ -105,18 +105,18 @@ func TestWhatALandingAsksOfTheOrigin(t *testing.T) {
 	}
 }
 
-// BenchmarkLandingAtACrowdedOrigin compares what a landing takes, from its rebase to the end of its task, at an origin that keeps a thousand other
+// BenchmarkMergeAtACrowdedOrigin compares what a merge takes, from its rebase to the end of its task, at an origin that keeps a thousand other
 // tasks, with two hidden refs each, with one that keeps none.
-func BenchmarkLandingAtACrowdedOrigin(b *testing.B) {
+func BenchmarkMergeAtACrowdedOrigin(b *testing.B) {
 	const others = 1000
-	empty, crowded := landings(b), landings(b)
+	empty, crowded := startSeries(b), startSeries(b)
 	crowd(b, crowded.origin, others)
 	var alone, among [2][]time.Duration
 	for n := 1; b.Loop(); n++ {
-		for i, took := range empty.land(n) {
+		for i, took := range empty.merge(n) {
 			alone[i] = append(alone[i], took)
 		}
-		for i, took := range crowded.land(n) {
+		for i, took := range crowded.merge(n) {
 			among[i] = append(among[i], took)
 		}
 	}
@@ -131,18 +131,18 @@ func BenchmarkLandingAtACrowdedOrigin(b *testing.B) {
 	}
 }
 
-// lander lands change after change at its origin.
-type lander struct {
+// series merges change after change at its origin.
+type series struct {
 	*world
 	origin gittest.Repo
 }
 
-// landings begins a repository, its origin and a clone of that.
-func landings(b *testing.B) lander {
+// startSeries begins a repository, its origin and a clone of that.
+func startSeries(b *testing.B) series {
 	b.Helper()
 	person := gittest.New(b, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(b, person.Origin())
-	return lander{worldOn(b, origin, repotest.Clone(b, origin.Dir), bustest.Start(b)), origin}
+	return series{worldOn(b, origin, repotest.Clone(b, origin.Dir), bustest.Start(b)), origin}
 }
 
 // crowd has the origin keep a commit of each of other tasks, as if they were ready to be merged.
@@ -162,7 +162,7 @@ func crowd(tb testing.TB, origin gittest.Repo, others int) {
 }
 
 // land implements a change, and returns how long it takes from there, and how long its merge alone does, for which all others wait.
-func (l lander) land(n int) (took [2]time.Duration) {
+func (l series) merge(n int) (took [2]time.Duration) {
 	l.t.Helper()
 	intent := forge.IntentID(fmt.Sprint("fix-", n))
 	key := forge.Key{Project: repotest.Project, Intent: intent}

@@ -88,7 +88,8 @@ func summaries(list []forge.ExecutionSummary) (shown []iteration, left int) {
 	return shown, len(list) - len(shown)
 }
 
-// summary returns one summary as lines of text.
+// summary returns one summary as lines of text. An agent wrote it, so each entry is one line, and
+// a list has at most maxEntries of them.
 func summary(s *forge.ExecutionSummary) string {
 	var b strings.Builder
 	say := func(name, text string) {

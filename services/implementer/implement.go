@@ -106,7 +106,8 @@ func (w *work) pristine() git.OID {
 	return w.state.From
 }
 
-// run sets the checkout up and has the agent do its work.
+// run sets the checkout up and has the agent do its work. Each stage that need not be done again
+// after a crash is written to the checkpoint when it is done.
 func (w *work) run(ctx context.Context) error {
 	if w.fresh {
 		if err := w.SetUp(ctx, w.checkout, w.pristine()); err != nil {
@@ -153,7 +154,9 @@ func (w *work) parseAnswer(answer []byte) (observations []forge.Observation, err
 	return observations, err
 }
 
-// collect brings the commits into the repository and sets the result's output.
+// collect brings the commits into the repository and sets the result's output. What a recipe
+// changed is committed here; an agent makes its commits itself. Work that was left uncommitted is
+// kept in a commit of its own, beside those of the task.
 func (i *Implementer) collect(ctx context.Context, w *work) error {
 	recipe, err := w.IsRecipe()
 	if err != nil {

@@ -50,8 +50,8 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	if err := j.Refresh(ctx); err != nil {
 		return err
 	}
-	if landed := j.Command.Merge().Landed; landed != nil {
-		return proposal.Prove(ctx, j, landed)
+	if merge := j.Command.Merge().Landed; merge != nil {
+		return proposal.Prove(ctx, j, merge)
 	}
 	l := j.Command.Merge().Change
 	base, head, err := change(ctx, j, l.Base, l.Head, j.Command.To.Intent)

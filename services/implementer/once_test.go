@@ -69,7 +69,7 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 		rb := w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")))
 		got := w.merges(unverified(rb))
 		lands := want == verdict.NoFault || want == verdict.FaultOfCheck
-		if landed := w.repo.Head("main") != git.OID(rb.Base); landed != lands || (got.Outcome == forge.MergeDone) != lands || got.Verify == nil {
+		if moved := w.repo.Head("main") != git.OID(rb.Base); moved != lands || (got.Outcome == forge.MergeDone) != lands || got.Verify == nil {
 			t.Fatalf("%s: %+v", line, got)
 		}
 		if fault := verdict.Blame(got.Verify, rb.Tree); fault != want {
@@ -159,23 +159,23 @@ func TestDeathWithAnUnverifiedChange(t *testing.T) {
 	}
 }
 
-// A change that fails only with what landed after it was made is a semantic conflict, as in a rebase that verifies: where it was
+// A change that fails only with what was merged after it was made is a semantic conflict, as in a rebase that verifies: where it was
 // made is known though nothing was verified on the tip that it was put on.
 func TestUnverifiedTogetherTheyFail(t *testing.T) {
 	w, _ := onceCounted(t, "! test -e new.txt -a -e other.txt")
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
-	w.repo.Commit("landed meanwhile", map[string]string{"other.txt": "y\n"})
+	w.repo.Commit("merged meanwhile", map[string]string{"other.txt": "y\n"})
 	rb := w.rebasesLater(im)
 	if !rb.Unverified || rb.MadeOn != im.Base {
 		t.Fatalf("made on %q, want %q: %+v", rb.MadeOn, im.Base, rb)
 	}
-	w.repo.Commit("landed later", map[string]string{"third.txt": "z\n"}) // it lands on another tip again
+	w.repo.Commit("merged later", map[string]string{"third.txt": "z\n"}) // it lands on another tip again
 	got := w.merges(unverified(rb))
 	fault := verdict.Blame(got.Verify, got.Candidate.Tree)
 	if got.Outcome != forge.MergeVerifyFailed || trialsOf(got.Verify) != "change- change- base+ alone+" || fault != verdict.FaultOfBoth {
 		t.Fatalf("%+v, trials %s", got, trialsOf(got.Verify))
 	}
 	if !slices.Equal(got.Candidate.Landed, []string{"other.txt", "third.txt"}) {
-		t.Errorf("landed meanwhile: %q", got.Candidate.Landed)
+		t.Errorf("merged meanwhile: %q", got.Candidate.Landed)
 	}
 }

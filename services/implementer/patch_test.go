@@ -57,11 +57,11 @@ func TestChangeIsStored(t *testing.T) {
 		t.Errorf("rebase: got %+v", f)
 	}
 	w.repo.Commit("main moves on", map[string]string{"c.txt": "d\n"})
-	landed := merge(1, rb)
-	if got := w.merges(landed); got.Outcome != forge.MergeDone || got.PatchID != rb.PatchID {
+	merged := merge(1, rb)
+	if got := w.merges(merged); got.Outcome != forge.MergeDone || got.PatchID != rb.PatchID {
 		t.Fatalf("got %+v", got)
 	}
-	if o, err := w.bus.Objects.Read(t.Context(), objects.PatchName(landed.To, landed.Attempt, rb.PatchID)); !errors.Is(err, bus.ErrNotFound) {
+	if o, err := w.bus.Objects.Read(t.Context(), objects.PatchName(merged.To, merged.Attempt, rb.PatchID)); !errors.Is(err, bus.ErrNotFound) {
 		t.Errorf("a merge stores a change that readers have already: %+v, %v", o, err)
 	}
 	idle := recipe(3, "fine")

@@ -41,8 +41,8 @@ type promptInput struct {
 	commits []string
 	// checks are the project's verify commands, and the checks that the goal names.
 	checks []string
-	// landed are the changes that were merged near the task's files since its analysis.
-	landed []landed
+	// neighbours are the changes that were merged near the task's files since its analysis.
+	neighbours []neighbour
 }
 
 // overlapping is the part of a prompt about other tasks whose changes do not merge with this one.
@@ -66,8 +66,8 @@ type promptData struct {
 	Answers     []forge.Clarification
 	Interrupted git.OID
 	Knowledge   string // has the findings of earlier runs, a line for each piece
-	// Landed are the changes that were merged near the task's files since its analysis.
-	Landed []landed
+	// Neighbours are the changes that were merged near the task's files since its analysis.
+	Neighbours []neighbour
 
 	Earlier []forge.Review
 	// Rejected is the last review, if it rejected the change.
@@ -141,7 +141,7 @@ func fill(p *prompt.Template, o sessions.Start, data any) (system, text string, 
 func newPromptData(cmd *forge.Command, b promptInput) promptData {
 	in, again := cmd.Implement(), cmd.Attempt.Number > 1
 	t := promptData{
-		Command: cmd, Landed: b.landed, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
+		Command: cmd, Neighbours: b.neighbours, Feedback: in.Feedback, Interrupted: b.interrupted, Steps: numbered(cmd.Task.Steps),
 		Checks: strings.Join(b.checks, "\n"), Commits: strings.Join(b.commits, "\n"),
 		beginning: beginning{
 			Stopped: in.Continue && !in.Answered, Answered: in.Answered && in.Continue, CutOff: b.cutOff, Moved: b.moved,
@@ -218,7 +218,7 @@ func (w *work) prompts(ctx context.Context, o sessions.Start) (system, text stri
 		return "", "", err
 	}
 	if o != sessions.Resumed {
-		b.landed = w.landedNeighbours(ctx)
+		b.neighbours = w.mergedNeighbours(ctx)
 	}
 	return render(w.Command, b)
 }

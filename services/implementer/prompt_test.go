@@ -91,7 +91,7 @@ func TestPrompts(t *testing.T) {
 			&forge.Command{BudgetUSD: 5, Intent: forge.Intent{Settings: forge.Settings{Title: "Short"}}, Task: forge.Task{Title: "Do it"}},
 			promptInput{opening: sessions.New},
 		},
-		"landed": {task(1), promptInput{opening: sessions.New, landed: []landed{
+		"neighbours": {task(1), promptInput{opening: sessions.New, neighbours: []neighbour{
 			{Title: "0123456789ab " + prompt.Line("Mend the form"+injection) + ":", Files: []string{"form.go", "a\nb"}},
 			{Title: "1123456789ab " + prompt.Line("Test the form") + ":", Files: []string{"form_test.go"}},
 		}}},

@@ -101,11 +101,11 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Ch
 		return r, err
 	}
 	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again
-		landed, err := ontip.Files(ctx, j, made, j.Tip)
+		meanwhile, err := ontip.Files(ctx, j, made, j.Tip)
 		if err != nil {
 			return nil, err
 		}
-		r.Landed = landed[:min(len(landed), maxMeanwhile)]
+		r.Landed = meanwhile[:min(len(meanwhile), maxMeanwhile)]
 	}
 	if r.Unverified && made != j.Tip {
 		r.MadeOn = string(made)

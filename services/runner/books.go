@@ -44,6 +44,9 @@ type book[T adder] struct {
 	after, afterOwn uint64
 }
 
+// newBooks returns the books of all projects, none of which is read yet. Own says whether the
+// journals of projects are added up as well as those of their intents; empty makes the sum that a
+// book begins with.
 func newBooks[T adder](j *journal.Journal, own bool, empty func() T) *books[T] {
 	return &books[T]{journal: j, empty: empty, own: own, projects: map[forge.ProjectID]*book[T]{}}
 }

@@ -144,7 +144,7 @@ func several(all []report.Made) bool {
 	return slices.ContainsFunc(all, func(m report.Made) bool { return m.Attempt.Task != all[0].Attempt.Task })
 }
 
-// name names an attempt for people.
+// name names an attempt for people, as in "implement 2 of login-001".
 func name(a forge.Attempt) string {
 	if a.Task == "" {
 		return fmt.Sprintf("%s %d", a.Step, a.Number)
@@ -152,7 +152,7 @@ func name(a forge.Attempt) string {
 	return fmt.Sprintf("%s %d of %s", a.Step, a.Number, a.Task)
 }
 
-// refused returns the refusal of a request by one of its fields.
+// refused returns the refusal of a request by one of its fields, with a status of HTTP.
 func refused(code int, field, format string, args ...any) error {
 	return &requests.RequestError{Code: code, Fields: []requests.RefusedField{{Field: field, Reason: fmt.Sprintf(format, args...)}}}
 }

@@ -47,6 +47,7 @@ type queued struct {
 	reader queue.Reader
 }
 
+// newQueues returns queues of projects that are folded by a driver's rules.
 func newQueues(d *machine.Driver, j machine.Journal) *queues {
 	return &queues{driver: d, journal: j, projects: map[forge.ProjectID]*queued{}}
 }

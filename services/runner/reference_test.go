@@ -32,7 +32,7 @@ type reference struct {
 type projectState struct {
 	waiting chan chan error // who waits for a decision
 	queue   chan string     // intents that wait for their turn to land
-	landed  chan struct{}   // one has landed, and that is written down
+	merged  chan struct{}   // one is merged, and that is written down
 }
 
 func (r *reference) state(id string) *projectState { return &r.states[place(id, len(r.states))] }
@@ -51,8 +51,8 @@ var flowOrder = map[string][]string{
 	"r:rebase":    {"J", "c:review"},
 	"r:review":    {"J", "w:land"},
 	"w:land":      {"L", "c:merge"},
-	"r:merge":     {"L", "w:landed"},
-	"w:landed":    {"J", "c:reflect", "w:end"},
+	"r:merge":     {"L", "w:merged"},
+	"w:merged":    {"J", "c:reflect", "w:end"},
 	"w:end":       {"L"},
 	"r:reflect":   {"J"},
 }
@@ -83,7 +83,7 @@ func newReference(b testing.TB, s *natsd.Server, projects int) *reference {
 	}
 	r := &reference{nc: nc, js: js, meet: newMeeting(), states: make([]projectState, projects)}
 	for i := range r.states {
-		r.states[i] = projectState{waiting: make(chan chan error, 1000), queue: make(chan string, 10_000), landed: make(chan struct{})}
+		r.states[i] = projectState{waiting: make(chan chan error, 1000), queue: make(chan string, 10_000), merged: make(chan struct{})}
 	}
 	r.consume(b, "REF_INTENTS", "ref.submit.>", r.decide)
 	r.answer(b, nc)
@@ -100,7 +100,7 @@ func newReference(b testing.TB, s *natsd.Server, projects int) *reference {
 	b.Cleanup(cancel)
 	for i := range r.states {
 		go r.decideForAll(ctx, i)
-		go r.landOneByOne(ctx, i)
+		go r.mergeOneByOne(ctx, i)
 	}
 	return r
 }
@@ -131,8 +131,8 @@ func (r *reference) decideForAll(ctx context.Context, n int) {
 	}
 }
 
-// landOneByOne has the next change landed when the one before is written down.
-func (r *reference) landOneByOne(ctx context.Context, n int) {
+// mergeOneByOne has the next change merged when the one before is written down.
+func (r *reference) mergeOneByOne(ctx context.Context, n int) {
 	l := &r.states[n]
 	for {
 		select {
@@ -141,7 +141,7 @@ func (r *reference) landOneByOne(ctx context.Context, n int) {
 				return
 			}
 			select {
-			case <-l.landed:
+			case <-l.merged:
 			case <-ctx.Done():
 				return
 			}
@@ -231,7 +231,7 @@ func (r *reference) decide(ctx context.Context, what, id string) error {
 			return err
 		}
 		if what == "r:merge" && kind == "L" {
-			r.state(id).landed <- struct{}{}
+			r.state(id).merged <- struct{}{}
 		}
 	}
 	if what == "r:reflect" {

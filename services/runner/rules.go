@@ -54,6 +54,9 @@ type common struct {
 	settings bool
 }
 
+// newBallot returns a ballot that has seen no runner yet: the oldest version counts until then,
+// unless the settings say that this runner is alone, where none could lag behind and the newest
+// counts at once.
 func newBallot(cfg RulesConfig) *ballot {
 	b := &ballot{cfg: cfg, active: common{rules: rules.First}}
 	if b.cfg.Settle == 0 {

@@ -47,15 +47,16 @@ func Run(t *testing.T, executor process.Executor, state string) {
 	}
 }
 
-// world is the state of a service that runs commands.
+// world is the state of a service that runs commands: one for each test of the suite, so that they
+// run side by side. Its directory is the command's checkout, scratch has the command's home.
 type world struct {
 	t                   *testing.T
 	owner               process.Owner
 	state, dir, scratch string
 }
 
-// newWorld returns an executor with a checkout and a scratch folder of their own, below its
-// state.
+// newWorld returns an executor with a checkout and a scratch folder of their own, below its state.
+// Links on the way there are resolved: a sandbox is given real paths.
 func newWorld(t *testing.T, executor process.Executor, state string) *world {
 	t.Helper()
 	own, err := os.MkdirTemp(state, "test-") //nolint:usetesting // it must be below the state
@@ -74,7 +75,8 @@ func newWorld(t *testing.T, executor process.Executor, state string) *world {
 	return w
 }
 
-// command returns a shell that sees the system, its directory and its home.
+// command returns a shell that sees the system, its directory and its home, has no network, and a
+// minute of time.
 func (w *world) command(script string) process.Command {
 	w.t.Helper()
 	home, err := process.PrivateHome(w.scratch)
@@ -89,7 +91,8 @@ func (w *world) command(script string) process.Command {
 	}
 }
 
-// run runs a command that must end by itself.
+// run runs a command that must end by itself. An exit status other than 0 is a result; an error,
+// such as a program that cannot be started, fails the test.
 func (w *world) run(c process.Command) process.Report {
 	w.t.Helper()
 	r, err := process.Run(w.t.Context(), c)
@@ -99,7 +102,7 @@ func (w *world) run(c process.Command) process.Report {
 	return r
 }
 
-// write writes a file below the service's state.
+// write writes a file below the service's state, with the folders above it.
 func (w *world) write(name, text string) {
 	w.t.Helper()
 	path := filepath.Join(w.state, name)
@@ -111,7 +114,7 @@ func (w *world) write(name, text string) {
 	}
 }
 
-// read returns a file below the service's state; empty if there is none.
+// read returns a file below the service's state; empty if there is none, which no test writes.
 func (w *world) read(name string) string {
 	text, err := os.ReadFile(filepath.Join(w.state, name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -193,7 +196,8 @@ func filesComeBack(t *testing.T, w *world) {
 	}
 }
 
-// readOnly shows a directory to a command that tries to change it.
+// readOnly shows a directory to a command that tries to change it, and looks at the directory
+// afterwards: whether the command was told of an error is not asked.
 func readOnly(t *testing.T, w *world) {
 	t.Helper()
 	w.write("library/file", "before")
@@ -245,7 +249,8 @@ func limits(t *testing.T, w *world) {
 	}
 }
 
-// cancelled ends a command whose context ends, with the cause in the error.
+// cancelled ends a command whose context ends, with the cause in the error and no exit status:
+// jobs tell by the cause whether a person, a lease or a limit ended it.
 func cancelled(t *testing.T, w *world) {
 	t.Helper()
 	errStop := errors.New("somebody said stop")
@@ -304,8 +309,9 @@ func noneLeft(t *testing.T, w *world) {
 	}
 }
 
-// missing names a program that does not exist: the executable itself by the error, one that
-// a shell looks for by the shell's status.
+// missing names a program that does not exist: the executable itself by the error, one that a
+// shell looks for by the shell's status. So a mistake in a project's settings is told from a
+// command that failed.
 func missing(t *testing.T, w *world) {
 	t.Helper()
 	c := w.command("")
@@ -318,7 +324,8 @@ func missing(t *testing.T, w *world) {
 	}
 }
 
-// strangeFiles makes files that are neither files nor directories, and names that need care.
+// strangeFiles makes files that are neither files nor directories, and names that need care: a
+// line end, a leading dash, letters outside of ASCII. The others have to arrive all the same.
 func strangeFiles(t *testing.T, w *world) {
 	t.Helper()
 	w.run(w.command(`mkfifo pipe; mkdir " -x
@@ -329,7 +336,8 @@ y/ü€"; ln f g 2>/dev/null; echo ok > ok`))
 	}
 }
 
-// caches writes into a cache, whose files stay whether or not the command sees them.
+// caches writes into a cache, whose files stay whether or not the command sees them: an executor
+// on another machine has caches of its own, which the service's state knows nothing of.
 func caches(t *testing.T, w *world) {
 	t.Helper()
 	cache := filepath.Join(w.state, "cache")
@@ -345,7 +353,8 @@ func caches(t *testing.T, w *world) {
 	}
 }
 
-// oneAfterAnother has each command find what the one before left in the directory.
+// oneAfterAnother has each command find the files that the one before left in the directory, also
+// where the commands run on different machines.
 func oneAfterAnother(t *testing.T, w *world) {
 	t.Helper()
 	for i := range 3 {

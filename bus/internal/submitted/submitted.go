@@ -14,11 +14,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Type is the type of events that ask for an intent.
+// Type is the type of events that ask for an intent. Its version changes when a field's meaning
+// does; a field that is added changes nothing.
 const Type = "io.pfl-forge.intent.submit.v1"
 
-// Intent reads the fields of an intent that a system may set. Further fields are the
-// caller's.
+// Intent reads the fields of an intent that a system may set: those of the table in package
+// document, so that a field added there can be submitted. Further fields are the caller's. A field
+// that is neither is noted as unknown, as is one of another type, with its path; the caller looks
+// at the notes before it uses the intent.
 func Intent(o *jsonobject.Object, further ...string) forge.Intent {
 	var in forge.Intent
 	var known []string
@@ -69,7 +72,8 @@ func readCriteria(o *jsonobject.Object, in *forge.Intent) {
 	in.Criteria, in.Checks = document.Criteria(list)
 }
 
-// Origin reads who asks. What is missing stays empty; the subject says who it really is.
+// Origin reads who asks, into an origin that may have something already. What is missing stays
+// empty, and nothing here is believed: the subject that the message came on says who it really is.
 func Origin(o *jsonobject.Object, into *forge.Origin) {
 	origin, ok := o.Object("origin")
 	if !ok {
@@ -81,8 +85,10 @@ func Origin(o *jsonobject.Object, into *forge.Origin) {
 	origin.Only("system", "event_id", "actor")
 }
 
-// CloudEvent reads a submission as a CloudEvent: its source and id are the
-// origin. Attributes that are not known are extensions, and pass.
+// CloudEvent reads a submission as a CloudEvent of version 1.0 in its JSON form: its source and id
+// are the origin, so the same event twice is one intent. Attributes that are not known are
+// extensions, and pass; fields of data that are not known do not. Mistakes are noted on the
+// object, each by its field.
 func CloudEvent(o *jsonobject.Object) (in forge.Intent) {
 	var version, kind, source, id, content, at string
 	for name, into := range map[string]*string{
@@ -116,6 +122,8 @@ func CloudEvent(o *jsonobject.Object) (in forge.Intent) {
 		return in
 	}
 	in = Intent(data, "actor", "project")
+	// Data may name the project and the person who asked; a system has no other place for them
+	// here.
 	data.Text("project", (*string)(&in.Project))
 	data.Text("actor", &in.Origin.Actor)
 	in.Origin.System, in.Origin.EventID = source, id

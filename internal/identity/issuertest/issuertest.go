@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// Issuer is an issuer on a loopback port.
+// Issuer is an issuer on a loopback port. Its methods may be called while requests are answered.
 type Issuer struct {
 	// URL is its address.
 	URL string
@@ -59,7 +59,8 @@ type Issuer struct {
 	Methods []string
 }
 
-// login is one on the page: what it was opened with, and who it was.
+// login is one on the page: the query that the page was opened with, which the exchange of its
+// code has to fit, and the claims of the person.
 type login struct {
 	asked  url.Values
 	person map[string]any
@@ -148,7 +149,7 @@ func unstarted(t testing.TB) *Issuer {
 	return i
 }
 
-// write answers, unless the issuer is away.
+// write answers with a document, or with an error of the server while the issuer is away.
 func (i *Issuer) write(w http.ResponseWriter, v any) {
 	i.mu.Lock()
 	away := i.away
@@ -161,7 +162,8 @@ func (i *Issuer) write(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v) //nolint:errchkjson // of strings and numbers
 }
 
-// authorize is the page: whoever opens it is logged in.
+// authorize is the page: whoever opens it is logged in at once, as Person, and led back with a
+// code.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	code := rand.Text()
@@ -173,6 +175,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 }
 
 // proven reports whether a client has proven who it is, in one of the ways that the issuer takes.
+// Without a Secret there is nothing to prove: the client is a public one.
 func (i *Issuer) proven(r *http.Request) bool {
 	if i.Secret == "" {
 		return r.FormValue("client_id") != "" && r.Header.Get("Authorization") == ""
@@ -186,14 +189,15 @@ func (i *Issuer) proven(r *http.Request) bool {
 		r.PostFormValue("client_secret") == i.Secret && slices.Contains(methods, "client_secret_post")
 }
 
-// refuse answers with an error of OAuth 2.0.
+// refuse answers with an error of OAuth 2.0 (RFC 6749, 5.2).
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, `{"error": %q}`, code)
 }
 
-// token exchanges a code for a token, once, and for who has the verifier.
+// token exchanges a code for a token, once, and for who has the verifier of the challenge that the
+// page was opened with (RFC 7636).
 func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	if !i.proven(r) {
 		refuse(w, http.StatusUnauthorized, "invalid_client")
@@ -357,7 +361,8 @@ func (i *Issuer) Forge(header, claims map[string]any) string {
 	return i.sign(header, claims)
 }
 
-// sign signs as the header says.
+// sign signs as the header says. The claims are honest ones for ada, with those that are given in
+// their place; nil leaves one out.
 func (i *Issuer) sign(header, altered map[string]any) string {
 	now := time.Now()
 	claims := map[string]any{"iss": i.URL, "aud": "pfl-forge", "sub": "ada", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix()}
@@ -392,5 +397,5 @@ func (i *Issuer) sign(header, altered map[string]any) string {
 	return text + "." + encode(signature)
 }
 
-// encode encodes as JWTs do.
+// encode encodes as JWTs do (RFC 7515, 2): base64 for URLs, without padding.
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

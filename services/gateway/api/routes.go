@@ -127,16 +127,16 @@ func Routes() []Route {
 				"or from now on.", nil, []int{http.StatusOK}, (*call).follow,
 		},
 	}
-	for _, w := range wishes {
+	for _, w := range acts {
 		list = append(list, Route{
-			http.MethodPost, base + "/intents/{intent}/" + string(w.verb), w.verb, w.about, nil, []int{http.StatusOK, http.StatusAccepted}, (*call).wish,
+			http.MethodPost, base + "/intents/{intent}/" + string(w.verb), w.verb, w.about, nil, []int{http.StatusOK, http.StatusAccepted}, (*call).act,
 		})
 	}
 	return list
 }
 
-// wishes lists the verbs by which people change what becomes of an intent.
-var wishes = []struct {
+// acts lists the verbs by which people change what becomes of an intent.
+var acts = []struct {
 	verb  tokens.Verb
 	about string
 }{
@@ -203,9 +203,9 @@ func (c *call) submit() error {
 	return c.answer(status, done)
 }
 
-// wish asks for what a person wants of an intent.
-func (c *call) wish() error {
-	m, err := requests.ReadWish(string(c.route.Verb), c.body)
+// act asks for what a person wants of an intent.
+func (c *call) act() error {
+	m, err := requests.ReadAct(string(c.route.Verb), c.body)
 	if err != nil {
 		return err
 	}

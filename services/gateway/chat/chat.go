@@ -21,8 +21,8 @@ type Chat interface {
 	Post(ctx context.Context, channel string, n *Notice) (id string, err error)
 }
 
-// Talk is a chat whose messages can be edited, and whose people can act. It is safe for concurrent use.
-type Talk interface {
+// Interactive is a chat whose messages can be edited, and whose people can act. It is safe for concurrent use.
+type Interactive interface {
 	Chat
 	// Introduce finds out who we are there. It is called before all others.
 	Introduce(ctx context.Context) error
@@ -100,7 +100,7 @@ type Config struct {
 	Name string
 	// Gateway is the account on the bus.
 	Gateway string
-	// Chat is told; one that is a Talk is listened to as well.
+	// Chat is told; one that is a Interactive is listened to as well.
 	Chat Chat
 	// Team is the only one whose accounts are known.
 	Team string

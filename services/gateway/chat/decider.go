@@ -20,9 +20,9 @@ import (
 
 // decider has acts decided, each once. All of it is for one goroutine.
 type decider struct {
-	cfg    *Config
-	talk   Talk
-	ledger *ledger
+	cfg         *Config
+	interactive Interactive
+	ledger      *ledger
 	// hint has the messages of an intent brought up to date.
 	hint func(forge.Key)
 	// seq is the last delivery that was read, and open has those whose acts are to be decided, by their things.
@@ -59,8 +59,8 @@ const (
 const Socket = "socket"
 
 // newDecider returns a decider.
-func newDecider(cfg *Config, talk Talk, l *ledger, hint func(forge.Key)) *decider {
-	return &decider{cfg: cfg, talk: talk, ledger: l, hint: hint, open: map[string]*pending{}}
+func newDecider(cfg *Config, interactive Interactive, l *ledger, hint func(forge.Key)) *decider {
+	return &decider{cfg: cfg, interactive: interactive, ledger: l, hint: hint, open: map[string]*pending{}}
 }
 
 // read takes the deliveries that were stored since the last time, and reports whether it has seen all of them. Entries of the ledger are among
@@ -68,7 +68,7 @@ func newDecider(cfg *Config, talk Talk, l *ledger, hint func(forge.Key)) *decide
 func (d *decider) read(ctx context.Context) bool {
 	last, err := d.cfg.Deliveries.After(ctx, d.seq, func(one deliveries.Delivery) error {
 		ours := slices.Contains(d.cfg.Hooks, one.Hook) || one.Hook == d.cfg.Name && one.Event == Socket
-		if d.ledger.take(&one) || !ours || d.talk == nil {
+		if d.ledger.take(&one) || !ours || d.interactive == nil {
 			return nil
 		}
 		switch {
@@ -112,8 +112,8 @@ func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
 	}
 }
 
-// settled has one act decided, unless another gateway is at it.
-func (d *decider) settled(ctx context.Context, what string, p *pending) {
+// decideOne has one act decided, unless another gateway is at it.
+func (d *decider) decideOne(ctx context.Context, what string, p *pending) {
 	now := d.cfg.Now()
 	if now.Sub(p.At) > fresh {
 		d.cfg.Log.WarnContext(ctx, "an act in a chat was not decided in time", "chat", d.cfg.Name, "delivery", p.ID)
@@ -142,7 +142,7 @@ const (
 
 // act has the act of a delivery decided. An error has it tried again; what cannot be done is told to its person.
 func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
-	a, err := d.talk.Read(one)
+	a, err := d.interactive.Read(one)
 	if err != nil { // its sender signed it, and it is nothing that we know
 		if !errors.Is(err, ErrNothing) {
 			d.cfg.Log.WarnContext(ctx, "cannot read what came from a chat", "chat", d.cfg.Name, "delivery", one.ID, "error", err)
@@ -160,7 +160,7 @@ func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 
 // tell tells the person who acted. It is given up if it cannot be told: the message in the channel says how the intent is.
 func (d *decider) tell(ctx context.Context, a *Act, text string) error {
-	err := d.talk.Tell(ctx, a, text)
+	err := d.interactive.Tell(ctx, a, text)
 	if err != nil && ctx.Err() == nil {
 		d.cfg.Log.WarnContext(ctx, "cannot send a person in a chat the outcome", "chat", d.cfg.Name, "error", err)
 		return nil
@@ -240,7 +240,7 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 		return t.stale(&now), nil
 	}
 	if p.typed() && !t.Typed {
-		err := t.talk.Ask(ctx, t.Act, p, deeds[p.Do].label)
+		err := t.interactive.Ask(ctx, t.Act, p, deeds[p.Do].label)
 		if errors.Is(err, ErrTyped) {
 			return "It took too long to ask for your words, and nothing was done: press it again.", nil
 		}

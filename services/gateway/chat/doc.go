@@ -3,7 +3,7 @@
 //
 // A [Watcher] keeps one message for each intent and channel, and edits it in place; it takes what people press or type to the API in their
 // name, with every check that a request by HTTP has. It decides nothing, and remembers nothing that the chat and the journal do not have.
-// Package slack is a [Talk], with two ways; package webhook is a [Chat] that is told and never answers.
+// Package slack is a [Interactive], with two ways; package webhook is a [Chat] that is told and never answers.
 //
 // # What is believed
 //

@@ -17,10 +17,10 @@ import (
 
 // teller keeps the messages. All but hint is for one goroutine.
 type teller struct {
-	cfg    *Config
-	talk   Talk
-	ledger *ledger
-	hints  chan forge.Key
+	cfg         *Config
+	interactive Interactive
+	ledger      *ledger
+	hints       chan forge.Key
 	// due says when to look at an intent.
 	due map[forge.Key]time.Time
 	// messages has those of ours that are known, and found says up to when a channel was looked through.
@@ -59,9 +59,9 @@ const (
 )
 
 // newTeller returns a teller.
-func newTeller(cfg *Config, talk Talk, l *ledger) *teller {
+func newTeller(cfg *Config, interactive Interactive, l *ledger) *teller {
 	return &teller{
-		cfg: cfg, talk: talk, ledger: l, hints: make(chan forge.Key, 1000), due: map[forge.Key]time.Time{}, messages: map[slot]*message{},
+		cfg: cfg, interactive: interactive, ledger: l, hints: make(chan forge.Key, 1000), due: map[forge.Key]time.Time{}, messages: map[slot]*message{},
 		found: map[string]time.Time{}, unsure: map[string]bool{}, free: map[string]time.Time{},
 	}
 }
@@ -175,7 +175,7 @@ func (t *teller) list(ctx context.Context, p forge.ProjectID, now time.Time) err
 // find looks through a channel for messages of ours that were posted since the last time, by whichever gateway. Of two for one intent the
 // older one stays.
 func (t *teller) find(ctx context.Context, channel string) error {
-	if t.talk == nil {
+	if t.interactive == nil {
 		return nil
 	}
 	now := t.cfg.Now()
@@ -183,7 +183,7 @@ func (t *teller) find(ctx context.Context, channel string) error {
 	if last, known := t.found[channel]; known {
 		since = last.Add(-overlap)
 	}
-	list, err := t.talk.Find(ctx, channel, since)
+	list, err := t.interactive.Find(ctx, channel, since)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (t *teller) removeYounger(ctx context.Context, s slot, m *message, p *Poste
 		t.look(s.key, t.cfg.Now())
 	}
 	t.cfg.Log.InfoContext(ctx, "a message was there twice; the younger one is removed", "chat", t.cfg.Name, "channel", s.channel, "intent", name(s.key))
-	if err := t.talk.Remove(ctx, s.channel, younger); err != nil && !errors.Is(err, forges.ErrNotFound) {
+	if err := t.interactive.Remove(ctx, s.channel, younger); err != nil && !errors.Is(err, forges.ErrNotFound) {
 		return err
 	}
 	return nil
@@ -277,7 +277,7 @@ func (t *teller) keep(ctx context.Context, key forge.Key) error {
 		if !slices.Contains(c.Projects, key.Project) {
 			continue
 		}
-		if t.talk == nil {
+		if t.interactive == nil {
 			err = errors.Join(err, t.tellOnce(ctx, c, &n))
 			continue
 		}
@@ -327,14 +327,14 @@ func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	// An edit tells no one, so what is news is said below as well: first, since the edit makes it look as if it had been said.
 	if m.mark.Seen != mark.Seen && wants(c, n.Kind) && n.Kind != notify.KindDone {
 		err := t.ledger.once(ctx, thingOf("news", c, n.Key, n.Seen), func() error {
-			return t.paced(c.ID, func() error { return t.talk.Reply(ctx, c.ID, m.id, n) })
+			return t.paced(c.ID, func() error { return t.interactive.Reply(ctx, c.ID, m.id, n) })
 		})
 		// Who holds it tells it; the message is brought up to date all the same.
 		if _, held := errors.AsType[*heldError](err); err != nil && !held {
 			return t.gone(s, err)
 		}
 	}
-	if err := t.talk.Edit(ctx, c.ID, m.id, n); err != nil {
+	if err := t.interactive.Edit(ctx, c.ID, m.id, n); err != nil {
 		return t.gone(s, err)
 	}
 	m.mark = mark
@@ -377,7 +377,7 @@ func (t *teller) post(ctx context.Context, c *Channel, n *Notice) error {
 	return t.ledger.once(ctx, what, func() error {
 		return t.paced(c.ID, func() error {
 			t.unsure[c.ID] = true
-			id, err := t.talk.Post(ctx, c.ID, n)
+			id, err := t.interactive.Post(ctx, c.ID, n)
 			if err != nil {
 				return err
 			}

@@ -17,11 +17,11 @@ import (
 // Watcher keeps the messages of one chat, and has its people decide. Run it once.
 type Watcher struct {
 	cfg Config
-	// talk is nil where the chat is told only.
-	talk   Talk
-	ledger *ledger
-	teller *teller
-	decide *decider
+	// interactive is nil where the chat is told only.
+	interactive Interactive
+	ledger      *ledger
+	teller      *teller
+	decide      *decider
 }
 
 // again is when something that failed is tried once more.
@@ -42,9 +42,9 @@ func New(cfg Config) *Watcher {
 	w := &Watcher{cfg: cfg, ledger: &ledger{
 		name: cfg.Name, lease: cfg.Lease, now: cfg.Now, store: cfg.Deliveries.Store, things: map[string]*thing{},
 	}}
-	w.talk, _ = cfg.Chat.(Talk)
-	w.teller = newTeller(&w.cfg, w.talk, w.ledger)
-	w.decide = newDecider(&w.cfg, w.talk, w.ledger, w.teller.hint)
+	w.interactive, _ = cfg.Chat.(Interactive)
+	w.teller = newTeller(&w.cfg, w.interactive, w.ledger)
+	w.decide = newDecider(&w.cfg, w.interactive, w.ledger, w.teller.hint)
 	return w
 }
 
@@ -88,11 +88,11 @@ func ended(ctx context.Context, err error) error {
 
 // begin finds out who we are, for as long as that takes.
 func (w *Watcher) begin(ctx context.Context) error {
-	if w.talk == nil {
+	if w.interactive == nil {
 		return nil
 	}
 	for {
-		err := w.talk.Introduce(ctx)
+		err := w.interactive.Introduce(ctx)
 		parked, ok := errors.AsType[*forges.ParkedError](err)
 		if !ok {
 			return err

@@ -16,8 +16,8 @@ import (
 // Several plans of the inbox can be approved at once. Each is approved by itself, as by its own form: by the hash that was shown with it, if what
 // its person saw is still so. So what became of one of them says nothing of the others, and the answer has all of them.
 
-// settled tells of one of several approvals whether it was done.
-type settled struct {
+// batched tells of one of several approvals whether it was done.
+type batched struct {
 	*document.Detail
 	// Why says why it was not done, as Changed does; both are empty if it was. Open says instead that this is not known, or not decided yet.
 	Why, Open string
@@ -50,7 +50,7 @@ func (v *visit) approveAll() error {
 	if len(picks) == 0 || len(picks) > perInbox {
 		return &refusal{http.StatusBadRequest, fmt.Sprintf("%d are selected; it can be 1 to %d. Nothing was done.", len(picks), perInbox)}
 	}
-	all, asked := make([]settled, len(picks)), make([]decision, len(picks))
+	all, asked := make([]batched, len(picks)), make([]decision, len(picks))
 	for i, pick := range picks { // before anything is done
 		var err error
 		if asked[i], err = pickOf(pick); err != nil {
@@ -58,7 +58,7 @@ func (v *visit) approveAll() error {
 		}
 	}
 	for i := range asked {
-		all[i].settle(v, &asked[i])
+		all[i].decide(v, &asked[i])
 	}
 	return v.show(http.StatusOK, "batch", "Approved", all)
 }
@@ -82,8 +82,8 @@ func pickOf(pick string) (d decision, err error) {
 	return d, nil
 }
 
-// settle takes one of the decisions, and notes what became of it.
-func (one *settled) settle(v *visit, d *decision) {
+// decide takes one of the decisions, and notes what became of it.
+func (one *batched) decide(v *visit, d *decision) {
 	one.Detail = &document.Detail{State: document.State{Project: d.project, Intent: d.intent}}
 	release, err := v.turn(forge.Key{Project: d.project, Intent: d.intent})
 	if err == nil {
@@ -103,7 +103,7 @@ func (one *settled) settle(v *visit, d *decision) {
 }
 
 // approve hands an approval on, if what its person saw is still so and is in the inbox as a whole.
-func (one *settled) approve(v *visit, d *decision) error {
+func (one *batched) approve(v *visit, d *decision) error {
 	now, err := v.detail(d.project, d.intent)
 	if p, ok := asProblem(err); ok { // nothing was sent
 		one.Why = inWords(p)

@@ -26,8 +26,8 @@ import (
 // It counts nothing of what the forge says but the name of the commit: that
 // commit has to be on the base branch, as it is fetched. Where the branch has it
 // by a merge commit alone, it proves that merge commit.
-func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
-	commit, err := jobs.OID("landed", landed.Commit)
+func Prove(ctx context.Context, j *jobs.Job, merge *forge.Landing) error {
+	commit, err := jobs.OID("landed", merge.Commit)
 	if err != nil {
 		return err
 	}
@@ -57,10 +57,10 @@ func Prove(ctx context.Context, j *jobs.Job, landed *forge.Landing) error {
 		r.Parent = string(line[1].Commit)
 	}
 	switch {
-	case r.Parent != landed.Parent:
-		r.Unproven = fmt.Sprintf("its parent is %s, and it was verified on %s", short(r.Parent), short(landed.Parent))
-	case r.Tree != landed.Tree:
-		r.Unproven = fmt.Sprintf("its tree is %s, and that of commit %s, which was verified, is %s", short(r.Tree), short(landed.Head), short(landed.Tree))
+	case r.Parent != merge.Parent:
+		r.Unproven = fmt.Sprintf("its parent is %s, and it was verified on %s", short(r.Parent), short(merge.Parent))
+	case r.Tree != merge.Tree:
+		r.Unproven = fmt.Sprintf("its tree is %s, and that of commit %s, which was verified, is %s", short(r.Tree), short(merge.Head), short(merge.Tree))
 	}
 	j.Result.Output = r
 	return nil

@@ -86,7 +86,7 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	}
 	if report.Passed { // it was unsteady before: one more pass says nothing
 		t.command = verdict.FirstFailure(known)
-		err := t.settle(ctx, c)
+		err := t.confirm(ctx, c)
 		report.Trials = t.list
 		return report, err
 	}
@@ -98,7 +98,7 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 		}
 	}
 	if again.Passed {
-		err = t.settle(ctx, c)
+		err = t.confirm(ctx, c)
 	} else {
 		again, err = t.accuse(ctx, c, again)
 	}
@@ -126,9 +126,9 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 	return t.report(report, again), nil
 }
 
-// settle goes on after a change has passed that failed before on the same tree. It is verified until it has passed often enough; if it fails once
+// confirm goes on after a change has passed that failed before on the same tree. It is verified until it has passed often enough; if it fails once
 // more, or the rules do not know of that yet, only a failure without it excuses it.
-func (t *trials) settle(ctx context.Context, c Change) error {
+func (t *trials) confirm(ctx context.Context, c Change) error {
 	if !t.Command.Rebase().Settle && !t.Command.Merge().Settle {
 		return t.excuse(ctx)
 	}

@@ -21,7 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// Line is an event of a person, system or worker, with its place in the order of decisions.
+// Line is an event of a person, system or worker, with its place in the order of decisions. A
+// reader gives the place to get the lines before it; it stays the same as long as the journals do.
 type Line struct {
 	Place document.AuditPlace
 	Event document.CloudEvent[document.Audited]
@@ -48,7 +49,7 @@ func NewReader(scope forge.Key) *Reader {
 	return &Reader{Chains: Chains(scope), last: map[forge.Key]time.Time{}}
 }
 
-// Has reports whether a journal was read.
+// Has reports whether a journal was read, also if no line was made of it.
 func (r *Reader) Has(key forge.Key) bool {
 	_, read := r.last[key]
 	return read

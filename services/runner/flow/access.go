@@ -24,7 +24,7 @@ func (s access) refused(r *forge.Result, seen int) bool {
 		held.Agent = of
 		r = &held
 	}
-	if !k.Talks || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" && r.Agent != forge.GitOrigin { // reading calls no agent
+	if !k.Keeps || r.Agent == "" || s.Policy.Reading && r.Attempt.Task == "" && r.Agent != forge.GitOrigin { // reading calls no agent
 		return false
 	}
 	known := k.Find(r.Agent, s.now)
@@ -99,7 +99,7 @@ func (s access) report(r *forge.Result, seen int) {
 
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
 func (s access) parked(r *forge.Result) {
-	if s.Obstacles.Talks && r.Agent != "" && !s.Policy.Reading && obstacle.Closes(r.Failure(), s.now) {
+	if s.Obstacles.Keeps && r.Agent != "" && !s.Policy.Reading && obstacle.Closes(r.Failure(), s.now) {
 		s.Obstacles.Hold(obstacle.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
 	}
 }
@@ -114,7 +114,7 @@ func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
 	if s.Phase == control.Closed || m.Number <= s.Obstacles.Number {
 		return rule.Ignore("what there is to know of accounts is known")
 	}
-	s.Obstacles.Talks = true
+	s.Obstacles.Keeps = true
 	look := s.Obstacles.Look
 	free := s.Obstacles.Learn(m, s.now)
 	if s.Obstacles.Look > look && len(free) == 0 && len(s.Obstacles.Looks) == 0 { // nothing of it waits any more

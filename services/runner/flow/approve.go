@@ -89,7 +89,7 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	} else {
 		s.adjust(rule.Approved, "", "%s %s by %q", what, hash, by)
 	}
-	course(s).settle()
+	course(s).continueIfApproved()
 	return forge.Applied, nil
 }
 
@@ -157,10 +157,10 @@ func (s consent) given() []approval.Approval {
 	})
 }
 
-// settle lets go on what waits for approval, if enough people have approved it. It is asked
+// continueIfApproved lets go on what waits for approval, if enough people have approved it. It is asked
 // after each approval, and after the policy was read again, by which fewer may be
 // enough: a person who approved already could not do it once more.
-func (s course) settle() {
+func (s course) continueIfApproved() {
 	ask := consent(s)
 	rules, given := ask.rules(), ask.given()
 	_, _, changes := ask.asked()

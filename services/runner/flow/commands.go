@@ -51,7 +51,7 @@ func (s *Intent) carryOut(e task.Effect) {
 		c.Replica = e.Replica
 		s.send(&c)
 	case task.Wait:
-		if s.Obstacles.Talks {
+		if s.Obstacles.Keeps {
 			access{s}.baseRed(e)
 			return
 		}
@@ -209,7 +209,7 @@ func (s course) startStep() {
 		To: s.key, Attempt: s.Plan.Attempts.Attempt("", s.Plan.Step), Intent: s.Intent,
 		LimitedAgents: s.Limits.Names(s.now), Instructions: s.Instructions, Wish: s.Plan.Asked.Wish,
 	}
-	s.Plan.Brief(&c)
+	s.Plan.Complete(&c)
 	s.send(&c)
 }
 

@@ -85,7 +85,7 @@ type intentState struct {
 	Obstacles obstacle.Known
 	// Limits are the agents that are at their limits.
 	Limits retry.Limits
-	// Decided has the ids of what people asked: a redelivery must not be taken for another wish.
+	// Decided has the ids of what people asked: a redelivery must not be taken for another act.
 	Decided map[string]bool
 }
 

@@ -40,9 +40,9 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// place returns where the intent is, as far as a person's wishes go. What is allowed
+// place returns where the intent is, as far as a person's acts go. What is allowed
 // there is up to control.Table; the methods below check only what depends on the
-// words of the wish.
+// words of the act.
 func (s person) place() *control.Intent {
 	return &control.Intent{
 		Phase: s.Phase, Status: s.Intent.Status, Guarded: s.Tasks.Has(task.Protected),

@@ -80,7 +80,7 @@ type projectState struct {
 	Reflection reflection.State
 	// Schedules submit intents at their times.
 	Schedules schedule.State
-	// Decided has the ids of the events that people sent, so that a redelivery is not taken for another wish.
+	// Decided has the ids of the events that people sent, so that a redelivery is not taken for another act.
 	Decided map[string]bool
 }
 

@@ -52,7 +52,7 @@ func (s person) retry(r *forge.Retry, from approval.Words) (forge.Decision, erro
 
 // adopt has a commit of another one become the change of a task, and nothing else go on.
 func (s person) adopt(r *forge.Retry, from approval.Words) (forge.Decision, error) {
-	w := adoption.Wish{Intent: s.key.Intent, Commit: r.Adopt, Paused: s.Pause.Whole()}
+	w := adoption.Request{Intent: s.key.Intent, Commit: r.Adopt, Paused: s.Pause.Whole()}
 	t, decision, err := adoption.Offered(&s.Tasks, &w)
 	if err == nil {
 		decision, err = s.bound().Check(from.By, "adopt the commit", t)

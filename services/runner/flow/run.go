@@ -29,7 +29,7 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	}
 	s.Pause.Admitted(a.Paused, a.Resumed)
 	if a.Obstacles != nil {
-		s.Obstacles.Talks = true
+		s.Obstacles.Keeps = true
 		if a.Obstacles.Number > s.Obstacles.Number {
 			s.Obstacles.Learn(a.Obstacles, s.now)
 		}
@@ -161,7 +161,7 @@ func (s course) policyRead(p *forge.Policy) {
 			s.gate()
 		}
 		if s.Phase == control.Approval {
-			s.settle()
+			s.continueIfApproved()
 		}
 		return
 	default:
@@ -170,7 +170,7 @@ func (s course) policyRead(p *forge.Policy) {
 		s.tasks(t.Approved)
 	}
 	if s.Tasks.Has(task.Protected) {
-		s.settle()
+		s.continueIfApproved()
 	}
 	for _, makes := range []bool{false, true} { // what is under way goes on before anything is made
 		for _, t := range s.Tasks.Tasks {

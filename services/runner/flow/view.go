@@ -71,7 +71,7 @@ func (s *Intent) Summary() forge.Summary {
 		ts.Paused = !t.Ended() && s.Pause.Holds(t.ID)
 		sum.Tasks = append(sum.Tasks, ts)
 	}
-	if obstacle.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Obstacles.Talks {
+	if obstacle.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Obstacles.Keeps {
 		sum.Reason, _ = view{s}.outside()
 	}
 	return sum
@@ -114,7 +114,7 @@ func (s view) waiting() (forge.Waiting, string) {
 		return obstacle.Asking(why, s.DecidedBy.Has(rules.PausedLook) && s.Tasks.BaseHeld(s.Pause.Holds))
 	case len(s.Dispatch.Held) > 0:
 		return forge.WaitingPaused, rule.Count(len(s.Dispatch.Held), "task") + " paused"
-	case len(s.Tasks.OfBase()) > 0 && !s.Obstacles.Talks: // one that is paused does not look
+	case len(s.Tasks.OfBase()) > 0 && !s.Obstacles.Keeps: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
 	return "", s.activity()

@@ -19,7 +19,7 @@ type Pace struct {
 // There are as many places as the queue verifies changes at once, and the merge under way has one of them. What is under
 // way ends when its kind takes the median, or at any moment if it has taken longer. Then the next changes that have no car
 // are tried in their order, a batch in one place, each when the first place is free. Changes land in the order of the queue:
-// each when its trial has ended, the one before has landed, and its own merge is done.
+// each when its trial has ended, the one before has merged, and its own merge is done.
 
 // Left returns for each change of a line how long it takes until it is merged, if every trial and every merge takes as long as the
 // median, passes, and no other change comes first. What is said of those at pull requests means nothing.
@@ -33,16 +33,16 @@ func (p Pace) Left(l mergequeue.Line, elapsed func(forge.Attempt) time.Duration)
 	}
 	left := make([]time.Duration, len(l.Places))
 	ends := s.underWay(l, elapsed)
-	landed, gathered, run := time.Duration(0), 0, time.Duration(0)
+	merged, gathered, run := time.Duration(0), 0, time.Duration(0)
 	for i := range l.Places {
 		at := &l.Places[i]
-		ready, takes := landed, p.Merge
+		ready, takes := merged, p.Merge
 		switch {
 		case at.Position == 0:
 			continue
 		case at.Merging:
-			landed = max(p.Merge-elapsed(at.Attempt), 0)
-			left[i] = landed
+			merged = max(p.Merge-elapsed(at.Attempt), 0)
+			left[i] = merged
 			continue
 		case l.Parallel < 2 || p.Trial == 0:
 		case at.Trial == mergequeue.Passed:
@@ -56,8 +56,8 @@ func (p Pace) Left(l mergequeue.Line, elapsed func(forge.Attempt) time.Duration)
 			gathered = (gathered + 1) % max(l.Batch, 1)
 			ready, takes = run, s.found
 		}
-		landed = max(landed, ready) + takes
-		left[i] = landed
+		merged = max(merged, ready) + takes
+		left[i] = merged
 	}
 	return left
 }

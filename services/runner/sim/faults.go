@@ -16,11 +16,11 @@ const (
 	flaky     = "the check fails now and then"
 	dishonest = "the change makes the check fail now and then, and the worker calls it passed"
 	red       = "the base fails"
-	apart     = "the change and what landed meanwhile fail only together"
+	apart     = "the change and what was merged meanwhile fail only together"
 )
 
 // verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile are the files that
-// landed since the change was made, tried what is known of it.
+// merged since the change was made, tried what is known of it.
 func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) (report *forge.VerifyReport, passed bool) {
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone

@@ -33,12 +33,12 @@ func (w worker) proposes(c *forge.Command, head commit) *forge.Result {
 // step carries out a step of a gateway.
 func (w atForge) step(c *forge.Command) *forge.Result {
 	w.now = w.now.Add(time.Millisecond)
-	return &forge.Result{Output: w.outside.Do(c, w.repo.tip(), w.now, w.landed)}
+	return &forge.Result{Output: w.outside.Do(c, w.repo.tip(), w.now, w.mergedBy)}
 }
 
-// landed puts the head of a pull request on the base branch, as a forge does: on the tip, wherever that is, unless it conflicts with it. It returns
+// mergedBy puts the head of a pull request on the base branch, as a forge does: on the tip, wherever that is, unless it conflicts with it. It returns
 // the commit there; empty if there is none.
-func (w atForge) landed(head string) string {
+func (w atForge) mergedBy(head string) string {
 	n, known := w.repo.heads[head]
 	if !known || w.repo.merged(n.task) != nil || len(w.repo.conflicts(n)) > 0 {
 		return ""
@@ -68,7 +68,7 @@ func (w atForge) forgeActs() {
 		return
 	}
 	w.now = w.now.Add(time.Millisecond)
-	w.outside.Act(w.repo.tip(), w.now, w.landed, w.amend)
+	w.outside.Act(w.repo.tip(), w.now, w.mergedBy, w.amend)
 	w.outside.Meddle(w.amend)
 	w.hears()
 	w.adopts()
@@ -133,7 +133,7 @@ func (w atForge) forgeCalms() bool {
 		return true
 	}
 	w.now = w.now.Add(time.Millisecond)
-	return w.hears() || w.adopts() || w.outside.Calm(w.repo.tip(), w.now, w.landed)
+	return w.hears() || w.adopts() || w.outside.Calm(w.repo.tip(), w.now, w.mergedBy)
 }
 
 // checkPulls returns an error if a pull request ended otherwise than its task, or the checks of the forge ran too often.

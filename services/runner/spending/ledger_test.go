@@ -112,7 +112,7 @@ func TestTotals(t *testing.T) {
 			t.Fatal(ruling, err)
 		}
 	}
-	settle(t, b, intents)
+	awaitDecisions(t, b, intents)
 	before := time.Now()
 
 	ask := runner.NewSpending(b.Journal).Costs
@@ -164,8 +164,8 @@ func usage(r *document.CostRow) forge.Usage {
 	}
 }
 
-// settle waits until nothing goes on with any intent, and each was reflected upon.
-func settle(t *testing.T, b *bus.Bus, intents int) {
+// awaitDecisions waits until nothing goes on with any intent, and each was reflected upon.
+func awaitDecisions(t *testing.T, b *bus.Bus, intents int) {
 	t.Helper()
 	ctx, moved := wait.WhileMoving(t)
 	done := errors.New("done")

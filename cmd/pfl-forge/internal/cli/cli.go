@@ -10,10 +10,10 @@
 //	show, history, logs, costs, auditlog, settings
 //	                       look at one intent, or back
 //	inbox, answer, control decide on what waits for a person
-//	clean, demo, intake, operator, admin
+//	clean, demo, doctor, intake, operator, admin
 //	                       the rest
 //
-// They share four packages that have no commands: kit (streams, flags, arguments, exit
+// They share packages that have no commands: kit (streams, flags, arguments, exit
 // codes), target (whom a command talks to), document (what -o json and -o yaml print, and
 // the same as text) and pending (a decision that waits for a person: what it is about,
 // what can be done, and what each choice needs). A goal is an intent with criteria;

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor"
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
@@ -93,7 +94,7 @@ func newRoot(a *kit.App) *cobra.Command {
 		},
 		groupOther: {
 			auth.Command(a), backups.BackupCommand(a), backups.RestoreCommand(a), backups.RecoverCommand(a), clean.Command(a),
-			demo.Command(a), admin.DoctorCommand(a), gateway.Command(a), intake.Command(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
+			demo.Command(a), doctor.Command(a), gateway.Command(a), intake.Command(a), trusting.Command(a), verifycommit.Command(a), admin.VersionCommand(a),
 			login.Command(a), login.OutCommand(a), login.WhoCommand(a),
 		},
 	} {

@@ -23,13 +23,16 @@ var ErrInterrupted = errors.New("interrupted")
 // Console is a terminal with a person at it. Its methods must not be called by two
 // goroutines at once, except Wake.
 type Console struct {
-	in, out     *os.File
+	in, out *os.File
+	// pending has bytes that were read and not decoded yet: keys that were typed ahead, and the
+	// beginning of a sequence.
 	wakes, wake *os.File // the two ends of a pipe
 	woken       atomic.Bool
 	pending     []byte // read, and not decoded yet
 }
 
-// Open returns the terminal behind two streams; false if one of them is not a terminal.
+// Open returns the terminal behind two streams; false if one of them is not a terminal. The caller
+// closes it. Nothing is changed at the terminal before something is read or a screen is up.
 func Open(in io.Reader, out io.Writer) (*Console, bool) {
 	input, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(input.Fd())) {
@@ -46,7 +49,7 @@ func Open(in io.Reader, out io.Writer) (*Console, bool) {
 	return &Console{in: input, out: output, wakes: r, wake: w}, true
 }
 
-// Close lets go of the terminal.
+// Close lets go of the terminal. It does not close the streams, which are the process's own.
 func (c *Console) Close() {
 	_ = c.wakes.Close()
 	_ = c.wake.Close()
@@ -60,7 +63,8 @@ func (c *Console) Wake() {
 	}
 }
 
-// Size returns the columns and rows of the terminal.
+// Size returns the columns and rows of the terminal, at least 1 each; 80 and 24 where it does not
+// say.
 func (c *Console) Size() (columns, rows int) {
 	columns, rows, err := term.GetSize(int(c.out.Fd()))
 	if err != nil || columns <= 0 || rows <= 0 {
@@ -85,7 +89,8 @@ func (c *Console) Key(ctx context.Context) (Key, error) {
 	}
 }
 
-// raw switches to raw mode and returns what switches back.
+// raw switches to raw mode, in which the terminal passes on each key and shows none, and returns
+// the function that switches back. That one is called whatever happens in between.
 func (c *Console) raw() (func(), error) {
 	fd := int(c.in.Fd())
 	before, err := term.MakeRaw(fd)
@@ -95,7 +100,9 @@ func (c *Console) raw() (func(), error) {
 	return func() { _ = term.Restore(fd, before) }, nil
 }
 
-// next waits for a key or for Wake, for at most some time if that is not negative.
+// next waits for a key or for Wake, for at most some time if that is not negative. Woken is true
+// without a key, also when the time is over. Keys that were typed ahead come first. Errors: as
+// Key.
 func (c *Console) next(ctx context.Context, most time.Duration) (k Key, woken bool, err error) {
 	for {
 		if k, n := decode(c.pending); n > 0 {
@@ -115,10 +122,13 @@ func (c *Console) next(ctx context.Context, most time.Duration) (k Key, woken bo
 	}
 }
 
-// escapeTime is how long a lone ESC waits for the rest of a sequence.
+// escapeTime is how long a lone ESC waits for the rest of a sequence. Terminals send a sequence at
+// once; a person cannot type its second key so fast.
 const escapeTime = 50 * time.Millisecond
 
-// fill reads more bytes. It returns true if it was woken, or if the time is over.
+// fill reads more bytes into pending. It returns true if it was woken, or if the time is over. A
+// context that ends wakes it as well, and its cause is the error. io.EOF says that the terminal is
+// gone.
 func (c *Console) fill(ctx context.Context, most time.Duration) (woken bool, err error) {
 	defer context.AfterFunc(ctx, c.Wake)()
 	if err := context.Cause(ctx); err != nil {
@@ -150,7 +160,8 @@ func (c *Console) fill(ctx context.Context, most time.Duration) (woken bool, err
 	return true, nil
 }
 
-// poll waits for input or for Wake.
+// poll waits for input or for Wake, or until the time is over, which is neither. It empties the
+// pipe: however often Wake was called, it is one wake.
 func (c *Console) poll(most time.Duration) (ready, woken bool, err error) {
 	timeout := -1
 	if most >= 0 {

@@ -39,7 +39,8 @@ var controls = map[byte]Name{
 	0x03: CtrlC, 0x04: CtrlD, 0x0c: CtrlL, '\t': Tab, '\r': Enter, '\n': Enter, 0x08: Backspace, 0x7f: Backspace,
 }
 
-// sequences has the keys that are a sequence, without its ESC.
+// sequences has the keys that are a sequence, without its ESC: those of xterm in both of its
+// modes, and of the Linux console. One that is not here is Other.
 var sequences = map[string]Name{
 	"[A": Up, "OA": Up, "[B": Down, "OB": Down, "[5~": PageUp, "[6~": PageDown,
 	"[H": Home, "OH": Home, "[1~": Home, "[F": End, "OF": End, "[4~": End,

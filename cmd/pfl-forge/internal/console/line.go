@@ -10,8 +10,9 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// Line asks for a line of text, which can be edited. Errors: as Key; io.EOF means
-// that the person wants to give none.
+// Line asks for a line of text, which can be edited, and returns it without its end. Errors: as
+// Key; io.EOF means that the person wants to give none. A pasted line counts as one that was
+// typed. Bytes that are no text are replaced, so that the answer can be stored and shown.
 func (c *Console) Line(ctx context.Context, prompt string) (string, error) {
 	restore, err := c.raw()
 	if err != nil {

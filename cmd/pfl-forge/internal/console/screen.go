@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Screen is the whole terminal, drawn anew at will.
+// Screen is the whole terminal, drawn anew at will. It keeps what it shows, so that only lines
+// that changed are written: over a slow connection a screen of a hundred lines does not flicker.
 type Screen struct {
 	*Console
 	restore func()
@@ -26,7 +27,8 @@ const (
 	leave = "\x1b[0m\x1b[?25h\x1b[?1049l"
 )
 
-// Screen takes over the terminal until Close.
+// Screen takes over the terminal until Close. It shows the terminal's other screen, so that what
+// was printed before is there again afterwards. A change of the terminal's size makes Next return.
 func (c *Console) Screen() (*Screen, error) {
 	restore, err := c.raw()
 	if err != nil {

@@ -49,7 +49,7 @@ func TestCleanDistributed(t *testing.T) {
 		t.Fatalf("run: %+v", got)
 	}
 	c.keeps("append-00", "append-01", "append-02", "late", "never")
-	c.settled()
+	c.awaitIdle()
 	c.says(c.forge("clean", "--dry-run"), 0, "append-00\tdone\t", "would free ")
 	c.says(c.forge("clean", "late"), 1, "late is error and can be retried: cancel it first")
 	c.says(c.forge("clean", "append-00", "risky"), 1, "risky is proposed: it has not ended")
@@ -72,7 +72,7 @@ func TestCleanDistributed(t *testing.T) {
 	}
 
 	c.says(c.forge("cancel", "never"), 0)
-	c.settled()
+	c.awaitIdle()
 	c.says(c.forge("clean"), 0, "late\tdone\t", "never\tcancelled\t", "freed ")
 	c.keeps()
 	c.says(c.forge("retry", "never"), 1, "the intent is cancelled")
@@ -97,8 +97,8 @@ func TestCleanDistributed(t *testing.T) {
 	}
 }
 
-// settled waits until no attempt is just ending, of an intent that is done: on a busy machine that takes a while.
-func (c *cluster) settled() {
+// awaitIdle waits until no attempt is just ending, of an intent that is done: on a busy machine that takes a while.
+func (c *cluster) awaitIdle() {
 	c.t.Helper()
 	wait.Until(c.t, "no attempt is just ending", func() bool { return !strings.Contains(c.forge("clean", "--dry-run").stderr, "just ending") })
 }

@@ -37,8 +37,8 @@ func guide(r agenttest.Request) agenttest.Reply {
 // isOperator is how the operator's instructions begin.
 const isOperator = "You are the operator of pfl-forge"
 
-// settled makes a home in which Claude Code asks nothing at its first start there.
-func settled(t *testing.T, dir, key string) string {
+// awaitIdle makes a home in which Claude Code asks nothing at its first start there.
+func awaitIdle(t *testing.T, dir, key string) string {
 	t.Helper()
 	home := t.TempDir()
 	text, err := json.Marshal(object{
@@ -69,7 +69,7 @@ func TestOperator(t *testing.T) {
 	const key = "no-key-at-all"
 	cmd := exec.Command(filepath.Join(bin, "pfl-forge"), "operator")
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "HOME="+settled(t, r.dir, key), "PATH="+filepath.Dir(cli)+":"+os.Getenv("PATH"), "TERM=xterm-256color",
+	cmd.Env = append(os.Environ(), "HOME="+awaitIdle(t, r.dir, key), "PATH="+filepath.Dir(cli)+":"+os.Getenv("PATH"), "TERM=xterm-256color",
 		"ANTHROPIC_API_KEY="+key, "ANTHROPIC_BASE_URL="+model.Script("operator", guide), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"DISABLE_AUTOUPDATER=1", "CI=")
 	term, err := consoletest.Start(cmd, 100, 40)

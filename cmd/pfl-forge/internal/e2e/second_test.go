@@ -11,10 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// twoReviewers has agents that answer as asked. The second reviewer says in $TALLY that it was reached, and waits
-// for a person.
-const twoReviewers = `echo "$0 $FORGE_ROLE" >> "$TALLY/calls"
-answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
+// helloAgent returns a script for a shell that answers as an agent is asked: it plans a greeting, makes it, and approves it after a command.
+func helloAgent(beforeReview string) string {
+	return `answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
 case $FORGE_ROLE in
 analyze) answer '{"type": "feature", "risk": "low", "tasks": [{"name": "one", "title": "Say hello", '\
 '"plan": "do it", "requirements": ["it says hello"], "relevant_files": [], "complexity": "low"}]}' ;;
@@ -23,13 +22,19 @@ implement)
 	answer '{"summary": "said"}'
 	;;
 review)
-	[ "$0" = one ] || : > "$TALLY/reached"
-	while [ "$0" = two ] && [ ! -e "$TALLY/go" ]; do sleep 0.05; done
+	` + beforeReview + `
 	answer '{"requirements": [{"number": 1, "met": true, "confidence": 1, '\
 '"note": "it is there", "evidence": [{"kind": "diff", "ref": "hello.txt:1", "quote": "hello"}]}], "verdict": "approved", "issues": []}'
 	;;
 esac
 `
+}
+
+// twoReviewers has agents that answer as asked. The second reviewer says in $TALLY that it was reached, and waits
+// for a person.
+var twoReviewers = `echo "$0 $FORGE_ROLE" >> "$TALLY/calls"
+` + helloAgent(`[ "$0" = one ] || : > "$TALLY/reached"
+	while [ "$0" = two ] && [ ! -e "$TALLY/go" ]; do sleep 0.05; done`)
 
 // TestKilledBetweenTwoReviews kills run -9 when the first reviewer has approved and the second is at work: nothing is
 // merged with one approval. The next run goes on with the second, asks the first nothing more, and merges the change once.

@@ -56,21 +56,7 @@ func (x *trouble) takeGit() {
 }
 
 // ours is a program of an installation's own that makes a change, and approves it.
-const ours = `#!/bin/sh
-answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
-case $FORGE_ROLE in
-analyze) answer '{"type": "feature", "risk": "low", "tasks": [{"name": "one", "title": "Say hello", '\
-'"plan": "do it", "requirements": ["it says hello"], "relevant_files": [], "complexity": "low"}]}' ;;
-implement)
-	echo hello > hello.txt && git add -A && git commit -q -m hello || exit 1
-	answer '{"summary": "said"}'
-	;;
-review)
-	answer '{"requirements": [{"number": 1, "met": true, "confidence": 1, '\
-'"note": "it is there", "evidence": [{"kind": "diff", "ref": "hello.txt:1", "quote": "hello"}]}], "verdict": "approved", "issues": []}'
-	;;
-esac
-`
+var ours = "#!/bin/sh\n" + helloAgent(":")
 
 // TestProgramOfOneReplica has the program of an agent where one implementer runs, and not where the other one does: that one leaves the work to
 // the first, no attempt is spent, and nobody is asked.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/landed"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local/merged"
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
@@ -42,7 +42,7 @@ func (l Commits) String() string {
 // their journals do not know, by the trailers of the commits, which anyone who can push may write. gone has the commits of merged
 // tasks, by intent, that the branch no longer has.
 func (r *Repository) Compare(ctx context.Context, b *bus.Bus, project forge.ProjectID) (ahead []Ahead, gone map[forge.IntentID]Commits, err error) {
-	list, err := r.Landed(ctx, project)
+	list, err := r.Merged(ctx, project)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +80,7 @@ func (r *Repository) commits(ctx context.Context) (map[git.OID]bool, error) {
 
 // aheadOf returns the intents of which the branch has more than their journals, in the order of the list. What intents that
 // are over had was decided; journals that are stored and cannot be read are left out.
-func aheadOf(list []landed.Change, views []forge.View, stored map[forge.IntentID]uint64) []Ahead {
+func aheadOf(list []merged.Change, views []forge.View, stored map[forge.IntentID]uint64) []Ahead {
 	journals := map[forge.IntentID]*forge.View{}
 	for i := range views {
 		journals[views[i].Intent.ID] = &views[i]

@@ -122,13 +122,13 @@ func (w *watch) signalChange() {
 // no event is left to decide on, only workers, timers and people can bring a new one,
 // and an intent that waits for a worker or a timer is not idle.
 func (w *watch) quiet(ctx context.Context) (bool, error) {
-	if !w.settled() {
+	if !w.allIdle() {
 		return false, nil
 	}
 	if idle, err := w.bus.Events.Idle(ctx); !idle || err != nil {
 		return false, err
 	}
-	if settled, err := w.settledByJournal(ctx); !settled || err != nil {
+	if idle, err := w.idleByJournal(ctx); !idle || err != nil {
 		return false, err
 	}
 	now := time.Now()
@@ -145,12 +145,12 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 // duePatience is how long a run waits for timers to fire whose time has come. The server does so within a second of its start.
 const duePatience = 10 * time.Second
 
-// settled returns whether, according to the views, everything that is waited for is
+// allIdle returns whether, according to the views, everything that is waited for is
 // idle.
-func (w *watch) settled() bool {
-	all, settled := w.views.summaries()
+func (w *watch) allIdle() bool {
+	all, idle := w.views.summaries()
 	if w.only == "" {
-		return settled
+		return idle
 	}
 	all = append(all, w.views.projects()...)
 	known := false
@@ -169,9 +169,9 @@ func (w *watch) concerns(key forge.Key) bool {
 	return w.only == "" || key.IsProject() || key.Intent == w.only
 }
 
-// settledByJournal returns whether everything that is waited for is idle by its last
+// idleByJournal returns whether everything that is waited for is idle by its last
 // decision, and the views include that decision.
-func (w *watch) settledByJournal(ctx context.Context) (bool, error) {
+func (w *watch) idleByJournal(ctx context.Context) (bool, error) {
 	all, err := w.last(ctx)
 	if err != nil {
 		return false, err

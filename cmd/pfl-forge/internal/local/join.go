@@ -79,7 +79,7 @@ func follow(ctx context.Context, w *watch, gone func(context.Context) bool, log 
 		case ctx.Err() != nil:
 			return outcome, nil
 		case gone(ctx):
-			if !w.settled() || !w.complete() {
+			if !w.allIdle() || !w.complete() {
 				return outcome, ErrEnded
 			}
 			return outcome, nil

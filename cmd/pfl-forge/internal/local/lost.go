@@ -223,12 +223,12 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 	if len(list) == 0 {
 		return nil, d.noteProject(ctx)
 	}
-	landed, err := s.Repo.Landed(ctx, s.Repo.Project)
+	onBranch, err := s.Repo.Merged(ctx, s.Repo.Project)
 	if err != nil {
 		return nil, err
 	}
 	merged := map[forge.IntentID]bool{}
-	for _, l := range landed {
+	for _, l := range onBranch {
 		merged[l.Intent] = true
 	}
 	rescued := make([]Rescued, len(list))

@@ -93,7 +93,7 @@ func openAPI() doc {
 		"accepted": result("new", "known", "accepted"), "decided": result("applied", "known", "accepted"), "intent": intentSchema(),
 		"event": eventSchema(),
 	}
-	for _, verb := range requests.Wishes() {
+	for _, verb := range requests.Acts() {
 		schemas[verb] = wishSchema(verb)
 	}
 	paths := doc{}
@@ -221,11 +221,11 @@ var wishFields = map[string]string{
 func wishSchema(verb string) doc {
 	properties, required := doc{}, []string{}
 	known := func(field string) bool {
-		_, err := requests.ReadWish(verb, []byte(`{"`+field+`": `+wishFields[field]+`}`))
+		_, err := requests.ReadAct(verb, []byte(`{"`+field+`": `+wishFields[field]+`}`))
 		return err == nil || !strings.Contains(fields(err), field+" is not known")
 	}
 	missing := ""
-	if _, err := requests.ReadWish(verb, nil); err != nil {
+	if _, err := requests.ReadAct(verb, nil); err != nil {
 		missing = fields(err)
 	}
 	for field, value := range wishFields {

@@ -60,7 +60,7 @@ func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 }
 
 // unknown returns the error of a request of which it is not known whether it was done, with what to do: an intent is stored once by its id, and a
-// wish that is typed again is another one. The gateway's own advice is for programs, which have the key of their request.
+// act that is typed again is another one. The gateway's own advice is for programs, which have the key of their request.
 func unknown(err error, id forge.IntentID, submits bool) error {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		text := r.reason()
@@ -103,7 +103,7 @@ func (c *Client) asking(ev forge.Event) (r *request, err error) {
 		return r, err
 	}
 	verb := messages.Verb(ev.Message)
-	if _, known := wishes[verb]; !known {
+	if _, known := acts[verb]; !known {
 		return nil, fmt.Errorf("%q does not work by HTTP: use an account of NATS (--server tls://...)", verb)
 	}
 	r = &request{method: http.MethodPost, address: c.path("intents", string(ev.To.Intent), verb), key: nuid.Next()}
@@ -118,10 +118,10 @@ func (c *Client) asking(ev forge.Event) (r *request, err error) {
 	return r, err
 }
 
-// wishes are the verbs that the API has.
-var wishes = func() map[string]bool {
+// acts are the verbs that the API has.
+var acts = func() map[string]bool {
 	all := map[string]bool{}
-	for _, verb := range requests.Wishes() {
+	for _, verb := range requests.Acts() {
 		all[verb] = true
 	}
 	return all

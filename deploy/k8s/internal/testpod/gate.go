@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// gate holds the call of an agent for a time, and until it is opened.
+// gate holds the call of an agent for a time, and until it is opened: so a test can do something
+// to the cluster while a call is under way, and knows that it was.
 type gate struct {
 	// hold is how long it is shut at least, from when it was met first.
 	hold time.Duration
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// met is when the first request of the call came; zero before.
 	met  time.Time
 	open bool
 }
@@ -25,8 +27,9 @@ func (g *gate) release() {
 	g.open = true
 }
 
-// shut returns how long to wait until the gate is met again, which the call has met so many times; 0 if it may go on. The more often, the
-// longer, since an agent has some dozens of turns.
+// shut returns how long to wait until the gate is met again, which the call has met so many times;
+// 0 if it may go on. The waits grow from two seconds to fifteen, since each is a turn of the agent
+// and it has some dozens of them.
 func (g *gate) shut(times int) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 
 // request asks a gateway for changes by HTTP, as a system with a token that knows nothing of NATS.
 // Each is asked for until a runner has taken it, and once more under the same key, which makes no
-// second one of it.
+// second one of it. TOKEN is the token, and the answers to both have to name the same intent. It
+// prints "taken N" when all are, which the test waits for.
 func request(gateway, project, prefix, count string, out io.Writer) error {
 	n, err := strconv.Atoi(count)
 	if err != nil {
@@ -51,8 +52,10 @@ func request(gateway, project, prefix, count string, out io.Writer) error {
 	return nil
 }
 
-// insist posts until the answer is one of those wanted, and returns the intent that it names. A gateway
-// that is away, cannot reach NATS, or has no answer of a runner yet is asked again.
+// insist posts until the answer is one of those wanted, and returns the intent that it names. A
+// gateway that is away, cannot reach NATS, or has no answer of a runner yet is asked again. An
+// answer that no repetition can better, such as a refused field, ends it with an error at once.
+// After a minute the last answer is the error.
 func insist(url string, header http.Header, body []byte, wanted ...int) (intent string, err error) {
 	for range 60 {
 		status, answer, failed := post(url, header, body)
@@ -75,8 +78,9 @@ func insist(url string, header http.Header, body []byte, wanted ...int) (intent 
 	return "", err
 }
 
-// deliver tells a hook of one event of a forge three times: signed, the same once more, and signed with
-// another secret. It prints the three answers.
+// deliver tells a hook of one event of a forge three times: signed with SECRET, the same once
+// more, and signed with another secret. It prints the three answers, as in "202 202 401": a hook
+// takes an event, says the same to a repetition, and takes nothing from strangers.
 func deliver(url string, out io.Writer) error {
 	body := []byte(`{"action": "labeled"}`)
 	answers := []string{}

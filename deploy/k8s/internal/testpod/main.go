@@ -34,6 +34,8 @@ func main() {
 	}
 }
 
+// errUsage names the commands and their arguments; a mistake in a manifest shows it in the pod's
+// log.
 var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
 	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait | " +
 	"request GATEWAY PROJECT PREFIX COUNT | deliver URL")
@@ -77,7 +79,9 @@ func install(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "testpod"), self, 0o755)
 }
 
-// serveGit serves the repositories in a folder to everybody, to read and to push.
+// serveGit serves the repositories in a folder to everybody, to read and to push. Git's own CGI
+// does it, so pushes and hooks are those of a real origin. There is no password: network policies
+// decide who reaches it, and that is part of what the test looks at.
 func serveGit(dir string) error {
 	handler := &cgi.Handler{
 		Path: "/usr/bin/git", Args: []string{"http-backend"}, Stderr: os.Stderr,
@@ -87,8 +91,9 @@ func serveGit(dir string) error {
 	return server.ListenAndServe()
 }
 
-// submit asks for changes, as a system that knows NATS and nothing of pfl-forge. It says
-// when all are stored. Doing it again asks for the same ones.
+// submit asks for changes, as a system that knows NATS and nothing of pfl-forge. It says when all
+// are stored. Doing it again asks for the same ones. The system's name is in SYSTEM and in the
+// subject; the server lets it publish there alone.
 func submit(project, prefix, first, count string, out io.Writer) error {
 	from, err := strconv.Atoi(first)
 	if err != nil {
@@ -121,7 +126,8 @@ func submit(project, prefix, first, count string, out io.Writer) error {
 	return nil
 }
 
-// ask asks for one change that an agent has to make.
+// ask asks for one change that an agent has to make. It names no recipe, so the project's agent
+// makes it. The title is the event's id: asked again, it is the same intent.
 func ask(project, title string, out io.Writer) error {
 	js, end, err := connect()
 	if err != nil {
@@ -181,7 +187,8 @@ func connect() (js jetstream.JetStream, end func(), err error) {
 	return js, nc.Close, nil
 }
 
-// publish stores a message, signed by the key of the system, however long the server is away.
+// publish stores a message, signed by the key of the system, however long the server is away. It
+// gives up after some sixty tries of three seconds each, with the last error.
 func publish(js jetstream.JetStream, subject string, data []byte) error {
 	key, err := bus.SigningKey("/etc/forge/nats/nkey", os.Getenv("SYSTEM"))()
 	if err != nil {
@@ -219,7 +226,7 @@ func dial(args []string, out io.Writer) error {
 			continue
 		}
 		wanted := want
-		all.Go(func() { said[i] = settle(arg, wanted) })
+		all.Go(func() { said[i] = awaitAnswer(arg, wanted) })
 	}
 	all.Wait()
 	for i, arg := range args {
@@ -235,9 +242,10 @@ const (
 	blocked = "blocked"
 )
 
-// settle returns how an address answers: the wanted answer as soon as it comes, and after ten
-// seconds any other.
-func settle(address, want string) (said string) {
+// awaitAnswer returns how an address answers: the wanted answer as soon as it comes, and after ten
+// seconds any other. A policy may be in force late in both directions, so neither answer is
+// believed at once.
+func awaitAnswer(address, want string) (said string) {
 	for range 20 {
 		if said = try(address); said == want {
 			break

@@ -59,7 +59,8 @@ func serveModel(hold string, addresses []string) error {
 	return server.ListenAndServe()
 }
 
-// reply answers as the role that the system prompt names: plan, implementation or review.
+// reply answers as the role that the system prompt names: plan, implementation or review. Which of
+// the two changes a call is about is in the text of the request; one process serves both.
 func (m *model) reply(r agenttest.Request) agenttest.Reply {
 	long := strings.Contains(string(r.Body), "long.txt") || strings.Contains(string(r.Body), "the long report")
 	switch {

@@ -21,6 +21,7 @@ func main() {
 		if err != nil {
 			return err
 		}
+		// The repositories are closed after the last call has ended.
 		a := analyzer.New(repos, env.Log)
 		return errors.Join(a.Run(ctx, env.Worker(a.Handlers()...)), repos.Close())
 	})

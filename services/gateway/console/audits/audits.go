@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/board"
 )
 
-// filters are the parameters of a page, besides the place.
+// filters are the parameters of a page, besides the place. Since and until are days, or times as
+// in RFC 3339; the others are compared as they are.
 var filters = []string{"project", "intent", "actor", "action", "since", "until"}
 
 // Parse returns the filter that an address has, and the parameters by which the API is asked for it, without the project and the place. Its

@@ -14,13 +14,16 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// wording has the names of states on pages, where they differ from those of the API.
+// wording has the names of states on pages, where they differ from those of the API. States of
+// intents, of tasks and of waits share it: no name means two things.
 var wording = map[string]string{
 	"approval": "needs approval", "clarification": "has questions", "failed": "failed", "dirty": "files are in the way", "base": "base branch is red",
 	"budget": "over budget", "pull_request": "pull request changed", "paused": "paused", "med": "medium", "executing": "in progress", "error": "error",
 }
 
-// State returns the name of a status, or of the act that an intent waits for.
+// State returns the name of a status, or of the act that an intent waits for. It takes any string
+// type, as templates have them. A state without a name of its own here is shown as the API has it,
+// with spaces: one that a newer runner tells is readable as well.
 func State(value any) string {
 	s := fmt.Sprint(value)
 	if w := wording[s]; w != "" {
@@ -45,14 +48,15 @@ func Quoted(s string) string {
 	return `"` + State(s) + `"`
 }
 
-// Mark returns a short hash of a text, by which a form names it: a browser sends other line
-// ends than it got.
+// Mark returns a short hash of a text, by which a form names it: a browser sends other line ends
+// than it got. It is no secret and no proof: the server compares it with the text that it has.
 func Mark(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Sentence returns words as a sentence.
+// Sentence returns words as a sentence: with a capital letter, and a full stop unless they have an
+// end. The words are this program's own, which begin with an ASCII letter.
 func Sentence(s string) string {
 	if s == "" {
 		return ""
@@ -64,7 +68,7 @@ func Sentence(s string) string {
 	return s + "."
 }
 
-// Count returns a number with its noun.
+// Count returns a number with its noun, whose plural ends in s.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -72,7 +76,8 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Age returns how long ago something was.
+// Age returns how long ago something was, in the one unit that a reader needs. Less than a minute,
+// and a time that another machine's clock has in the future, is "just now".
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

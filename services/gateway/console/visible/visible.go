@@ -81,7 +81,8 @@ func Reveal(value any) (list []Piece) {
 	return list
 }
 
-// Hidden counts the characters of a text that cannot be seen.
+// Hidden counts the characters of a text that cannot be seen, or that change the order of others,
+// as Reveal finds them.
 func Hidden(value any) (n int) {
 	for _, p := range Reveal(value) {
 		n += p.Count

@@ -88,7 +88,9 @@ type event struct {
 	reactions       []string
 }
 
-// NewFake starts a forge; Close ends it.
+// NewFake starts a forge with the users root1, bot, ada and eve, and no repository; Close ends it.
+// It is all three kinds at once: a repository that was made at Gitea is there at GitHub's and
+// GitLab's paths.
 func NewFake() *Fake {
 	root, err := os.MkdirTemp("", "forge")
 	if err != nil {

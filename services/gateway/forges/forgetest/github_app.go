@@ -75,7 +75,8 @@ func (f *Hub) Rename(name, now string) {
 	f.moved[strings.ToLower(name)] = r.id
 }
 
-// RenameUser gives a user another name, and the former one to a new user.
+// RenameUser gives a user another name, and the former one to a new user, as an intruder would
+// take it. Numbers, roles and what was written stay with the person.
 func (f *Hub) RenameUser(login, now string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

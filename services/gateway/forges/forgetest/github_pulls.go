@@ -252,7 +252,8 @@ func (f hubPulls) rules(q *request) (int, any) {
 	return http.StatusOK, hubPage(q, f.ruleSets[strings.ToLower(q.repo.name)+" "+q.PathValue("branch")])
 }
 
-// graphQL answers the questions that are asked there.
+// graphQL answers the questions that are asked there. It does not parse queries: it tells those
+// that this program asks by a word in each, and finds what a mutation is about by its node id.
 func (f hubPulls) graphQL(q *request) (int, any) {
 	fails := func(kind, message string) (int, any) {
 		return http.StatusOK, object{"data": nil, "errors": []object{{"type": kind, "message": message}}}

@@ -148,7 +148,9 @@ func (f *Lab) serveLab(call labCall) http.HandlerFunc {
 	})
 }
 
-// doLab finds the project of a request, and carries it out.
+// doLab finds the project of a request, by its number or its path, and carries it out. A project
+// that was renamed is found by its former path too: reads are sent on to the new one, and writes
+// refused, as GitLab does it. A private project is not found by who is no member.
 func (f *Lab) doLab(q *request, in *labIn, text []byte, call labCall) (int, any) {
 	if !slices.Contains(f.users, q.user) || f.Blocked[q.user] {
 		return says(http.StatusUnauthorized, "401 Unauthorized")

@@ -140,6 +140,7 @@ func (f labPulls) merge(q *request, in *labIn) (int, any) {
 }
 
 // part returns who approves, the reviewers, the discussions or the versions of a merge request.
+// The newest version comes first, and its number is counted from 1.
 func (f labPulls) part(q *request, in *labIn) (int, any) {
 	var out []object
 	p := q.issue.pull

@@ -77,7 +77,8 @@ func (r *repo) blocked(p *pull) string {
 	return r.rules[p.base].Blocked(r.statuses.Latest(p.head), p.reviews, func() bool { return r.Contains(p.head, r.Head(p.base)) })
 }
 
-// mergePull merges a pull request, in the order of Gitea's own refusals.
+// mergePull merges a pull request. Its refusals and their order are Gitea's own: a caller that
+// sees one of them knows that none of those before it applied.
 func (f pulls) mergePull(q *request) (int, any) {
 	i, p := q.issue, q.issue.pull
 	if q.in.Later {

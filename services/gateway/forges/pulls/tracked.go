@@ -100,8 +100,8 @@ func (k *Keeper) pause(t *tracked, s *forge.PullRequest) time.Duration {
 	return min(d, retell)
 }
 
-// settle has a pull request that has ended lately looked at again at a time: no sweep does. After the longest pause all clocks agree.
-func (k *Keeper) settle(key pullKey, s *forge.PullRequest, next time.Time) {
+// lookAgain has a pull request that has ended lately looked at again at a time: no sweep does. After the longest pause all clocks agree.
+func (k *Keeper) lookAgain(key pullKey, s *forge.PullRequest, next time.Time) {
 	if s.State != forge.PullOpen && !k.old[key] && next.Before(s.Seen.Add(retell)) {
 		k.due[key] = next
 	}

@@ -262,7 +262,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	told := t.told == digest && now.Before(next)
 	k.mu.Unlock()
 	if told {
-		k.settle(key, s, next)
+		k.lookAgain(key, s, next)
 		return nil
 	}
 	refusal := false
@@ -282,7 +282,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 			next = now.Add(k.pause(t, s))
 		}
 		k.mu.Unlock()
-		k.settle(key, s, next)
+		k.lookAgain(key, s, next)
 	}
 	return err
 }

@@ -189,7 +189,7 @@ func (r *Reader) round(ctx context.Context) time.Time {
 	group.SetLimit(atOnce)
 	for i, mark := range due {
 		group.Go(func() error {
-			errs[i] = r.settle(ctx, mark, r.open[mark])
+			errs[i] = r.decide(ctx, mark, r.open[mark])
 			return nil
 		})
 	}
@@ -213,8 +213,8 @@ func (r *Reader) round(ctx context.Context) time.Time {
 	return next
 }
 
-// settle submits a delivery, or refuses it, and stores its mark. An error has it tried again.
-func (r *Reader) settle(ctx context.Context, mark string, p *pending) error {
+// decide submits a delivery, or refuses it, and stores its mark. An error has it tried again.
+func (r *Reader) decide(ctx context.Context, mark string, p *pending) error {
 	err := r.submit(ctx, &p.Delivery)
 	if _, told := errors.AsType[*fieldError](err); err == nil || told {
 		_, err = r.cfg.Deliveries.Store(ctx, deliveries.Delivery{Hook: hooks.Submitted, ID: mark})

@@ -21,6 +21,7 @@ func main() {
 		if err != nil {
 			return err
 		}
+		// The repositories are closed after the last call has ended.
 		r := reflector.New(repos)
 		return errors.Join(r.Run(ctx, env.Worker(r.Handlers()...)), repos.Close())
 	})

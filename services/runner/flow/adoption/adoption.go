@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// Wish is that of a person who has a commit become the change.
-type Wish struct {
+// Request is that of a person who has a commit become the change.
+type Request struct {
 	Intent forge.IntentID
 	// Commit is the one that they name, by pull.LeastCommit of its digits at least.
 	Commit string
@@ -24,7 +24,7 @@ type Wish struct {
 }
 
 // Offered returns the task whose branch was seen last at the commit. The error says why there is none, with the decision that goes with it.
-func Offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
+func Offered(s *task.Set, w *Request) (*task.Task, forge.Decision, error) {
 	t, decision, err := offered(s, w)
 	if err == nil && w.Paused {
 		decision, err = rule.Refuse("the intent is paused; resume it first: pfl-forge resume %s", w.Intent)
@@ -33,7 +33,7 @@ func Offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
 }
 
 // offered finds the task.
-func offered(s *task.Set, w *Wish) (*task.Task, forge.Decision, error) {
+func offered(s *task.Set, w *Request) (*task.Task, forge.Decision, error) {
 	names := func(a *forge.Adoption) bool { return a != nil && pull.Names(w.Commit, a.Commit) }
 	var seen []string
 	for _, t := range s.Tasks {

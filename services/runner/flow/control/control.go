@@ -155,7 +155,7 @@ func Find(v Verb, in Place) Row {
 	return Table[i]
 }
 
-// Intent is where an intent is, as far as a person's wishes go.
+// Intent is where an intent is, as far as a person's acts go.
 type Intent struct {
 	// Phase is where its run stands.
 	Phase Phase

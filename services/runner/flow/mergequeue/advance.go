@@ -18,7 +18,7 @@ func (s Pulls) Advance(out *outbox.Messages, by rules.Version, project forge.Key
 	// be, and what waits to be put on the tip may have to wait for another one
 	// that goes first: both are asked anew.
 	for _, q := range slices.Clone(s.Queued) {
-		if q.Landing == nil && (q.Press || q.ref() == s.Front) {
+		if q.Proving == nil && (q.Press || q.ref() == s.Front) {
 			if q.Press = false; q.ref() == s.Front {
 				s.Front = Ref{}
 			}
@@ -52,7 +52,7 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 	seen := *p.Seen
 	seen.Checks, seen.Reviews = nil, nil
 	result := &forge.MergeResult{Branch: p.Branch, BaseBranch: p.Base, Pull: &seen}
-	switch p.standing() {
+	switch p.status() {
 	case pull.Merged:
 		s.merged(TaskRef{q.Intent, q.Task})
 	case pull.Unwanted:
@@ -112,7 +112,7 @@ func (s Pulls) tell(out *outbox.Messages, q *Request, answer *forge.MergeEnded) 
 // isReady reports whether a proposed change may be merged as it is.
 func (s Pulls) isReady(q *Request) bool {
 	p := s.of(q)
-	return !p.Opening && p.Seen != nil && p.standing() == pull.Ready
+	return !p.Opening && p.Seen != nil && p.status() == pull.Ready
 }
 
 // press has the forge asked to merge what is ready, where it is the forge that
@@ -147,7 +147,7 @@ func (s Pulls) restack() {
 	s.Front = Ref{}
 	for _, q := range s.Proposed {
 		p := s.of(q)
-		if p.Opening || p.Seen == nil || p.standing() != pull.Behind || !s.mayMerge(q) {
+		if p.Opening || p.Seen == nil || p.status() != pull.Behind || !s.mayMerge(q) {
 			continue
 		}
 		s.Front = q.ref()
@@ -160,9 +160,9 @@ func (s Pulls) restack() {
 // isMoving reports whether the base branch is about to move, or the front to be
 // put on it.
 func (s Pulls) isMoving() bool {
-	moves := func(q *Request) bool { return q.Press || q.Landing != nil || q.ref() == s.Front }
+	moves := func(q *Request) bool { return q.Press || q.Proving != nil || q.ref() == s.Front }
 	lands := func(ref TaskRef) bool { return s.Tasks[ref.Intent][ref.Task].Pull.RetryAt.IsZero() }
-	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || slices.ContainsFunc(s.Landed, lands)
+	return s.Current != nil && moves(&s.Current.Request) || slices.ContainsFunc(s.Queued, moves) || slices.ContainsFunc(s.ToProve, lands)
 }
 
 // isFront reports whether a proposed change is the front, and nothing has
@@ -175,7 +175,7 @@ func (s Pulls) isFront(q *Request) bool {
 	if p.Opening || p.Seen == nil {
 		return true
 	}
-	at := p.standing()
+	at := p.status()
 	return at == pull.Pending || at == pull.Outdated || at == pull.Ready
 }
 

@@ -58,7 +58,7 @@ type yard struct {
 	runs         map[string]int
 	// now is in tenths of the time that a run takes.
 	now    int
-	landed []string
+	merged []string
 	jobs   []*work
 	blamed map[forge.TaskID]int
 }
@@ -112,8 +112,8 @@ func (y *yard) play(t *testing.T, n, gap int) {
 		y.hear(t, out)
 		y.issue()
 	}
-	if good := n - len(y.bad); len(y.landed) != good || len(y.blamed) != len(y.bad) {
-		t.Fatalf("phase %d: %d of %d good changes landed, blamed are %v", y.phase, len(y.landed), good, y.blamed)
+	if good := n - len(y.bad); len(y.merged) != good || len(y.blamed) != len(y.bad) {
+		t.Fatalf("phase %d: %d of %d good changes merged, blamed are %v", y.phase, len(y.merged), good, y.blamed)
 	}
 }
 
@@ -137,7 +137,7 @@ func (y *yard) issue() {
 		y.jobs = append(y.jobs, j)
 	}
 	for _, q := range tried {
-		y.jobs = append(y.jobs, &work{cmd: commands.Trial(q), trial: true, base: slices.Clone(y.landed), end: y.now + 10})
+		y.jobs = append(y.jobs, &work{cmd: commands.Trial(q), trial: true, base: slices.Clone(y.merged), end: y.now + 10})
 	}
 }
 
@@ -195,7 +195,7 @@ func (y *yard) work(j *work) *forge.Result {
 
 // merge puts a change on the base branch, or finds out whose fault it is that it fails there.
 func (y *yard) merge(in *forge.MergeInput, task string) *forge.MergeResult {
-	base, head := tree(y.landed), append(slices.Clone(y.landed), task)
+	base, head := tree(y.merged), append(slices.Clone(y.merged), task)
 	report := &forge.VerifyReport{Passed: true, Command: "make test"}
 	done := &forge.MergeResult{Outcome: forge.MergeDone, Tree: tree(head)}
 	found := in.Tried
@@ -204,7 +204,7 @@ func (y *yard) merge(in *forge.MergeInput, task string) *forge.MergeResult {
 		found = nil
 	}
 	if found != nil && found.Verify.Passed {
-		y.landed = head
+		y.merged = head
 		return done
 	}
 	run := func(of string, tree []string) bool {
@@ -227,17 +227,17 @@ func (y *yard) merge(in *forge.MergeInput, task string) *forge.MergeResult {
 	if found != nil {
 		report.Trials = slices.Clone(found.Verify.Trials)
 	} else if run(verdict.TrialChange, head) || settles() {
-		y.landed = head
+		y.merged = head
 		return done
 	}
-	if report.Passed = false; verdict.PassedBetween(report.Trials) != "" || run(verdict.TrialBase, y.landed) {
+	if report.Passed = false; verdict.PassedBetween(report.Trials) != "" || run(verdict.TrialBase, y.merged) {
 		run(verdict.TrialAlone, []string{task})
 	} else {
-		run(verdict.TrialBase, y.landed)
+		run(verdict.TrialBase, y.merged)
 		report.Passed = run(verdict.TrialChange, head)
 	}
 	if report.Passed = verdict.Blame(report, done.Tree) == verdict.FaultOfCheck; report.Passed {
-		y.landed = head
+		y.merged = head
 		return done
 	}
 	return &forge.MergeResult{Outcome: forge.MergeVerifyFailed, Verify: report}

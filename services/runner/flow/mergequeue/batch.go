@@ -78,7 +78,7 @@ type groups struct {
 	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault. A group
 	// of the list is about to be, too.
 	unsure bool
-	// more says that changes wait behind the train. They will join its last group when those ahead have landed.
+	// more says that changes wait behind the train. They will join its last group when those ahead are merged.
 	more bool
 	// most bounds the last group, where a change is looked for; 0 if it has no bound of its own.
 	most int

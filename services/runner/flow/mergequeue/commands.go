@@ -26,7 +26,7 @@ func (c Commands) Merge(m *Merge) forge.Command {
 		found, in = m.Car.failure()
 	}
 	return c.command(&m.Request, m.Attempt(), &forge.MergeInput{
-		Change: m.Change, Tried: found, In: in, Landed: m.Landing, Settle: c.By.Has(rules.SettledMerge),
+		Change: m.Change, Tried: found, In: in, Landed: m.Proving, Settle: c.By.Has(rules.SettledMerge),
 		Over: Pulls{c.State}.over(&m.Request),
 	})
 }

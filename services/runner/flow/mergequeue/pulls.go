@@ -18,7 +18,7 @@ import (
 // then on it is one of the proposed ones:
 //
 //	            proposed              ready, up to date               merged
-//	Current ---------------> Proposed -------------------> merge_pull --------> Landing --> merged, and proved
+//	Current ---------------> Proposed -------------------> merge_pull --------> Proving --> merged, and proved
 //	   ^                      |    ^                           |                   ^
 //	   |  ready, but behind:  |    +---- not merged -----------+                   |
 //	   +--- only the front ---+                                                    |
@@ -67,7 +67,7 @@ type Pull struct {
 	Denied string
 	// At is where it stands while it waits for others, Since when, and DueAt when a
 	// person is told because it still does. Overdue says that this time has come.
-	At           pull.Standing
+	At           pull.Status
 	Since, DueAt time.Time
 	Overdue      bool
 	// Late has the checks that have not ended since then, of those that were
@@ -96,9 +96,9 @@ func (p *Pull) attempt(t forge.TaskID) forge.Attempt {
 	return forge.Attempt{Task: t, Step: forge.StepOpenPull, Number: p.Change.Number, Claim: p.Opens}
 }
 
-// standing returns where it stands, by what was seen last.
-func (p *Pull) standing() pull.Standing {
-	switch at := p.Standing(p.Change.Pull, p.Seen); {
+// status returns where it stands, by what was seen last.
+func (p *Pull) status() pull.Status {
+	switch at := p.Status(p.Change.Pull, p.Seen); {
 	case at == pull.Ready && p.Moved && p.Change.Pull.Method != byQueue: // a look says whether the queue minds
 		return pull.Behind
 	default:
@@ -129,7 +129,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
-	p.Settle(p.Seen, in.Commit)
+	p.NoteDone(p.Seen, in.Commit)
 	if a := p.replaces(m.Change); a != nil {
 		p.Replace(a)
 		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed
@@ -273,7 +273,7 @@ func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.
 		return nil, failure
 	case seen == nil:
 		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "the result holds no answer for its step"}
-	case p.Standing(p.Change.Pull, seen) == pull.Foreign:
+	case p.Status(p.Change.Pull, seen) == pull.Foreign:
 		return nil, &forge.Failure{Reason: forge.FailInvalidOutput, Message: "what was seen is another pull request"}
 	}
 	return bounded(seen, now), nil
@@ -283,7 +283,7 @@ func (p *Pull) read(r *forge.Result, now time.Time) (*forge.PullRequest, *forge.
 // reason to ask at once again: the forge may take a moment, or not say what is
 // in the way.
 func (s Pulls) pressed(out *outbox.Messages, p *Pull, now time.Time) {
-	if p.standing() == pull.Queued {
+	if p.status() == pull.Queued {
 		p.Errors = 0
 	} else if p.Seen.State != forge.PullMerged {
 		p.RetryAt = now.Add(min(firstRest<<min(p.Errors, 10), longestRest))
@@ -359,8 +359,8 @@ func (s Pulls) Beside() (list []forge.Attempt) {
 // of which nothing was seen yet.
 func (s Pulls) mayBeMerged(files []string) bool {
 	is := func(q *Request) bool { return overlap(q.Files, files) }
-	landing := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Landing != nil && is(q) })
-	return landing || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Landing != nil && is(&s.Current.Request)
+	proving := slices.ContainsFunc(s.Queued, func(q *Request) bool { return q.Proving != nil && is(q) })
+	return proving || slices.ContainsFunc(s.Proposed, is) || s.Current != nil && s.Current.Proving != nil && is(&s.Current.Request)
 }
 
 // drop removes a task's requests to merge that wait for their turn, or at the

@@ -104,7 +104,7 @@ func (s *State) other() int {
 
 // next returns the index of the change to merge next; -1 if none may be.
 func (s *State) next() int {
-	if i := slices.IndexFunc(s.Queued, func(q *Request) bool { return q.Landing != nil }); i >= 0 {
+	if i := slices.IndexFunc(s.Queued, func(q *Request) bool { return q.Proving != nil }); i >= 0 {
 		return i // it is on the base branch already
 	}
 	if i := slices.IndexFunc(s.Queued, func(q *Request) bool { return q.Press && s.mayMerge(q) }); i >= 0 {

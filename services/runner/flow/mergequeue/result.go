@@ -52,7 +52,7 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	byPull := m.Change.Pull != nil
 	switch in := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}); {
 	case f != nil:
-	case in.Outcome == forge.MergeProposed && byPull && m.Landing == nil:
+	case in.Outcome == forge.MergeProposed && byPull && m.Proving == nil:
 		Pulls{s}.proposed(out, m, in, r.Executor)
 		return time.Time{}, forge.Applied, nil
 	case !r.Answers() || !ends(in.Outcome, byPull):
@@ -86,11 +86,11 @@ func (t turns) again(out *outbox.Messages, m *Merge, f *forge.Failure, now time.
 	policy := forge.DefaultPolicy()
 	switch {
 	case f == nil || rule.GivesUp(f.Reason):
-	case m.Errors < policy.MaxAgentRetries && !(m.Landing != nil && Pulls(t).of(&m.Request).Unproved):
+	case m.Errors < policy.MaxAgentRetries && !(m.Proving != nil && Pulls(t).of(&m.Request).Unproved):
 		m.RetryAt = now.Add(rule.Failures[f.Reason].Then.Pause(policy.RetryBackoff, m.Errors))
 		m.Errors++
 		return m.RetryAt
-	case m.Landing != nil:
+	case m.Proving != nil:
 		return Pulls(t).unproved(out, m, now)
 	}
 	return time.Time{}

@@ -54,7 +54,7 @@ func (s Pulls) retried() (list []TaskRef) {
 	for _, q := range s.Proposed {
 		list = append(list, TaskRef{q.Intent, q.Task})
 	}
-	return slices.DeleteFunc(append(list, s.Landed...), func(ref TaskRef) bool {
+	return slices.DeleteFunc(append(list, s.ToProve...), func(ref TaskRef) bool {
 		p := s.Tasks[ref.Intent][ref.Task].Pull
 		return p == nil || p.RetryAt.IsZero()
 	})

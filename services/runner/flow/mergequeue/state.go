@@ -35,8 +35,8 @@ type State struct {
 	Proposed []*Request
 	// Front is the only one of them that may be put on a tip that has moved.
 	Front Ref
-	// Landed are the tasks whose pull requests are merged, and not in the queue to be proved yet.
-	Landed []TaskRef
+	// ToProve are the tasks whose pull requests are merged, and not in the queue to be proved yet.
+	ToProve []TaskRef
 	// Overtaken is the change that the base branch overtook last, until the next merge begins.
 	Overtaken Ref
 	// Repairs are the intents to look at what a forge merged.
@@ -88,8 +88,8 @@ type Request struct {
 
 	// Press says that the forge is to be asked to merge its pull request.
 	Press bool
-	// Landing is the merge by the forge that is only to be proved; nil otherwise.
-	Landing *forge.Landing
+	// Proving is the merge by the forge that is only to be proved; nil otherwise.
+	Proving *forge.Landing
 
 	// Order is the place among all requests to merge, by Orders.
 	Order int
@@ -171,7 +171,7 @@ func (s *State) drop(which func(*Request) bool) {
 // dropQueued removes requests to merge, and cancels their trials. What the forge has merged is proved all the same.
 func (s *State) dropQueued(which func(*Request) bool) {
 	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool {
-		gone := which(q) && q.Landing == nil
+		gone := which(q) && q.Proving == nil
 		if gone {
 			s.uncouple(q)
 		}

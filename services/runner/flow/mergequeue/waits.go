@@ -24,7 +24,7 @@ const checksAfter = 2 * time.Hour
 
 // stands notes where a pull request stands while it waits for others, and reports
 // whether a timer has to be set for that. Elsewhere than there nothing is due.
-func (p *Pull) stands(at pull.Standing, now time.Time) bool {
+func (p *Pull) stands(at pull.Status, now time.Time) bool {
 	if p.At == at {
 		return false
 	}
@@ -82,7 +82,7 @@ func (p *Pull) noneWords() string {
 // waitWords says, for a person, what it waits for.
 func (p *Pull) waitWords() string {
 	switch words := p.Words(p.Change.Pull, p.Seen); {
-	case !p.lacksChecks(p.standing()):
+	case !p.lacksChecks(p.status()):
 		return words
 	case p.Change.Pull.By == byForge:
 		return words + ", of which the forge reports none"
@@ -94,7 +94,7 @@ func (p *Pull) waitWords() string {
 func (p *Pull) sinceWords() string { return p.Since.UTC().Format("2 Jan 15:04 UTC") }
 
 // lacksChecks reports whether a pull request waits for checks of which the forge reports none.
-func (p *Pull) lacksChecks(at pull.Standing) bool {
+func (p *Pull) lacksChecks(at pull.Status) bool {
 	return at == pull.Pending && pull.AreMissing(p.Change.Pull, p.Seen)
 }
 
@@ -146,7 +146,7 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		s.hold(out, q, forge.MergeDenied, result)
 		return false
 	}
-	at := p.standing()
+	at := p.status()
 	if at == pull.Ready && q.Change.Pull.By == byForge && p.Errors == 0 { // it is merged next, or when a file lock is given back
 		at = ""
 	}

@@ -12,8 +12,8 @@ import (
 
 // Known has the accounts that an intent knows to refuse calls, and the steps that it holds because of them.
 type Known struct {
-	// Talks says that the project keeps accounts; an older runner did not.
-	Talks bool
+	// Keeps says that the project keeps accounts; an older runner did not.
+	Keeps bool
 	// Number is that of the newest message of the project.
 	Number int
 	// Asks says that the intent asks the person, for all that wait.
@@ -40,10 +40,10 @@ type Hold struct {
 	Agent string
 }
 
-// Brief tells a worker which accounts it must not call. That is settled when the command is issued:
+// Tell tells a worker which accounts it must not call. That is settled when the command is issued:
 // it may have waited for money, or for the end of a pause.
-func (k *Known) Brief(c *forge.Command, now time.Time) {
-	if k == nil || !k.Talks && !c.Attempt.Step.CallsAgent() {
+func (k *Known) Tell(c *forge.Command, now time.Time) {
+	if k == nil || !k.Keeps && !c.Attempt.Step.CallsAgent() {
 		return
 	}
 	c.Accounts, c.ClosedAgents = k.Number, nil

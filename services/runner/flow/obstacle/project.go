@@ -227,12 +227,12 @@ func (s *State) Repeat(out *outbox.Messages, active []forge.IntentID) {
 
 // tell tells one intent what is known.
 func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
-	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Brief(id))
+	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Message(id))
 }
 
-// Brief returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
+// Message returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
-func (s *State) Brief(id forge.IntentID) *forge.ObstaclesChanged {
+func (s *State) Message(id forge.IntentID) *forge.ObstaclesChanged {
 	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway() || s.Red.Told == id && s.quiet())
 	m := &forge.ObstaclesChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
 	if id != "" && s.Red.For == id {

@@ -107,8 +107,8 @@ func (s *State) Next(n session.Names) {
 	}
 }
 
-// Brief gives a command what its step has to know of the project.
-func (s *State) Brief(c *forge.Command) {
+// Complete gives a command what its step has to know of the project.
+func (s *State) Complete(c *forge.Command) {
 	switch s.Step {
 	case forge.StepAudit:
 		c.Input = &forge.ObserveInput{}

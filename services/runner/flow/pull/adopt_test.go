@@ -20,7 +20,7 @@ func TestApprovedByTheirOwn(t *testing.T) {
 	for name, c := range map[string]struct {
 		reviews []forge.PullReview
 		barred  []string
-		want    pull.Standing
+		want    pull.Status
 	}{
 		"nothing is asked for":        {nil, []string{"ada"}, pull.Ready},
 		"by who adopted it":           {approved("ada"), []string{"ada"}, pull.Blocked},
@@ -36,7 +36,7 @@ func TestApprovedByTheirOwn(t *testing.T) {
 			Checks: []forge.PullCheck{{Name: "build", State: forge.PullCheckPassed}},
 		}
 		p := &forge.PullPolicy{By: "forge"}
-		if got := o.Standing(p, seen); got != c.want {
+		if got := o.Status(p, seen); got != c.want {
 			t.Errorf("%s: it is %s, want %s", name, got, c.want)
 		}
 		if words := o.Words(p, seen); c.want == pull.Blocked && !strings.Contains(words, "another person has to approve") {

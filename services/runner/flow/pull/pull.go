@@ -53,42 +53,42 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Standing is where a pull request stands.
-type Standing string
+// Status is where a pull request stands.
+type Status string
 
-// The standings, in the order in which they count.
+// The statuses, in the order in which they count.
 const (
 	// Foreign is another pull request than the one of the change.
-	Foreign Standing = "foreign"
+	Foreign Status = "foreign"
 	// Elsewhere has another base branch than the one of the change: a person, or
 	// the forge, moved it there.
-	Elsewhere Standing = "elsewhere"
+	Elsewhere Status = "elsewhere"
 	// Merged is on the base branch.
-	Merged Standing = "merged"
+	Merged Status = "merged"
 	// Outdated has a head that was pushed before the present one.
-	Outdated Standing = "outdated"
+	Outdated Status = "outdated"
 	// Edited has another head than the one that was pushed.
-	Edited Standing = "edited"
+	Edited Status = "edited"
 	// Closed is not merged, and not open.
-	Closed Standing = "closed"
+	Closed Status = "closed"
 	// Unwanted is one of which a person who may asks for changes.
-	Unwanted Standing = "unwanted"
+	Unwanted Status = "unwanted"
 	// Failing has a check that failed.
-	Failing Standing = "failing"
+	Failing Status = "failing"
 	// Removed was taken out of the merge queue for another reason than a failed
 	// check or a conflict.
-	Removed Standing = "removed"
+	Removed Status = "removed"
 	// Queued is in the forge's merge queue. That the base branch moves changes
 	// nothing: the queue merges it on the tip.
-	Queued Standing = "queued"
+	Queued Status = "queued"
 	// Pending has a check that has not ended.
-	Pending Standing = "pending"
+	Pending Status = "pending"
 	// Blocked is held up by the forge.
-	Blocked Standing = "blocked"
+	Blocked Status = "blocked"
 	// Behind has to be put on the tip of the base branch, and nothing else.
-	Behind Standing = "behind"
+	Behind Status = "behind"
 	// Ready may be merged.
-	Ready Standing = "ready"
+	Ready Status = "ready"
 )
 
 // Ours names the branch that was pushed for a change, and the pull request that
@@ -213,8 +213,8 @@ func (o *Ours) foreign(seen *forge.PullRequest) bool {
 	return seen.Branch != o.Branch || seen.Base != o.Base
 }
 
-// Standing returns where a pull request stands, as it was seen.
-func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
+// Status returns where a pull request stands, as it was seen.
+func (o *Ours) Status(p *forge.PullPolicy, seen *forge.PullRequest) Status {
 	switch {
 	case o.foreign(seen):
 		return Foreign
@@ -236,7 +236,7 @@ func (o *Ours) Standing(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
 
 // progress returns where a pull request stands that is open and at our head, and
 // whose change no person asks to be made again.
-func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Standing {
+func (o *Ours) progress(p *forge.PullPolicy, seen *forge.PullRequest) Status {
 	failing, pending := checks(p, seen)
 	switch out := o.out(seen); {
 	case len(failing) > 0, out == QueueChecks:
@@ -283,7 +283,7 @@ func (o *Ours) blocked(seen *forge.PullRequest) string {
 
 // Words says, for a person, what a pull request waits for.
 func (o *Ours) Words(p *forge.PullPolicy, seen *forge.PullRequest) string {
-	switch o.Standing(p, seen) {
+	switch o.Status(p, seen) {
 	case Elsewhere:
 		return "is to be merged into " + seen.Base
 	case Edited:

@@ -38,7 +38,7 @@ func TestWishesAreHeardOnce(t *testing.T) {
 	o.Hear(seen)
 	o.Push(pull.Head{Commit: "h2", Patch: "p2"})
 	seen.Head = "h2"
-	if got := o.Standing(&forge.PullPolicy{}, seen); got != pull.Blocked || len(o.Wishes(seen)) > 0 {
+	if got := o.Status(&forge.PullPolicy{}, seen); got != pull.Blocked || len(o.Wishes(seen)) > 0 {
 		t.Errorf("once heard: %s", got)
 	}
 	if got := o.Words(&forge.PullPolicy{}, seen); !strings.Contains(got, "ada asked for changes") {
@@ -52,12 +52,12 @@ func TestWishesAreHeardOnce(t *testing.T) {
 		seen := *seen
 		seen.Reviews = slices.Clone(seen.Reviews)
 		change(&seen.Reviews[0])
-		if got := o.Standing(&forge.PullPolicy{}, &seen); got != pull.Unwanted {
+		if got := o.Status(&forge.PullPolicy{}, &seen); got != pull.Unwanted {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	seen.Reviews[0].Verdict, seen.Reviews[0].Commit = forge.PullApproved, "h2"
-	if got := o.Standing(&forge.PullPolicy{}, seen); got != pull.Ready {
+	if got := o.Status(&forge.PullPolicy{}, seen); got != pull.Ready {
 		t.Errorf("taken back: %s", got)
 	}
 }
@@ -67,7 +67,7 @@ func TestStanding(t *testing.T) {
 	asks := forge.PullReview{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h0"}
 	for name, test := range map[string]struct {
 		change func(*forge.PullRequest)
-		want   pull.Standing
+		want   pull.Status
 	}{
 		"nothing":                  {func(*forge.PullRequest) {}, pull.Ready},
 		"another branch":           {func(p *forge.PullRequest) { p.Branch = "forge/b-001" }, pull.Edited},
@@ -118,7 +118,7 @@ func TestStanding(t *testing.T) {
 	} {
 		seen := green()
 		test.change(seen)
-		if got := ours.Standing(&forge.PullPolicy{}, seen); got != test.want {
+		if got := ours.Status(&forge.PullPolicy{}, seen); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestApprovalsOfTwoPatches(t *testing.T) {
 		t.Errorf("it %s", got)
 	}
 	seen.Reviews[0].Commit = "h1"
-	if got := ours.Standing(&forge.PullPolicy{}, seen); got != pull.Ready {
+	if got := ours.Status(&forge.PullPolicy{}, seen); got != pull.Ready {
 		t.Errorf("given again: %s", got)
 	}
 }
@@ -160,11 +160,11 @@ func TestBeforeTheNumber(t *testing.T) {
 	} {
 		seen := green()
 		change(seen)
-		if got := fresh.Standing(&forge.PullPolicy{}, seen); got != pull.Foreign {
+		if got := fresh.Status(&forge.PullPolicy{}, seen); got != pull.Foreign {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := fresh.Standing(&forge.PullPolicy{}, green()); got != pull.Ready {
+	if got := fresh.Status(&forge.PullPolicy{}, green()); got != pull.Ready {
 		t.Errorf("ours is %s", got)
 	}
 }
@@ -173,10 +173,10 @@ func TestBeforeTheNumber(t *testing.T) {
 func TestNamedChecks(t *testing.T) {
 	seen := green()
 	seen.Checks[1].State = forge.PullCheckFailed
-	for want, names := range map[pull.Standing][]string{
+	for want, names := range map[pull.Status][]string{
 		pull.Ready: {"build"}, pull.Failing: {"build", "slow"}, pull.Pending: {"build", "deploy"},
 	} {
-		if got := ours.Standing(&forge.PullPolicy{Checks: names}, seen); got != want {
+		if got := ours.Status(&forge.PullPolicy{Checks: names}, seen); got != want {
 			t.Errorf("%s: %s, want %s", names, got, want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestRemarksAreHeardOnce(t *testing.T) {
 	seen.Head = "h2"
 	for name, test := range map[string]struct {
 		change func(*forge.PullReview)
-		want   pull.Standing
+		want   pull.Status
 	}{
 		"one is resolved":    {func(r *forge.PullReview) { r.Text, r.Remarks = "w a", []forge.PullRemark{whole, first} }, pull.Blocked},
 		"a line has moved":   {func(r *forge.PullReview) { r.Text = "w a at another line" }, pull.Blocked},
@@ -243,7 +243,7 @@ func TestRemarksAreHeardOnce(t *testing.T) {
 		seen := *seen
 		seen.Reviews = slices.Clone(seen.Reviews)
 		test.change(&seen.Reviews[0])
-		if got := o.Standing(&forge.PullPolicy{}, &seen); got != test.want {
+		if got := o.Status(&forge.PullPolicy{}, &seen); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -258,7 +258,7 @@ func TestQueuedStanding(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		change        func(*forge.PullRequest)
-		want, settled pull.Standing
+		want, settled pull.Status
 	}{
 		"not yet":                    {func(p *forge.PullRequest) { p.Queue = &forge.PullQueue{} }, pull.Ready, pull.Ready},
 		"queued":                     {in, pull.Queued, pull.Queued},
@@ -275,14 +275,14 @@ func TestQueuedStanding(t *testing.T) {
 		seen := green()
 		test.change(seen)
 		o := ours
-		if got := o.Standing(&forge.PullPolicy{}, seen); got != test.want {
+		if got := o.Status(&forge.PullPolicy{}, seen); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		if got := o.Words(&forge.PullPolicy{}, seen); got == "" || test.want == pull.Queued && !strings.Contains(got, "at place 2") {
 			t.Errorf("%s: it %s", name, got)
 		}
-		o.Settle(seen, "h2")
-		if got := o.Standing(&forge.PullPolicy{}, seen); got != test.settled {
+		o.NoteDone(seen, "h2")
+		if got := o.Status(&forge.PullPolicy{}, seen); got != test.settled {
 			t.Errorf("%s, settled: %s, want %s", name, got, test.settled)
 		}
 	}

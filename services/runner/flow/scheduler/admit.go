@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Briefing fills in the facts from the other parts of the project that an intent is
+// FillIn fills in the facts from the other parts of the project that an intent is
 // told when it is admitted: budget, earlier runs, knowledge, observations.
-type Briefing func(*Intent, *forge.RunAdmitted)
+type FillIn func(*Intent, *forge.RunAdmitted)
 
 // AdmitRun keeps that a run of an intent asks for admission. It is ignored when that
 // run is known; then Admit repeats the answers, if the run is active.
@@ -35,15 +35,15 @@ func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, 
 }
 
 // Admit tells the parent of an active intent that it has begun, and lets it begin.
-func (s *State) Admit(out *outbox.Messages, id forge.IntentID, brief Briefing) {
+func (s *State) Admit(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
 	s.tellParent(out, id)
-	s.admit(out, id, s.Intents[id], brief)
+	s.admit(out, id, s.Intents[id], fillIn)
 }
 
 // admit lets an intent begin. A child waits until its
 // parent has a plan, so that its siblings are known, or has ended without one, and does
 // not begin at all if a person stopped the parent.
-func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief Briefing) {
+func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, fillIn FillIn) {
 	if s.cancelReason(in) != "" {
 		s.cancel(out, id, in)
 		return
@@ -57,7 +57,7 @@ func (s *State) admit(out *outbox.Messages, id forge.IntentID, in *Intent, brief
 	} else {
 		a.Resumed = s.Pauses
 	}
-	brief(in, &a)
+	fillIn(in, &a)
 	out.Add(id, fmt.Sprintf("admitted/%s/%d", id, in.Run), &a)
 }
 
@@ -79,8 +79,8 @@ func (s *State) RunPlanned(id forge.IntentID, p *forge.RunPlanned) (forge.Decisi
 // Connect admits the children of an intent, and answers for each intent that it
 // depends on: at once if that one has ended, does not exist or waits for this one;
 // otherwise when it ends.
-func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPlanned, brief Briefing) {
-	s.connectChildren(out, id, brief)
+func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPlanned, fillIn FillIn) {
+	s.connectChildren(out, id, fillIn)
 	for _, d := range p.DependsOn {
 		if cycle := s.cycle(id, d); cycle != nil {
 			s.tellDependency(out, id, forge.DependencyEnded{Intent: d, Cycle: cycle})
@@ -157,11 +157,11 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 
 // TellFamily tells the parent of an intent that it ended. Its children stop if a person
 // stopped it; otherwise those that waited for its plan begin.
-func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, brief Briefing) {
+func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
 	if stoppedByPerson(s.Intents[id].Status) {
 		s.cancelChildren(out, id)
 	} else {
-		s.admitChildren(out, id, brief)
+		s.admitChildren(out, id, fillIn)
 	}
 	s.tellParent(out, id)
 }

@@ -15,8 +15,8 @@ func stoppedByPerson(s forge.Status) bool {
 
 // connectChildren admits the children of an intent that wait for its plan, and
 // tells it how far each of them in the plan is.
-func (s *State) connectChildren(out *outbox.Messages, id forge.IntentID, brief Briefing) {
-	s.admitChildren(out, id, brief)
+func (s *State) connectChildren(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
+	s.admitChildren(out, id, fillIn)
 	for _, c := range s.Intents[id].Children {
 		child := s.Intents[c]
 		if child == nil || child.Parent != id {
@@ -28,10 +28,10 @@ func (s *State) connectChildren(out *outbox.Messages, id forge.IntentID, brief B
 
 // admitChildren admits the children of an intent that wait for its plan. One of an earlier
 // plan may not be in the new one; it would wait for ever.
-func (s *State) admitChildren(out *outbox.Messages, id forge.IntentID, brief Briefing) {
+func (s *State) admitChildren(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
 	for _, c := range s.Active {
 		if child := s.Intents[c]; child.Parent == id && child.Status == forge.StatusProposed {
-			s.admit(out, c, child, brief)
+			s.admit(out, c, child, fillIn)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 	if len(d.CmdArgs) > 0 {
 		id = forge.IntentID(d.CmdArgs[0].Key)
 	}
-	brief := func(in *scheduler.Intent, a *forge.RunAdmitted) { a.Past = []forge.PastRun{{Title: in.Title}} }
+	fillIn := func(in *scheduler.Intent, a *forge.RunAdmitted) { a.Past = []forge.PastRun{{Title: in.Title}} }
 	var out outbox.Messages
 	var decision forge.Decision
 	var err error
@@ -66,20 +66,20 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 		e := &forge.AdmitRun{Run: number("run"), Title: "title of " + string(id), Parent: forge.IntentID(value("parent"))}
 		decision, err = s.AdmitRun(id, e)
 		if s.IsActive(id, e.Run) {
-			s.Admit(&out, id, brief)
+			s.Admit(&out, id, fillIn)
 		}
 	case "plan":
 		p := &forge.RunPlanned{Run: number("run"), DependsOn: ids("after"), Children: ids("children")}
 		decision, err = s.RunPlanned(id, p)
 		if s.IsActive(id, p.Run) {
-			s.Connect(&out, id, p, brief)
+			s.Connect(&out, id, p, fillIn)
 		}
 	case "end":
 		decision, err = s.RunEnded(&out, id, &forge.RunEnded{
 			Run: number("run"), Number: number("end"), Status: forge.Status(value("status")), Parent: forge.IntentID(value("parent")),
 		})
 		if decision == forge.Applied {
-			s.TellFamily(&out, id, brief)
+			s.TellFamily(&out, id, fillIn)
 			s.Wake(&out, id)
 		}
 	case "pause":

@@ -50,8 +50,8 @@ type Aside struct {
 	Base, Head string
 	// Change is it on the base branch's tip, verified there; nil if it did not get there.
 	Change *forge.Rebase
-	// Talk is the session that it was made in.
-	Talk session.Session
+	// Session is the session that it was made in.
+	Session session.Session
 	// Until is the number of the last implementation of it.
 	Until int
 	// Answered and Policy are those of Seconded.
@@ -205,7 +205,7 @@ func (t Best) trial(x *Turn, reached Reached) Trial {
 // second sets the first of the two aside, and has the second made: from the tip, by an agent that knows nothing of the first.
 func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Round.First = &Aside{
-		Trial: t.trial(x, reached), At: t.Stage, In: *in, Base: t.Base, Head: t.Head, Change: t.Candidate, Talk: t.Session,
+		Trial: t.trial(x, reached), At: t.Stage, In: *in, Base: t.Base, Head: t.Head, Change: t.Candidate, Session: t.Session,
 		Until: t.Implement.Number, Answered: t.Answered, Policy: t.Policy, Tried: t.Tried, TriedPatch: t.TriedPatch,
 		Adopted: t.Adopted,
 	}
@@ -256,8 +256,8 @@ func (t Best) choose(x *Turn, reached Reached, in *Input) {
 // back takes the first of the two from aside. Its reviews become the newest ones, since those are the ones that a verdict is made of.
 func (t Best) back() {
 	f := t.Round.First
-	f.Talk.Number = max(f.Talk.Number, t.Session.Number) // no two sessions have one name
-	t.Base, t.Head, t.Candidate, t.Session = f.Base, f.Head, f.Change, f.Talk
+	f.Session.Number = max(f.Session.Number, t.Session.Number) // no two sessions have one name
+	t.Base, t.Head, t.Candidate, t.Session = f.Base, f.Head, f.Change, f.Session
 	t.Answered, t.Policy, t.Tried, t.TriedPatch = f.Answered, f.Policy, f.Tried, f.TriedPatch
 	t.Adopted = f.Adopted
 	t.Second, t.Inquiry, t.Disputes, t.Word = nil, Inquiry{}, 0, Word{}

@@ -100,15 +100,15 @@ func (t Fault) waits(x *Turn) bool {
 	return x.Strategy.Step(Implementing) != forge.StepExecute || t.Stage == Merging || t.Reds > 0
 }
 
-// together returns the feedback on a change that passes where it was made, and fails with what landed meanwhile.
+// together returns the feedback on a change that passes where it was made, and fails with what was merged meanwhile.
 func together(rb *forge.Rebase) string {
 	const most = 20
-	landed := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
+	meanwhile := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
 	if len(rb.Landed) > most {
-		landed += ", ..."
+		meanwhile += ", ..."
 	}
 	return fmt.Sprintf("The change passes where it was made, and so does the present base branch without it. Together %q fails. "+
-		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, landed, rb.Verify.Output)
+		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, meanwhile, rb.Verify.Output)
 }
 
 // red waits for the base branch to pass again: for a person or another change to mend it.

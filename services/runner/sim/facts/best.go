@@ -2,8 +2,9 @@ package facts
 
 import "github.com/pfl-forge/pfl-forge"
 
-// BestOf chooses the policy about two changes of a task, by the number of a world: in most there is none. It takes
-// nothing from the world's chances, so that the other worlds are as they would be without it.
+// BestOf chooses the policy about two changes of a task, by the number of a world: in seven of ten
+// there is none. It takes nothing from the world's chances, so that the other worlds are as they
+// would be without it.
 func BestOf(seed uint64) forge.BestOfTwo {
 	switch seed % 10 {
 	case 3:

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Describe returns an event in a few words, for the trace.
+// Describe returns an event in a few words, for the trace of a seed: what a reader needs to follow
+// the decisions, and no text that a person or agent wrote. Events between machines are their ids.
 func Describe(ev forge.Event) string {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
@@ -41,7 +42,8 @@ func Describe(ev forge.Event) string {
 	}
 }
 
-// DescribeResult returns a result in a few words, for the trace.
+// DescribeResult returns a result in a few words, for the trace. Outputs of steps that the traces
+// of failing seeds have not needed yet are "nothing".
 func DescribeResult(r *forge.Result) string {
 	switch out := r.Output.(type) {
 	case *forge.Failure:

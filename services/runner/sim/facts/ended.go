@@ -23,8 +23,9 @@ func CheckTasks(v *forge.View, journal []forge.Record) error {
 	return checkStands(v, journal)
 }
 
-// CheckGoal returns an error unless the goal stayed within its iterations, and
-// completed exactly if every criterion is met.
+// CheckGoal returns an error unless the goal stayed within its iterations, and completed exactly
+// if every criterion is met. It is called when the goal's intent has ended, so a loop without a
+// status is one that was forgotten.
 func CheckGoal(g *forge.GoalSummary, status forge.Status) error {
 	switch {
 	case g.Used > g.Most:
@@ -39,7 +40,8 @@ func CheckGoal(g *forge.GoalSummary, status forge.Status) error {
 	return nil
 }
 
-// OpenTwice returns a task with two open commands; empty if there is none.
+// OpenTwice returns a task with two open commands; empty if there is none. A task has one worker
+// at a time: two would work on one checkout.
 func OpenTwice(open []forge.Attempt) forge.TaskID {
 	seen := map[forge.TaskID]bool{}
 	for _, a := range open {

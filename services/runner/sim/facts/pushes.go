@@ -25,6 +25,7 @@ type Pushes struct {
 	round int
 }
 
+// asking is a task's newest request to merge: its number, and the intent that asked.
 type asking struct {
 	intent string
 	number int

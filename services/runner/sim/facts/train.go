@@ -27,7 +27,7 @@ type Train struct {
 	failed map[string]bool
 }
 
-// trial is one of a request.
+// trial is one of a request. The next one of the same request takes its place.
 type trial struct {
 	claim   int
 	ahead   []string
@@ -131,8 +131,9 @@ func (t *Train) learn(r *forge.Result) {
 	}
 }
 
-// rides returns an error if a change is to be verified together with others although it has checks of its own, or if the very batch has
-// failed there.
+// rides returns an error if a change is to be verified together with others although it has checks
+// of its own, or if the very batch has failed there. It looks at the decision alone; which of a
+// batch is at fault is for the rules.
 func (t *Train) rides(c *forge.Command, n *trial) error {
 	in := c.Merge()
 	if in.Batch == 0 {
@@ -214,7 +215,8 @@ func Again(rng *rand.Rand, tree, why string, tried []forge.CheckRun) (runs []for
 	return Runs(tree, "change+", "base+", "base-"), true
 }
 
-// Runs returns runs of verify commands, of each what was verified and how it ended: + or -.
+// Runs returns runs of verify commands on a tree, of each a word for what was verified, such as
+// "change" or "base", and how it ended: + or -, as in "change-".
 func Runs(tree string, list ...string) (runs []forge.CheckRun) {
 	for _, s := range list {
 		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: s[len(s)-1] == '+'}

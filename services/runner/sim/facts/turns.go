@@ -57,7 +57,8 @@ func (t *Turns) Check(key forge.Key, rec *forge.Record) error {
 	return t.begun(rec)
 }
 
-// begun takes the merges that a decision begins.
+// begun takes the merges that a decision begins. Trials do not count: they merge nothing, so they
+// take no turn from anyone.
 func (t *Turns) begun(rec *forge.Record) error {
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]

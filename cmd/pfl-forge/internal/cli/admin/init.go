@@ -1,3 +1,4 @@
+// Package admin is the commands about the program itself: init prepares a repository for it, version says what is running.
 package admin
 
 import (
@@ -14,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir"
 )
 
-// InitCommand returns the command init.
+// InitCommand returns the command init. It has no flags: what it writes is all commented out, and
+// the person takes from it what they need.
 func InitCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
@@ -28,9 +30,12 @@ func InitCommand(a *kit.App) *cobra.Command {
 
 // prepare writes the files that a repository needs, and leaves those alone that are there.
 //
-// The names of files that were made are printed to standard output, a line each, so none of them is the sign that all
-// were there. A pfl-forge.yaml that it made is noted as trusted on this machine (ADR-0045): it is this program's own
-// text, and the first run would otherwise ask about it. That this fails is only told.
+// The names of files that were made are printed to standard output, a line each, so none of them
+// is the sign that all were there.
+//
+// A pfl-forge.yaml that it made is noted as trusted on this machine (ADR-0045): it is this
+// program's own text, and the first run would otherwise ask about it. That this fails is only
+// told.
 func prepare(ctx context.Context, a *kit.App) error {
 	repo, err := local.OpenRepository(ctx, a.Dir)
 	if err != nil {

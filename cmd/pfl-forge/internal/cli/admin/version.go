@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// versionDoc describes the running binary, as programs read it.
+// versionDoc describes the running binary, as programs read it. Version is that of the module,
+// devel for one that was built from a checkout. Commit is a whole object name.
 type versionDoc struct {
 	Version  string `json:"version"          yaml:"version"`
 	Commit   string `json:"commit,omitempty" yaml:"commit,omitempty"`
@@ -20,7 +21,8 @@ type versionDoc struct {
 	Platform string `json:"platform"         yaml:"platform"`
 }
 
-// VersionCommand returns the command version.
+// VersionCommand returns the command version. The first word of its line is the name of the
+// program, the second the version, for scripts that cut it.
 func VersionCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{

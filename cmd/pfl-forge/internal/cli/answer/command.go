@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
@@ -43,7 +44,7 @@ func Command(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge answer\n  pfl-forge answer rename-user\n" +
 			"  pfl-forge answer rename-user Account\n  pfl-forge answer rename-user 2 \"not the tests\"",
 		Args:              kit.Between(0, 3, ""),
-		ValidArgsFunction: target.Intents(a, pending.Answer.Fits, 1),
+		ValidArgsFunction: complete.Intents(a, pending.Answer.Fits, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 && !cmd.Flags().Changed("output") {
 				if c, ok := a.Terminal(); ok {

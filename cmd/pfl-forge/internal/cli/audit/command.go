@@ -17,8 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -33,16 +34,21 @@ nothing. Its findings are also observations, which reflections read.
 With --report, print the findings of an audit, by default the last one. They are also in
 .forge/reports/<id>.md.`
 
-// flags are the flags of audit.
+// flags are the flags of audit. report excludes the flags about a new audit: it submits nothing.
 type flags struct {
+	// dryRun prints the intent and opens the project for reading alone.
 	report, dryRun bool
-	question       string
-	agent          string
-	budget         float64
-	format         render.Format
+	// question becomes the last paragraph of the intent's body; empty for an audit of everything.
+	question string
+	// agent and budget are as of create: the name of a back end, and US dollars for all calls of
+	// the intent. Empty and 0 leave them to the project.
+	agent  string
+	budget float64
+	format render.Format
 }
 
-// Command returns the command audit.
+// Command returns the command audit. Its argument is a path for a new audit, and completed as a
+// file; with --report it is the id of an audit, and completed as such.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -62,7 +68,7 @@ func Command(a *kit.App) *cobra.Command {
 			if !f.report {
 				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return target.Intents(a, isAudit, 1)(cmd, args, typed)
+			return complete.Intents(a, isAudit, 1)(cmd, args, typed)
 		},
 	}
 	set := cmd.Flags()
@@ -80,7 +86,9 @@ func Command(a *kit.App) *cobra.Command {
 // isAudit reports whether an intent is an audit.
 func isAudit(s *forge.Summary) bool { return s.Type == forge.TypeAudit }
 
-// audit submits an audit, and says how to read what it finds.
+// audit submits an audit, and prints the command that shows its findings once it is done. It does
+// not wait for that, and needs no runner to be up. That an agent cannot audit here is a warning
+// and no error: it may be there when the step runs.
 func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	t, err := target.Open(ctx, a, f.dryRun)
 	if err != nil {
@@ -97,7 +105,7 @@ func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	if err := create.Prepare(ctx, t, intent); err != nil {
 		return err
 	}
-	admin.WarnAgents(ctx, a, t, intent, "an audit", "cannot audit", forge.StepAudit)
+	doctor.WarnAgents(ctx, a, t, intent, "an audit", "cannot audit", forge.StepAudit)
 	if f.dryRun {
 		return create.Print(a, intent, f.format)
 	}
@@ -108,8 +116,9 @@ func audit(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	return nil
 }
 
-// auditOf returns the intent of an audit of what is below a path, or of everything if that
-// is empty.
+// auditOf returns the intent of an audit of what is below a path, or of everything if that is
+// empty. The title is of the path alone, so that the id made of it says what was audited. The
+// question is in the body, where the agent reads it.
 func auditOf(path string, f *flags) *forge.Intent {
 	title, body := "Audit the repository", "Audit the whole repository.\n"
 	if path != "" {
@@ -123,8 +132,13 @@ func auditOf(path string, f *flags) *forge.Intent {
 	return i
 }
 
-// auditPath returns a path in the repository, from its root and with slashes; empty for the
-// root itself.
+// auditPath returns a path as the agent of an audit reads it: from the root of the repository and
+// with slashes; empty for the root itself. An argument is meant from the folder that the command
+// runs in.
+//
+// A path that is not there, or that leads out of the repository, is an error, also through a
+// symbolic link. Without a repository at hand, which only --server allows, nothing of that can be
+// checked, and the path is taken as it is: the agent finds out.
 func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
 	if t.Repo == nil {
 		return filepath.ToSlash(filepath.Clean(arg)), nil
@@ -136,6 +150,7 @@ func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The root is without links, so the path has to be for the two to be compared.
 	if target, evalErr := filepath.EvalSymlinks(abs); evalErr == nil {
 		abs = target
 	}
@@ -152,7 +167,8 @@ func auditPath(a *kit.App, t *target.Target, arg string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// auditReport prints the report of an audit.
+// auditReport prints the findings of an audit, as .forge/reports has them. An intent of another
+// type and an audit without findings are errors that name the command which says more.
 func auditReport(ctx context.Context, a *kit.App, args []string, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -178,8 +194,8 @@ func auditReport(ctx context.Context, a *kit.App, args []string, format render.F
 	})
 }
 
-// chooseAudit returns the id of the audit that an argument names, or else of the last one
-// that is done.
+// chooseAudit returns the id of the audit that an argument names, or else of the last one that is
+// done. The last one is that whose end was decided last, not that which was asked for last.
 func chooseAudit(ctx context.Context, t *target.Target, args []string) (forge.IntentID, error) {
 	if len(args) > 0 {
 		id, err := forge.ParseIntentID(args[0])

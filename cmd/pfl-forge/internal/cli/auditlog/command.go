@@ -18,6 +18,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -126,7 +127,7 @@ func verifyCommand(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge audit-log verify\n  pfl-forge audit-log verify --all --since monday.json --checkpoint tuesday.json\n" +
 			"  pfl-forge audit-log verify reset-link -o json",
 		Args:              kit.Between(0, 1, ""),
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := newScope(args, f.all)
 			if err != nil {
@@ -165,7 +166,7 @@ func exportCommand(a *kit.App) *cobra.Command {
 		Long:              exportHelp,
 		Example:           "  pfl-forge audit-log export > audit.jsonl\n  pfl-forge audit-log export reset-link --since 2026-03-01",
 		Args:              kit.Between(0, 1, ""),
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := newScope(args, f.all)
 			if err != nil {

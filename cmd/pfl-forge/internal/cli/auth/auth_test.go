@@ -20,9 +20,9 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth/secrets"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
-	"github.com/pfl-forge/pfl-forge/proof"
 )
 
 // try runs auth init, and returns what it prints for programs and for people.
@@ -60,12 +60,12 @@ func noSecret(t *testing.T, text string) {
 }
 
 // objects reads Secrets as they are printed.
-func objects(t *testing.T, text string) []secretObject {
+func objects(t *testing.T, text string) []secrets.Object {
 	t.Helper()
-	var list []secretObject
+	var list []secrets.Object
 	for one := range strings.SplitSeq(text, "---\n") {
-		var s secretObject
-		if _, err := strictyaml.Decode([]byte(one), &s, strictyaml.Options{MaxBytes: secretBytes}); err != nil {
+		var s secrets.Object
+		if _, err := strictyaml.Decode([]byte(one), &s, strictyaml.Options{MaxBytes: 16 << 20}); err != nil {
 			t.Fatalf("%v\n%s", err, one)
 		}
 		list = append(list, s)
@@ -74,7 +74,7 @@ func objects(t *testing.T, text string) []secretObject {
 }
 
 // entry returns an entry of one of several Secrets.
-func entry(t *testing.T, list []secretObject, secret, key string) string {
+func entry(t *testing.T, list []secrets.Object, secret, key string) string {
 	t.Helper()
 	for _, s := range list {
 		if s.Metadata.Name == secret {
@@ -90,9 +90,9 @@ func entry(t *testing.T, list []secretObject, secret, key string) string {
 
 // kubectl returns Secrets as kubectl get -o json prints them, with one of somebody
 // else.
-func kubectl(t *testing.T, list []secretObject) string {
+func kubectl(t *testing.T, list []secrets.Object) string {
 	t.Helper()
-	other := secretObject{Kind: "Secret", Metadata: secretMetadata{Name: "other", Namespace: "pfl-forge"}, Data: map[string]string{"x": "?"}}
+	other := secrets.Object{Kind: "Secret", Metadata: secrets.Metadata{Name: "other", Namespace: "pfl-forge"}, Data: map[string]string{"x": "?"}}
 	text, err := json.Marshal(map[string]any{"kind": "List", "items": append(slices.Clone(list), other)})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,8 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	got := map[string]string{}
 	for _, s := range list {
 		got[s.Metadata.Name] = strings.Join(slices.Sorted(maps.Keys(s.Data)), " ")
-		if s.APIVersion != "v1" || s.Kind != "Secret" || s.Type != "Opaque" || s.Metadata.Namespace != "pfl-forge" || s.Metadata.Labels[partOf] != "pfl-forge" {
+		if s.APIVersion != "v1" || s.Kind != "Secret" || s.Type != "Opaque" || s.Metadata.Namespace != "pfl-forge" ||
+			s.Metadata.Labels[secrets.PartOf] != "pfl-forge" {
 			t.Errorf("got %+v", s.Metadata)
 		}
 	}
@@ -127,7 +128,7 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	}
 	for _, u := range users {
 		file := filepath.Join(t.TempDir(), "nkey")
-		if err := os.WriteFile(file, []byte(entry(t, list, secretPrefix+u.Name, "nkey")), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(entry(t, list, secrets.ObjectOf(u.Name), "nkey")), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if public, err := bus.PublicKey(file); err != nil || public != u.Public() {
@@ -156,7 +157,7 @@ func TestSecretsOfKubernetes(t *testing.T) {
 
 // TestSecretsOfBackups: the account of backups has a Secret as pods read it, made at the beginning or added to what there is.
 func TestSecretsOfBackups(t *testing.T) {
-	for name, list := range map[string][]secretObject{
+	for name, list := range map[string][]secrets.Object{
 		"at the beginning": objects(t, run(t, "", "--kubernetes", "--backups")),
 		"later":            objects(t, run(t, kubectl(t, objects(t, run(t, "", "--kubernetes"))), "--kubernetes", "--backups", "--from", "-")),
 	} {
@@ -364,127 +365,5 @@ func TestBadArguments(t *testing.T) {
 	}
 	if _, err := fs.Stat(os.DirFS(foreign), "nats.conf"); err == nil {
 		t.Error("something was written beside the files of others")
-	}
-}
-
-// TestTrustedKeys checks that the file of trusted keys has exactly the keys that
-// follow from the seeds of the accounts, each for the work and the messages of its
-// role, and that a key that was renewed stays good for what it signed before.
-func TestTrustedKeys(t *testing.T) {
-	first := objects(t, run(t, "", "--kubernetes"))
-	trusted := func(list []secretObject) proof.Signers {
-		t.Helper()
-		s, err := proof.ParseSigners(entry(t, list, "forge-nats-signers", "allowed_signers"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	matches := func(s proof.Signer, list []secretObject) bool {
-		t.Helper()
-		key, err := proof.Derive([]byte(entry(t, list, secretPrefix+s.Principal, "nkey")), s.Principal)
-		if err != nil {
-			t.Fatal(err)
-		}
-		role := s.Principal
-		if s.Principal == "ada" {
-			role = "operator"
-		}
-		return proof.Signers{key.AccountSigner(role)}.String() == proof.Signers{{Principal: s.Principal, Namespaces: s.Namespaces, Key: s.Key}}.String()
-	}
-	before := trusted(first)
-	if len(before) != len(basis()) {
-		t.Errorf("got %s", before)
-	}
-	for _, s := range before {
-		if !matches(s, first) || !s.Until.IsZero() {
-			t.Errorf("%s is trusted by another key", s.Principal)
-		}
-	}
-	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
-	ended := 0
-	for _, s := range trusted(next) {
-		switch {
-		case s.Principal != "reviewer":
-		case !s.Until.IsZero():
-			ended++
-		case !matches(s, next):
-			t.Error("the renewed key is not the one of the new seed")
-		}
-	}
-	if len(trusted(next)) != len(before)+1 || ended != 1 {
-		t.Errorf("got %s", trusted(next))
-	}
-	added := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--person", "ada", "--follower", "tracker"))
-	list := trusted(added)
-	if last := list[len(list)-1]; len(list) != len(before)+1 || last.Principal != "ada" || !matches(last, added) {
-		t.Errorf("with ada and a follower, who signs nothing: %s", list)
-	}
-}
-
-// TestConsoleKey: with a gateway there is a key of its console, which stays when others are renewed, is renewed alone, and is made for a
-// gateway of before. As plain files there is none: a gateway makes it itself.
-func TestConsoleKey(t *testing.T) {
-	const secret = "forge-gateway-console"
-	key := func(list []secretObject) string { return entry(t, list, secret, "console.key") }
-	names := func(list []secretObject) (found []string) {
-		for _, s := range list {
-			found = append(found, s.Metadata.Name)
-		}
-		return found
-	}
-	if list := objects(t, run(t, "", "--kubernetes")); key(list) != "" {
-		t.Error("there is a key without a gateway")
-	}
-	first := objects(t, run(t, "", "--kubernetes", "--gateway"))
-	if !regexp.MustCompile(`^[0-9a-f]{64}\n$`).MatchString(key(first)) {
-		t.Fatalf("its key is no key, of %d bytes", len(key(first)))
-	}
-	again := func(before []secretObject, args ...string) []secretObject {
-		return objects(t, run(t, kubectl(t, before), append([]string{"--kubernetes", "--from", "-"}, args...)...))
-	}
-	for _, role := range []string{"gateway", "reviewer", "server"} {
-		if list := again(first, "--role", role); slices.Contains(names(list), secret) {
-			t.Errorf("with --role %s it is written", role)
-		}
-	}
-	renewed := again(first, "--role", "console")
-	if got := names(renewed); !slices.Equal(got, []string{secret, "forge-nats-server"}) || key(renewed) == key(first) || len(key(renewed)) != 65 {
-		t.Errorf("written are %v", got)
-	}
-	if entry(t, renewed, "forge-nats-server", "auth.conf") != entry(t, first, "forge-nats-server", "auth.conf") {
-		t.Error("the permissions are others")
-	}
-	if forced := again(first, "--force"); key(forced) == key(first) || key(forced) == "" {
-		t.Error("it is not renewed with everything")
-	}
-	former := slices.DeleteFunc(slices.Clone(first), func(s secretObject) bool { return s.Metadata.Name == secret })
-	if list := again(former, "--gateway"); len(key(list)) != 65 || !slices.Equal(names(list), []string{secret, "forge-nats-server"}) {
-		t.Errorf("for a gateway of before, written are %v", names(list))
-	}
-	if _, _, err := try(kubectl(t, first), "--kubernetes", "--from", "-", "--gateway"); err == nil || !strings.Contains(err.Error(), "exist already") {
-		t.Errorf("once more: %v", err)
-	}
-	plain := kubectl(t, objects(t, run(t, "", "--kubernetes")))
-	const none = `no account "console"`
-	if _, _, err := try(plain, "--kubernetes", "--from", "-", "--role", "console"); err == nil || !strings.Contains(err.Error(), none) {
-		t.Errorf("without a gateway: %v", err)
-	}
-	dir := filepath.Join(t.TempDir(), "keys")
-	run(t, "", "--out", dir, "--gateway")
-	for name := range contents(t, dir) {
-		if strings.Contains(name, "console") {
-			t.Errorf("there is %s", name)
-		}
-	}
-	if _, _, err := try("", "--out", dir, "--role", "console"); err == nil || !strings.Contains(err.Error(), none) {
-		t.Errorf("as plain files: %v", err)
-	}
-	dir = filepath.Join(t.TempDir(), "secrets")
-	run(t, "", "--kubernetes", "--out", dir, "--gateway")
-	before := contents(t, dir)[secret+".yaml"]
-	run(t, "", "--kubernetes", "--out", dir, "--role", "reviewer")
-	if after := contents(t, dir)[secret+".yaml"]; after != before || before == "" {
-		t.Error("in a folder it does not stay")
 	}
 }

@@ -2,15 +2,16 @@
 // the permissions of all for the nats-server, and certificates.
 //
 // An installation is a set of secrets, each with a few entries. plan.go decides
-// which of them are new; files.go reads and writes them as plain files,
-// kubernetes.go as Secrets. The permissions are those of package bus/access.
+// which of them are new; package secrets reads and writes them as plain files or as
+// Secrets, and package authority makes the certificates. The permissions are those of
+// package bus/access.
 //
 // Three commands. init makes keys, or renews some: it reads what exists into a plan, decides, and writes only the
 // secrets that have changed. sign signs one message for a system that has no library of ours. serve answers the
 // nats-server about people who log in (ADR-0059).
 //
 // No seed is ever printed but in a Secret that was asked for, and report.go has the document without any. The order of
-// writing is part of the contract: trusted keys first, permissions last (see inOrder), so that a call that is cut off
+// writing is part of the contract: trusted keys first, permissions last (package secrets), so that a call that is cut off
 // leaves a server that works. The guide is docs/guide-security.md; the tests here are of what init and sign write; the
 // permissions are tested with package bus/access.
 package auth
@@ -25,6 +26,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth/secrets"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
@@ -151,7 +153,7 @@ func initCommand(a *kit.App) *cobra.Command {
 // They are sorted, for completion alone: accounts of people and systems can be named as well, and are not known before
 // the files are read.
 func renewable() []string {
-	names := []string{serverSecret, consoleRole, string(access.Operator), string(access.Submitter)}
+	names := []string{secrets.Server, consoleRole, string(access.Operator), string(access.Submitter)}
 	for _, role := range access.Services() {
 		names = append(names, string(role))
 	}
@@ -177,7 +179,7 @@ func (o *options) check() error {
 		return errors.New("--output json or yaml needs --out: without it the Secrets themselves are printed")
 	case o.noClean && len(o.people) == 0:
 		return errors.New("--no-clean says what a new account may not: give --person as well")
-	case !namespaces.MatchString(o.namespace):
+	case !secrets.IsNamespace(o.namespace):
 		return errors.New("--namespace: use a-z, 0-9 and hyphens, at most 63")
 	}
 	for _, host := range o.hosts {
@@ -223,11 +225,11 @@ func (o *options) accounts() ([]access.Account, error) {
 // initialise makes the secrets that are missing or to be renewed, and writes them.
 // Nothing is written if the plan has an error.
 func initialise(a *kit.App, o *options) error {
-	var place store = &folder{path: o.out}
+	var place secrets.Store = &secrets.Folder{Path: o.out}
 	if o.kubernetes {
-		place = &cluster{namespace: o.namespace, folder: o.out, from: o.from, in: a.In, out: a.Out}
+		place = &secrets.Cluster{Namespace: o.namespace, Folder: o.out, From: o.from, In: a.In, Out: a.Out}
 	}
-	before, err := place.read()
+	before, err := place.Read()
 	if err != nil {
 		return err
 	}
@@ -235,7 +237,7 @@ func initialise(a *kit.App, o *options) error {
 	if err != nil {
 		return err
 	}
-	written, err := place.write(p.changed, p.whole)
+	written, err := place.Write(p.changed, p.whole)
 	if err != nil {
 		return err
 	}

@@ -1,76 +1,37 @@
 package auth
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth/authority"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth/secrets"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// secrets are the credentials of an installation, by the name of the secret that
-// holds them: an account's, or one of those below. Each has entries.
-type secrets map[string]map[string][]byte
+// consoleRole names the key of the gateway's console for --role.
+const consoleRole = "console"
 
-const (
-	// serverSecret has the files that the nats-server reads.
-	serverSecret = "server"
-	// authoritySecret has the authority that we made, to renew the server's
-	// certificate.
-	authoritySecret = "ca"
-	// signersSecret has the file of keys by which runners trust messages, and
-	// everybody commits and statements. It is no secret, but whoever may change it
-	// decides what is trusted.
-	signersSecret = "signers"
-	// consoleSecret has the key of the gateway's console. No account has a name like it.
-	consoleSecret = "gateway/console"
-	// consoleRole names that key for --role.
-	consoleRole = "console"
-)
-
-// The entries of secrets.
-const (
-	entryConf     = "auth.conf"
-	entryCert     = "tls.crt"
-	entryKey      = "tls.key"
-	entryCA       = "ca.crt"
-	entryCAKey    = "ca.key"
-	entrySeed     = "nkey"
-	entrySigners  = "allowed_signers"
-	entryConsole  = "console.key"
-	namespaceRule = `^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`
-)
-
-// consoleBytes is the length of the key of a console.
+// consoleBytes is the length of the key of a console, which is written in hexadecimal.
 const consoleBytes = 32
 
-// store reads and writes secrets.
-// There are two, folder and cluster. Both know their secrets by the names of this file.
-type store interface {
-	// read returns the secrets that exist, which may be none.
-	read() (secrets, error)
-	// write writes the secrets that have changed; whole are all of them, as far as
-	// they are known. It returns the names of what it has written.
-	write(changed, whole secrets) ([]string, error)
-}
-
-// plan is an installation as it is to be.
+// plan is an installation as it is to be. Making it writes nothing; initialise writes what has
+// changed.
 type plan struct {
 	users []access.User
 	// changed are the secrets to write, and whole those together with what exists.
-	changed, whole secrets
+	changed, whole secrets.Set
 	// renewed are the accounts with a new key.
 	renewed map[string]bool
 	// tls describes the server's certificate; nil without one.
-	tls *certificate
+	tls *authority.Certificate
 }
 
 // newPlan decides what is made new: everything where nothing exists.
@@ -78,15 +39,15 @@ type plan struct {
 // It writes nothing. Accounts are read from auth.conf, which is the only list of them; one that a person edited so that
 // it has other users is refused, since they would be lost. auth.conf is always among the changed ones, as it follows
 // from the accounts and from the permissions of this version: renewing one key brings all permissions up to date.
-func newPlan(o *options, before secrets) (*plan, error) {
-	p := &plan{changed: secrets{}, whole: maps.Clone(before), renewed: map[string]bool{}}
+func newPlan(o *options, before secrets.Set) (*plan, error) {
+	p := &plan{changed: secrets.Set{}, whole: maps.Clone(before), renewed: map[string]bool{}}
 	if p.whole == nil {
-		p.whole = secrets{}
+		p.whole = secrets.Set{}
 	}
-	if conf := before[serverSecret][entryConf]; conf != nil {
+	if conf := before[secrets.Server][secrets.Conf]; conf != nil {
 		users, err := access.ParseConf(string(conf))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w; move it away to begin anew", entryConf, err)
+			return nil, fmt.Errorf("%s: %w; move it away to begin anew", secrets.Conf, err)
 		}
 		p.users = users
 	}
@@ -109,21 +70,21 @@ func newPlan(o *options, before secrets) (*plan, error) {
 		return nil, err
 	}
 	p.console(o)
-	if !o.noTLS && (!exists || o.force || slices.Contains(o.renew, serverSecret)) {
+	if !o.noTLS && (!exists || o.force || slices.Contains(o.renew, secrets.Server)) {
 		if err := p.certify(o); err != nil {
 			return nil, err
 		}
 	}
-	p.entry(serverSecret, entryConf, []byte(access.Conf(p.users, access.Accounts(p.users))))
+	p.entry(secrets.Server, secrets.Conf, []byte(access.Conf(p.users, access.Accounts(p.users))))
 	return p, nil
 }
 
 // wanted returns an error where the flags ask for nothing that can be done, with so many accounts to add to what exists.
-func wanted(o *options, exists bool, added int, before secrets) error {
+func wanted(o *options, exists bool, added int, before secrets.Set) error {
 	switch {
 	case !exists && len(o.renew) > 0:
 		return errors.New("--role: nothing exists yet that could be renewed: leave it out, or say with --out or --from where it is")
-	case exists && added+len(o.renew) == 0 && !o.force && !(o.kubernetes && o.gateway && before[consoleSecret] == nil):
+	case exists && added+len(o.renew) == 0 && !o.force && !(o.kubernetes && o.gateway && before[secrets.Console] == nil):
 		return errors.New("credentials exist already: give --role to renew one of them, " +
 			"--person, --system, --follower, --logins, --backups or --gateway to add one, " +
 			"or --force to renew all")
@@ -151,17 +112,17 @@ func (p *plan) console(o *options) {
 	if !o.kubernetes || access.Find(p.users, string(access.Gateway)) < 0 {
 		return
 	}
-	if p.whole[consoleSecret] == nil && (o.gateway || p.renewed[string(access.Gateway)]) || o.force || slices.Contains(o.renew, consoleRole) {
+	if p.whole[secrets.Console] == nil && (o.gateway || p.renewed[string(access.Gateway)]) || o.force || slices.Contains(o.renew, consoleRole) {
 		key := make([]byte, consoleBytes)
 		_, _ = rand.Read(key) // it never fails
-		p.entry(consoleSecret, entryConsole, []byte(hex.EncodeToString(key)+"\n"))
+		p.entry(secrets.Console, secrets.ConsoleKey, []byte(hex.EncodeToString(key)+"\n"))
 	}
 }
 
 // special reports whether a name for --role stands for something else than the key of an account.
 // There is a key of the console only on Kubernetes, and with a gateway.
 func (p *plan) special(o *options, name string) bool {
-	return name == serverSecret || name == consoleRole && o.kubernetes && access.Find(p.users, string(access.Gateway)) >= 0
+	return name == secrets.Server || name == consoleRole && o.kubernetes && access.Find(p.users, string(access.Gateway)) >= 0
 }
 
 // basis returns the accounts that every installation has.
@@ -213,9 +174,9 @@ func (p *plan) keys(o *options, added []access.Account) error {
 				return err
 			}
 		}
-		p.entry(u.Name, entrySeed, seed)
-		if ca := p.whole[serverSecret][entryCA]; ca != nil {
-			p.entry(u.Name, entryCA, ca)
+		p.entry(u.Name, secrets.Seed, seed)
+		if ca := p.whole[secrets.Server][secrets.CA]; ca != nil {
+			p.entry(u.Name, secrets.CA, ca)
 		}
 	}
 	return nil
@@ -238,24 +199,24 @@ func (p *plan) trust(account *access.Account, seed []byte) error {
 		return nil // it signs nothing
 	}
 	var list proof.Signers
-	if text := p.whole[signersSecret][entrySigners]; text != nil {
+	if text := p.whole[secrets.Signers][secrets.TrustedKeys]; text != nil {
 		var err error
 		if list, err = proof.ParseSigners(string(text)); err != nil {
-			return fmt.Errorf("%s: %w; move it away to begin anew", entrySigners, err)
+			return fmt.Errorf("%s: %w; move it away to begin anew", secrets.TrustedKeys, err)
 		}
 	}
 	key, err := proof.Derive(seed, account.Name)
 	if err != nil {
 		return err
 	}
-	p.entry(signersSecret, entrySigners, []byte(list.Renew(key.AccountSigner(string(account.Role)), time.Now().UTC().Truncate(time.Second)).String()))
+	p.entry(secrets.Signers, secrets.TrustedKeys, []byte(list.Renew(key.AccountSigner(string(account.Role)), time.Now().UTC().Truncate(time.Second)).String()))
 	return nil
 }
 
 // trusted returns an error if the file of trusted keys would be begun anew without the keys of accounts that keep theirs:
 // a runner that reads it takes no further word of them, and results of workers would wait for ever.
-func (p *plan) trusted(before secrets) error {
-	if before[signersSecret][entrySigners] != nil || p.changed[signersSecret] == nil {
+func (p *plan) trusted(before secrets.Set) error {
+	if before[secrets.Signers][secrets.TrustedKeys] != nil || p.changed[secrets.Signers] == nil {
 		return nil
 	}
 	var left []string
@@ -268,14 +229,8 @@ func (p *plan) trusted(before secrets) error {
 		return nil
 	}
 	return fmt.Errorf("there is %s, and no %s (Secret %s) with it: a new one would lack the keys of %s, and their word would not count; "+
-		"put back the one that the runner has, or give --force to renew all keys", entryConf, entrySigners, objectOf(signersSecret), strings.Join(left, ", "))
-}
-
-// inOrder returns the names of secrets or files as they are written: first has the trusted keys, so that no key is in use that is not
-// trusted; then the seeds; last has the permissions, by which the server knows them.
-func inOrder(names iter.Seq[string], first, last string) []string {
-	rank := map[string]int{first: -1, last: 1}
-	return slices.SortedFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), strings.Compare(a, b)) })
+		"put back the one that the runner has, or give --force to renew all keys",
+		secrets.Conf, secrets.TrustedKeys, secrets.ObjectOf(secrets.Signers), strings.Join(left, ", "))
 }
 
 // certify makes the server's certificate, and the authority that signs it where none
@@ -284,20 +239,20 @@ func inOrder(names iter.Seq[string], first, last string) []string {
 // already.
 func (p *plan) certify(o *options) error {
 	now := time.Now()
-	authority, err := p.authority(o, now)
+	by, err := p.authority(o, now)
 	if err != nil {
 		return err
 	}
-	p.tls, err = authority.certify(serverNames(o), now)
+	p.tls, err = by.Certify(serverNames(o), now)
 	if err != nil {
 		return err
 	}
-	p.entry(serverSecret, entryCert, p.tls.cert)
-	p.entry(serverSecret, entryKey, p.tls.key)
-	p.entry(serverSecret, entryCA, authority.cert)
+	p.entry(secrets.Server, secrets.Cert, p.tls.Cert)
+	p.entry(secrets.Server, secrets.Key, p.tls.Key)
+	p.entry(secrets.Server, secrets.CA, by.Cert)
 	for i := range p.users {
 		if name := p.users[i].Name; p.renewed[name] {
-			p.entry(name, entryCA, authority.cert)
+			p.entry(name, secrets.CA, by.Cert)
 		}
 	}
 	return nil
@@ -305,22 +260,22 @@ func (p *plan) certify(o *options) error {
 
 // authority returns the one that is given, or kept from before, or a new one.
 // A server's certificate without its authority is an error: a new authority would be unknown to all clients.
-func (p *plan) authority(o *options, now time.Time) (*certificate, error) {
-	kept := p.whole[authoritySecret]
+func (p *plan) authority(o *options, now time.Time) (*authority.Certificate, error) {
+	kept := p.whole[secrets.Authority]
 	switch {
 	case o.caCert != "":
-		return loadAuthority(o.caCert, o.caKey)
+		return authority.Load(o.caCert, o.caKey)
 	case kept != nil && !o.force:
-		return parseAuthority(kept[entryCA], kept[entryCAKey])
-	case len(p.whole[serverSecret][entryCert]) > 0 && !o.force:
+		return authority.Parse(kept[secrets.CA], kept[secrets.CAKey])
+	case len(p.whole[secrets.Server][secrets.Cert]) > 0 && !o.force:
 		return nil, errors.New("--role server: the authority that signed the certificate is not here: give --ca-cert and --ca-key")
 	}
-	made, err := newAuthority(now)
+	made, err := authority.New(now)
 	if err != nil {
 		return nil, err
 	}
-	p.entry(authoritySecret, entryCA, made.cert)
-	p.entry(authoritySecret, entryCAKey, made.key)
+	p.entry(secrets.Authority, secrets.CA, made.Cert)
+	p.entry(secrets.Authority, secrets.CAKey, made.Key)
 	return made, nil
 }
 
@@ -333,4 +288,19 @@ func (p *plan) entry(name, key string, content []byte) {
 	}
 	entries[key] = content
 	p.whole[name], p.changed[name] = entries, entries
+}
+
+// serverNames returns the names and addresses by which clients reach the server.
+// On Kubernetes these are the two services of deploy's NATS in every spelling that a client in the cluster may use, and
+// each pod behind them. The machine itself is always among them.
+func serverNames(o *options) []string {
+	var names []string
+	if o.kubernetes {
+		for _, service := range []string{"nats", "nats-headless"} {
+			for _, suffix := range []string{"", "." + o.namespace, "." + o.namespace + ".svc", "." + o.namespace + ".svc.cluster.local"} {
+				names = append(names, service+suffix, "*."+service+suffix)
+			}
+		}
+	}
+	return append(append(names, o.hosts...), "localhost", "127.0.0.1", "::1")
 }

@@ -50,7 +50,7 @@ func report(a *kit.App, o *options, p *plan, written []string) error {
 		}
 	}
 	if p.tls != nil {
-		doc.TLS = &tlsDoc{Names: serverNames(o), Until: p.tls.parsed.NotAfter}
+		doc.TLS = &tlsDoc{Names: serverNames(o), Until: p.tls.Until()}
 	}
 	if len(renewed) > 0 {
 		a.Say("new keys: %s", strings.Join(renewed, ", "))

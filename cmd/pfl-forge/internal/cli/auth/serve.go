@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/callout"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/auth/secrets"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
@@ -77,7 +78,7 @@ func (o *serveOptions) check(a *kit.App) error {
 		return fmt.Errorf("--lifetime: %s is not between 1m and 1h", o.lifetime)
 	}
 	if o.conf == "" {
-		o.conf = filepath.Join(filepath.Dir(a.NKey), entryConf)
+		o.conf = filepath.Join(filepath.Dir(a.NKey), secrets.Conf)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ takes it. The message is on standard input, and is sent exactly as it is there.
 The signature is for this subject, id, content type and content, and good for ten minutes: a message
 that was stored in time may then wait for a runner as long as it takes.`
 
-const signExample = `  nats req forge.intent.shop.from.scanner.submit "$(cat wish.json)" \
-    --header "$(printf %s "$(cat wish.json)" | pfl-forge auth sign --nkey scanner.nk --account scanner --subject forge.intent.shop.from.scanner.submit)"`
+const signExample = `  nats req forge.intent.shop.from.scanner.submit "$(cat intent.json)" \
+    --header "$(printf %s "$(cat intent.json)" | pfl-forge auth sign --nkey scanner.nk --account scanner --subject forge.intent.shop.from.scanner.submit)"`
 
 // signOptions are the flags of auth sign.
 type signOptions struct{ account, subject, id, contentType string }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/backup"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/connect"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -158,7 +159,7 @@ func line(s *backup.Stream) string {
 // repository a server is started if no run has it; where nothing was ever submitted is an error.
 func server(ctx context.Context, a *kit.App) (b *bus.Bus, end func(), err error) {
 	if a.Remote() {
-		if b, err = target.Administrator(ctx, a); err != nil {
+		if b, err = connect.Administrator(ctx, a); err != nil {
 			return nil, nil, err
 		}
 		return b, b.Close, nil

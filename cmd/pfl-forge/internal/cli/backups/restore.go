@@ -9,6 +9,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/backup"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/connect"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
@@ -99,7 +100,7 @@ func restore(ctx context.Context, a *kit.App, dir string, replicas int, format r
 func put(ctx context.Context, a *kit.App, dir string, replicas int) (*backup.Restored, error) {
 	o := backup.Options{Replicas: replicas, Done: func(s backup.Stream) { a.Say("%s", line(&s)) }}
 	if a.Remote() {
-		b, err := target.Administrator(ctx, a)
+		b, err := connect.Administrator(ctx, a)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +181,7 @@ func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 		return nil, err
 	}
 	defer repo.Close()
-	b, err := target.Administrator(ctx, a)
+	b, err := connect.Administrator(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,11 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// list prints a row for each command. It reads the journals of the whole project: they are small beside what
-// the commands themselves take.
+// list prints a row for each command, those without a name in pfl-forge.yaml as "verify". It reads
+// the journals of the whole project: they are small beside what the commands themselves take.
+//
+// --since is compared with the time at which a run was reported, and not with that of the intent.
+// A project without a journal has no rows, which is no error.
 func list(ctx context.Context, a *kit.App, since time.Time, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -75,6 +78,7 @@ func list(ctx context.Context, a *kit.App, since time.Time, format render.Format
 		}
 	}
 	rows := book.Rows()
+	// Command lines are cut before a word that may hold a secret.
 	figures.Shown(rows)
 	names := kit.Names(rows, func(r *figures.CheckStat) string { return cmp.Or(r.Name, r.Command) })
 	return a.Print(format, rows, names, func() error {

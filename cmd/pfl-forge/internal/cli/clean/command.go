@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/leftovers"
@@ -42,6 +43,8 @@ clean again a moment later.`
 // flags are the flags of clean.
 type flags struct {
 	dryRun bool
+	// older is how long ago an intent has to have ended at least, as it was typed; empty for any
+	// time.
 	older  string
 	format render.Format
 }
@@ -66,7 +69,8 @@ type cleaned struct {
 	Removed bool `json:"removed" yaml:"removed"`
 }
 
-// Command returns the command clean.
+// Command returns the command clean. It takes any number of ids, and no id for every intent that
+// is over. Completion offers those alone.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -74,7 +78,7 @@ func Command(a *kit.App) *cobra.Command {
 		Short:             "remove the leftovers of finished intents",
 		Long:              cleanHelp,
 		Example:           "  pfl-forge clean --dry-run\n  pfl-forge clean --older-than 30d\n  pfl-forge clean reset-link",
-		ValidArgsFunction: target.Intents(a, leftovers.Over, 0),
+		ValidArgsFunction: complete.Intents(a, leftovers.Over, 0),
 		RunE:              func(cmd *cobra.Command, args []string) error { return clean(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
@@ -84,7 +88,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// parseAge parses a duration, which may be in days such as 30d. An empty one is 0.
+// parseAge parses a duration, which may be in days such as 30d: Go's own know no days, since those
+// are not of one length on every clock. Here a day has 24 hours. An empty duration is 0, a
+// negative one an error.
 func parseAge(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, nil
@@ -102,6 +108,9 @@ func parseAge(s string) (time.Duration, error) {
 }
 
 // clean removes the things that some intents left, which their ids or their age choose.
+//
+// Nothing is removed before all arguments are known to be right: an id that is unknown, or of an
+// intent that could be retried, ends the command with nothing done.
 func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	ids, err := kit.IntentIDs(args)
 	if err != nil {
@@ -111,6 +120,8 @@ func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	if err != nil {
 		return kit.Usage(fmt.Errorf("--older-than: %w", err))
 	}
+	// The zero time is any time, and not now: the times of ends come from other machines' clocks,
+	// and one that runs ahead must not exempt its intents.
 	var before time.Time // whenever: clocks differ
 	if age > 0 {
 		before = time.Now().Add(-age)
@@ -140,9 +151,12 @@ func clean(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	return cleanEach(ctx, a, t, over, f)
 }
 
-// chooseOver returns the intents that were over before some time, or with the zero time at
-// any: of those with the ids, or of all if there are none. An id of one that is not over is
-// an error.
+// chooseOver returns the intents whose leftovers are to be removed: of those with the ids, or of
+// all if there are none, the ones that ended before a time. The zero time stands for any.
+//
+// An id that no intent has is an error, and so is one of an intent that is not over, with what
+// would have to happen to it first. One that ended too recently is left out without a word: the
+// age is a filter, and an id no mistake. The order is that of the ids, or that of the list.
 func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]forge.Summary, error) {
 	known := map[forge.IntentID]*forge.Summary{}
 	for i := range all {
@@ -173,7 +187,11 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 	return list, nil
 }
 
-// cleanEach removes the things that each intent left here, and prints them.
+// cleanEach removes the things that each intent left in this repository, and prints them. An intent that left
+// nothing is not listed.
+//
+// An error is about one intent and stops no other. All are returned together after the list is
+// printed, which says of each intent whether its leftovers are gone.
 func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.Summary, f *flags) error {
 	places, err := t.Session.Places(ctx)
 	if err != nil {
@@ -206,7 +224,8 @@ func cleanEach(ctx context.Context, a *kit.App, t *target.Target, over []forge.S
 	return errors.Join(append(errs, printCleaned(a, f, list))...)
 }
 
-// printCleaned prints the things that intents left, in a format.
+// printCleaned prints the things that intents left, in a format. An empty list is an answer:
+// programs get [] and no error.
 func printCleaned(a *kit.App, f *flags, list []cleaned) error {
 	names := kit.Names(list, func(c *cleaned) string { return string(c.ID) })
 	return a.Print(f.format, list, names, func() error {
@@ -218,7 +237,10 @@ func printCleaned(a *kit.App, f *flags, list []cleaned) error {
 	})
 }
 
-// printTable prints the things that intents left, a row for each intent, and their sum.
+// printTable prints a row for each intent, and a line with the sum. An organisation's implementers
+// tell no paths, so without a repository there is no column of files. Refs take next to no room
+// themselves: the commits that they kept are freed by git's own garbage collection, which the line
+// names.
 func printTable(a *kit.App, f *flags, list []cleaned) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "ENDED", "REFS", "FILES", "SIZE", "SESSIONS", "TRANSCRIPTS"}}
 	if a.Remote() {

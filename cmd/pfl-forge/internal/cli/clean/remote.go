@@ -14,8 +14,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// cleanRemote asks an organisation's implementers to clean, as many intents at a time as one
-// request may name, and prints what they say.
+// cleanRemote asks an organisation's implementers to clean, and prints what they answer. A request
+// names as many intents as one may (requests.MaxClean); without ids one request is about all, and
+// is repeated from where the last answer ended until there is nothing left.
+//
+// If a request fails, what was removed until then is printed before the error. Intents that were
+// kept, such as one whose agent still stops, are errors too: the exit code says that something is
+// left.
 func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.IntentID, before time.Time, f *flags) error {
 	if len(ids) > 0 { // all of them can be cleaned, or nothing is begun
 		all, err := t.Summaries(ctx)
@@ -64,7 +69,8 @@ func cleanRemote(ctx context.Context, a *kit.App, t *target.Target, ids []forge.
 	return end()
 }
 
-// cleanRequests yields the requests for some intents, or one for all.
+// cleanRequests yields the requests for some intents, or one for all. With ids a time says nothing
+// more: chooseOver has compared it here, with the same summaries.
 func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(func(requests.CleanRequest) bool) {
 	return func(yield func(requests.CleanRequest) bool) {
 		if len(ids) == 0 {
@@ -79,7 +85,8 @@ func cleanRequests(ids []forge.IntentID, before time.Time, dryRun bool) func(fun
 	}
 }
 
-// cleanedOf returns the document of an implementer's answer about one intent.
+// cleanedOf returns the document of an implementer's answer about one intent. It has no paths:
+// those are of a machine that the person does not see.
 func cleanedOf(c *requests.CleanedIntent) cleaned {
 	return cleaned{
 		ID: c.ID, Status: c.Status, EndedAt: c.EndedAt, Refs: c.Refs, Bytes: c.Bytes, Sessions: c.Sessions, Logs: c.Transcripts, Removed: c.Removed,

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -36,7 +37,7 @@ func PauseCommand(a *kit.App) *cobra.Command {
 		Long: "Stop the agents of intents or tasks within seconds, and keep their work, until you resume. With --all, stop the agents of\n" +
 			"the whole project, and start nothing new.",
 		Example:           "  pfl-forge pause reset-link\n  pfl-forge pause reset-link-002\n  pfl-forge pause --all",
-		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Pause, &said)})
 		},
@@ -54,7 +55,7 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 		Short:             "continue paused intents",
 		Long:              "Continue paused intents or tasks where they stopped. With --all, continue the whole project.",
 		Example:           "  pfl-forge resume reset-link\n  pfl-forge resume --all",
-		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return Send(cmd.Context(), a, args, &Request{All: all, Choose: Always(pending.Resume, &pending.Said{})})
 		},
@@ -74,7 +75,7 @@ func CancelCommand(a *kit.App) *cobra.Command {
 		Long: "Stop intents or tasks for good. Merged changes stay; the commits of all attempts are kept until `pfl-forge clean`.\n" +
 			"With --all, cancel everything in progress in the project, after confirmation.",
 		Example:           "  pfl-forge cancel reset-link --reason \"not now\"\n  pfl-forge cancel reset-link-002\n  pfl-forge cancel --all",
-		ValidArgsFunction: target.IntentsAndTasks(a, 0),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all && !yes {
 				sure, err := sureToCancel(cmd.Context(), a)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -33,7 +34,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 			"With --plan, approve exactly that plan, as the inbox shows it; if it has changed since, nothing happens.\n" +
 			"With --all, list everything that waits for approval and, after confirmation, approve it as listed.",
 		Example:           "  pfl-forge approve reset-link\n  pfl-forge approve reset-link --plan 714fe29f3703\n  pfl-forge approve --all",
-		ValidArgsFunction: target.Intents(a, pending.Approve.Fits, 0),
+		ValidArgsFunction: complete.Intents(a, pending.Approve.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all {
 				if len(args) > 0 || plan != "" {
@@ -71,7 +72,7 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge request-changes reset-link --hash 714fe29f3703 'keep the old route'\n" +
 			"  pfl-forge request-changes reset-link-002 'say why in the commit'",
 		Args:              kit.Between(2, 2, "the id of an intent or a task, or the words on what to change,"),
-		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said.Text = args[1]
 			return Send(cmd.Context(), a, args[:1], &Request{Format: format, Choose: shown(&said)})
@@ -103,7 +104,7 @@ func RejectCommand(a *kit.App) *cobra.Command {
 		Use:               "reject <id>...",
 		Short:             "reject intents that wait for you",
 		Args:              kit.AtLeast(1, "the id of an intent"),
-		ValidArgsFunction: target.Intents(a, pending.Waits, 0),
+		ValidArgsFunction: complete.Intents(a, pending.Waits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return decide(cmd.Context(), a, args, pending.Reject, said)
 		},
@@ -129,7 +130,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			"Reasons are those of the guide on failures, such as auth or timeout; credentials stands for auth, dependency for what another intent blocked.",
 		Example: "  pfl-forge retry reset-link --with 'keep the old route'\n  pfl-forge retry reset-link --adopt 3f786850e387\n" +
 			"  pfl-forge retry --all --reason credentials --since 10:00\n  pfl-forge retry --all --reason timeout --dry-run -o json",
-		ValidArgsFunction: target.Intents(a, pending.Retry.Fits, 0),
+		ValidArgsFunction: complete.Intents(a, pending.Retry.Fits, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			said.Adopt = strings.ToLower(strings.TrimSpace(said.Adopt))
 			switch narrowed := f.reason != "" || f.since != "" || f.yes || f.dryRun || cmd.Flags().Changed("output"); {

@@ -55,7 +55,8 @@ func (d *AttemptDetail) Usage() forge.Usage {
 	}
 }
 
-// Attempts returns every attempt of an intent that has ended, in that order.
+// Attempts returns every attempt of an intent that has ended, in that order. Attempts that are
+// under way are not among them: what they cost is known when they end.
 func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]AttemptDetail, error) {
 	ended, err := t.Attempts(ctx, id)
 	if err != nil {
@@ -74,7 +75,9 @@ func Attempts(ctx context.Context, t *target.Target, id forge.IntentID) ([]Attem
 	return list, nil
 }
 
-// PrintAttempts prints attempts as a table.
+// PrintAttempts prints attempts as a table, a row for each in their order. Tokens are those that
+// the model read and wrote anew, CACHED those that it took from a cache: they have different
+// prices.
 func PrintAttempts(a *kit.App, list []AttemptDetail) error {
 	columns := render.Columns{
 		Header: []string{"ENDED", "STEP", "OUTCOME", "AGENT", "MODEL", "EXECUTOR", "TIME", "TOKENS", "CACHED", "COST", "SESSION"},

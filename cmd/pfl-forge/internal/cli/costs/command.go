@@ -24,7 +24,8 @@ pfl-forge status --watch shows them until then.
 
 Budgets of pfl-forge.yaml and of intents are shown with the amount left.`
 
-// flags are the flags of costs.
+// flags are the flags of costs, as they were typed. Since and until are points in time, or
+// durations before now; empty for no bound.
 type flags struct {
 	by, since, until string
 	format           render.Format
@@ -89,7 +90,8 @@ func costs(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
-// reported returns the usage of agents. By HTTP it is told by a runner.
+// reported returns the usage of agents. By HTTP it is told by a runner. In a repository in which
+// nothing was ever submitted the report is empty.
 func reported(ctx context.Context, t *target.Target, q document.CostsRequest, now time.Time) (rep document.Costs, err error) {
 	var ledger spending.Ledger
 	var sums []forge.Summary
@@ -98,6 +100,7 @@ func reported(ctx context.Context, t *target.Target, q document.CostsRequest, no
 		return t.Costs(ctx, q)
 	case t.Bus != nil:
 		project := t.Project
+		// Only this group is about more than one project.
 		if q.By == document.CostsByProject {
 			project = ""
 		}
@@ -111,13 +114,14 @@ func reported(ctx context.Context, t *target.Target, q document.CostsRequest, no
 	return ledger.Costs(q, sums, now), nil
 }
 
-// read adds the journals of a project to a ledger, or those of all projects if it is empty.
+// read adds the journals of the intents of a project to a ledger, or those of all projects if it
+// is empty.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *spending.Ledger) error {
 	_, err := j.Records(ctx, project, 0, into.Add)
 	return err
 }
 
-// within returns the end of a sentence about a time that was asked for.
+// within returns the end of a sentence that says whether only some time was asked for.
 func within(q *document.CostsRequest) string {
 	if q.Since.IsZero() && q.Until.IsZero() {
 		return ""

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -59,9 +60,9 @@ func Command(a *kit.App) *cobra.Command {
 	set.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)
 	cmd.MarkFlagsMutuallyExclusive("body", "file")
-	_ = cmd.RegisterFlagCompletionFunc("depends-on", target.Intents(a, target.AnyIntent, 0))
-	_ = cmd.RegisterFlagCompletionFunc("recipe", target.Recipes(a))
-	f.AddChecks(cmd, target.Checks(a))
+	_ = cmd.RegisterFlagCompletionFunc("depends-on", complete.Intents(a, complete.AnyIntent, 0))
+	_ = cmd.RegisterFlagCompletionFunc("recipe", complete.Recipes(a))
+	f.AddChecks(cmd, complete.Checks(a))
 	return cmd
 }
 
@@ -125,7 +126,7 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	if strings.TrimSpace(body) == "" {
 		body = title + "\n"
 	}
-	return complete(said, title, body), nil
+	return filled(said, title, body), nil
 }
 
 // text returns the body: of --body, of a file, or of standard input.

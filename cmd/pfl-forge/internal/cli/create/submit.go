@@ -25,11 +25,11 @@ import (
 // else. Prepare adds the rest.
 // Its origin names this program, with an event id that is new for each.
 func New(title, body string) *forge.Intent {
-	return complete(forge.Intent{}, title, body)
+	return filled(forge.Intent{}, title, body)
 }
 
-// complete adds to the fields that were given those that every intent of this program has.
-func complete(i forge.Intent, title, body string) *forge.Intent {
+// filled adds to the fields that were given those that every intent of this program has.
+func filled(i forge.Intent, title, body string) *forge.Intent {
 	i.Title, i.Body, i.Source, i.Status = title, body, forge.SourceHuman, forge.StatusProposed
 	i.Origin, i.CreatedAt = forge.Origin{System: originSystem, EventID: nuid.Next()}, time.Now().UTC()
 	return &i

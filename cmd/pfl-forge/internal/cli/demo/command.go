@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Command returns the command demo.
+// Command returns the command demo. It needs git and nothing else: the changes are made by
+// recipes, so no model is called and nothing is paid for.
 func Command(a *kit.App) *cobra.Command {
 	var dir string
 	var format render.Format
@@ -37,8 +38,10 @@ Exit codes: 0 everything went as planned, 1 something did not, 130 interrupted.`
 }
 
 // demo makes a repository, runs everything in it, and prints whether it went as planned.
-// The repository is kept, and the commands that it prints at the end work there: it is the first look at pfl-forge that most people have.
-// That not all went as planned is an error, so that the demo is a test of an installation as well.
+//
+// The repository is kept, and the commands that it prints at the end work there: it is the first
+// look at pfl-forge that most people have. That not all went as planned is an error, so that the
+// demo is a test of an installation as well.
 func demo(ctx context.Context, a *kit.App, dir string, format render.Format) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("the demo creates its own repository: omit --server and --context"))
@@ -89,7 +92,8 @@ func demo(ctx context.Context, a *kit.App, dir string, format render.Format) err
 	return err
 }
 
-// printDemo prints the outcome of the demo.
+// printDemo prints the outcome of the demo for a person: each scene with whether it went as
+// planned, the commits, the two decisions that wait, and commands that can be pasted.
 func printDemo(a *kit.App, doc *demoDoc) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "\nWhat it showed, in %.1f seconds:\n\n", doc.Seconds)
@@ -124,8 +128,8 @@ func printDemo(a *kit.App, doc *demoDoc) {
 	}
 }
 
-// demoFiles names the files in which the outcome can be looked at, for the end
-// of the text.
+// demoFiles names the files in which the outcome can be looked at, for the end of the text. Their
+// names are those of the demo's own intents.
 var demoFiles = []struct{ path, what string }{
 	{"pfl-forge.yaml", "the recipes, and how a change is verified"},
 	{".forge/intent-drafts/imported/", "the drafts that were imported"},

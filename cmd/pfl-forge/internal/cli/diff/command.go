@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -24,7 +25,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Command returns the command diff.
+// Command returns the command diff. The flags are fields of the document that asks
+// (document.DiffRequest), so that the limits of each are checked where a gateway checks them, and
+// in the same words.
 func Command(a *kit.App) *cobra.Command {
 	var req document.DiffRequest
 	var step string
@@ -35,7 +38,7 @@ func Command(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge diff reset-link\n  pfl-forge diff reset-link-001 --attempt 1 --stat\n" +
 			"  pfl-forge diff reset-link --step implement --attempt 2 --since 1",
 		Args:              kit.Between(1, 1, "the id of an intent or a task"),
-		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req.Step = forge.Step(step)
 			return show(cmd.Context(), a, args[0], req, format)
@@ -52,7 +55,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints the change that a request names, as a whole.
+// show prints the change that a request names, as a whole. The argument names the task, or an
+// intent of which one task changed something: which attempt is meant then is decided where the
+// journal is read. --stat drops the lines here; they have been read.
 func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -89,7 +94,12 @@ func show(ctx context.Context, a *kit.App, arg string, req document.DiffRequest,
 	return nil
 }
 
-// Print prints a change: first one line that says which change this is and whether that is proven, then each file with its lines.
+// Print prints a change: first one line that says which change this is, by the id of its patch and
+// both commits, then each file with its lines.
+//
+// Lines that are left out for their white space are counted below the first line. Where the diff
+// cannot be shown to be the whole change with this id, the words NOT PROVEN and the reason come
+// before any line of it.
 func Print(a *kit.App, d *document.Diff) {
 	fmt.Fprintf(a.Out, "%s %d of %s, patch %.12s, %.10s to %.10s", d.Step, d.Attempt, d.Task, d.PatchID, d.Base, d.Head)
 	if s := d.Since; s != nil {
@@ -111,7 +121,9 @@ func Print(a *kit.App, d *document.Diff) {
 	}
 }
 
-// printFile prints a file of a change: no name and no line of it is longer than one line, or more than text.
+// printFile prints a file of a change: no name and no line of it is longer than one line, or more
+// than text. All that is special about the file stands in its first line, after its kind of change
+// and its path. Hunks have git's form.
 func printFile(a *kit.App, f *document.DiffFile) {
 	about := []string{fmt.Sprintf("%s %s +%d -%d", f.Status, term.Line(f.Path), f.Added, f.Deleted)}
 	for _, more := range []struct {
@@ -148,10 +160,14 @@ func printFile(a *kit.App, f *document.DiffFile) {
 	}
 }
 
-// marks begin the lines of a comparison, before their own sign.
+// marks begin the lines of a comparison with a former attempt, before the line's own sign: a space
+// for a line that both changes have, a plus for one of this change alone, a minus for one of the
+// former. Without a comparison there is no such column.
 var marks = map[string]string{"": " ", "added": "+", "dropped": "-"}
 
-// was says what the former change did with a file.
+// was says how the former change of a comparison treated a file, as in "was modified 100644
+// 100755". The modes are there if the former change altered them. It is empty for no file of that
+// change.
 func was(w *document.DiffWas) string {
 	if w == nil {
 		return ""

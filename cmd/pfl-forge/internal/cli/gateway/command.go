@@ -45,12 +45,14 @@ type options struct {
 	project string
 	// recipe is the name of the recipe that the rules give an intent; empty for the project's agent.
 	recipe string
+	// The rest stands alone: the label of issues, those who may decide, and where the files go.
 	label  string
 	people []string // logins, which are the names of the people as well
 	out    string   // the folder that the files are written to
 }
 
-// Command returns the command gateway, whose only subcommand is init.
+// Command returns the command gateway. Init is its only subcommand: what a gateway's settings say
+// later is changed in an editor, with the guides that the files name.
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gateway",
@@ -62,7 +64,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// initCommand returns the command gateway init.
+// initCommand returns the command gateway init. Each kind of forge is a flag with its address, so
+// that a call names exactly one.
 func initCommand(a *kit.App) *cobra.Command {
 	o := options{urls: map[string]*string{}}
 	cmd := &cobra.Command{
@@ -99,6 +102,10 @@ func initCommand(a *kit.App) *cobra.Command {
 }
 
 // check refuses flags with which no gateway could be started, and fills in the project.
+//
+// Nothing is asked here: what only the forge knows, such as whether a login exists, is found out
+// by ask and numbers. The order is that in which a person types the flags, so that the first thing
+// that is missing is named first. Only one way to log in counts: a token, or an App with its key.
 func (o *options) check() error {
 	kind := o.kind()
 	switch {
@@ -118,6 +125,7 @@ func (o *options) check() error {
 	case o.tokenFile != "":
 		return errors.New("--token-file: there is --app as well; give one of both")
 	}
+	// GitLab alone has repositories in groups of groups.
 	is := intake.CheckRepository
 	if kind == kindGitLab {
 		is = intake.CheckNested
@@ -134,7 +142,7 @@ func (o *options) check() error {
 	return nil
 }
 
-// kind returns the kind of the forge; empty unless the address of one is given.
+// kind returns the kind of the forge; empty unless the address of exactly one is given.
 func (o *options) kind() (kind string) {
 	for k, url := range o.urls {
 		switch {
@@ -151,7 +159,9 @@ func (o *options) kind() (kind string) {
 // url returns the address of the forge.
 func (o *options) url() string { return *o.urls[o.kind()] }
 
-// initialise asks the forge, and writes the files.
+// initialise asks the forge, makes the label and writes the files, in this order: what is missing
+// at the forge ends it before anything is changed there or here, and a label that was made is
+// found by the next call, which may be needed where the files cannot be written.
 func initialise(ctx context.Context, a *kit.App, o *options) error {
 	p, err := ask(ctx, o)
 	if err != nil {
@@ -180,13 +190,18 @@ func initialise(ctx context.Context, a *kit.App, o *options) error {
 	return nil
 }
 
-// person is one who may decide, with the number of the account.
+// person is one who may decide, by the login that was typed as the forge spells it, and the number
+// of the account.
 type person struct {
 	login string
 	id    int64
 }
 
-// numbers returns the people with the numbers of their accounts, which stay when a login is given to another.
+// numbers returns the people with the numbers of their accounts. A number stays when a login is
+// given to another person; the login is kept for readers of the file.
+//
+// A login that the forge does not know is an error, and so is one without the right to write in
+// the repository: a gateway would refuse each decision of theirs.
 func numbers(ctx context.Context, f forges.Forge, o *options) (list []person, err error) {
 	for _, login := range o.people {
 		switch got, err := f.Account(ctx, o.repository, login); {
@@ -203,7 +218,10 @@ func numbers(ctx context.Context, f forges.Forge, o *options) (list []person, er
 	return list, nil
 }
 
-// write writes the files, of which none may be there.
+// write writes the files, for this user alone, and prints their paths. None of them may be there,
+// and that is looked at for all before the first is written: half of a gateway's settings from
+// here and half from elsewhere would not fit together. One that appears meanwhile is not replaced
+// either.
 func write(a *kit.App, o *options, files []file) error {
 	if err := os.MkdirAll(o.out, 0o700); err != nil {
 		return err

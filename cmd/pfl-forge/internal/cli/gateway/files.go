@@ -5,14 +5,18 @@ import (
 	"strconv"
 )
 
-// file is one of the settings.
+// file is one of the settings: its name in the folder, and its text.
 type file struct{ name, text string }
 
-// sweeps has how often a forge is asked for what happened where no hook tells: those that serve many limit that more.
+// sweeps has how often a forge is asked for what happened where no hook tells. Hosts that serve
+// many limit requests by the hour, so they are asked every minute; one of your own bears ten
+// seconds.
 var sweeps = map[string]string{kindGitea: "10s", kindGitHub: "1m", kindGitLab: "1m"}
 
-// settings returns the files for an account, as the line of it in the settings, and for people. Every text that was typed is quoted, so that
-// none of it is YAML of its own.
+// settings returns the files for an account, as the line of it in forges.yaml, and for people.
+//
+// Every text that was typed is quoted, so that none of it is YAML of its own (TestInitQuotes).
+// Each file is read by the package of services/gateway that reads it in a gateway, in TestInit.
 func (o *options) settings(as string, people []person) []file {
 	kind := o.kind()
 	recipe := ""

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/slug"
 )
 
-// tokensLine returns the line of gateway.yaml about the file of tokens, which is written where there are people.
+// tokensLine returns the line of gateway.yaml about the file of tokens. Without people there is no
+// such file, and a line that named it would keep the gateway from starting: it is commented out.
 func tokensLine(people []person) string {
 	if len(people) == 0 {
 		return "# tokens: tokens.yaml # who may decide in comments, and by HTTP: docs/guide-api.md\n"
@@ -15,7 +16,12 @@ func tokensLine(people []person) string {
 	return "tokens: tokens.yaml   # who may decide in comments, and by HTTP: docs/guide-api.md\n"
 }
 
-// tokens returns the file of tokens for people, each known by the number of their account at the forge; no file without people.
+// tokens returns the file of tokens for people, each known by the number of their account at the
+// forge; no file without people.
+//
+// The name of an entry is made of the login, as far as an id can have its characters. Two logins
+// that make the same name are told apart by the account's number. The entries have no token: these
+// people decide in comments, until an operator gives them one for HTTP.
 func (o *options) tokens(people []person) []file {
 	if len(people) == 0 {
 		return nil

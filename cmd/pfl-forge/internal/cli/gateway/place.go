@@ -18,13 +18,14 @@ const (
 	kindGitLab = "gitlab"
 )
 
-// backend is a client of a forge.
+// backend is a client of a forge. Its connections are closed with it.
 type backend interface {
 	forges.Forge
 	Close()
 }
 
-// place is the forge, as it is for the gateway's account there.
+// place is the forge, as it is for the gateway's account there. Its backend is nil if something
+// lacks.
 type place struct {
 	backend
 
@@ -36,7 +37,8 @@ type place struct {
 	makeLabel func(ctx context.Context, repository, name string) (bool, error)
 }
 
-// ask asks the forge for what the account may.
+// ask asks the forge for what the account may. A right that is missing is no error, but an entry
+// of lacks; an error is an address that answers nothing, or a token that the forge does not know.
 func ask(ctx context.Context, o *options) (*place, error) {
 	// A relative file is meant from where the command is typed, and in the settings from their folder.
 	token, err := filepath.Abs(o.tokenFile)
@@ -44,6 +46,7 @@ func ask(ctx context.Context, o *options) (*place, error) {
 		return nil, err
 	}
 	p := &place{as: fmt.Sprintf("token_file: %q", token)}
+	// The clients have types of their own, so each case names the three functions of its forge.
 	switch o.kind() {
 	case kindGitHub:
 		cfg := github.Config{URL: o.url(), TokenFile: token}
@@ -61,7 +64,8 @@ func ask(ctx context.Context, o *options) (*place, error) {
 	return p, err
 }
 
-// askApp is ask for an App of GitHub, whose installation is looked up.
+// askApp is ask for an App of GitHub. Its installation is looked up, because rights are an
+// installation's: an App that is not installed in the repository lacks everything there.
 func askApp(ctx context.Context, o *options) (*place, error) {
 	key, err := filepath.Abs(o.keyFile)
 	if err != nil {
@@ -77,11 +81,14 @@ func askApp(ctx context.Context, o *options) (*place, error) {
 		return p, nil
 	}
 	cfg.App.Installation = id
+	// What the App lacks was asked above, with the installation.
 	none := func(context.Context, *github.Client, string) ([]string, error) { return nil, nil }
 	return p, use(ctx, p, o, none, github.MakeLabel, func() (*github.Client, error) { return github.New(cfg) })
 }
 
-// use has a place be that of a client, unless that lacks something.
+// use has a place be that of a client, unless that lacks something. It is generic over the client
+// so that lacks and label take the forge's own. A client that lacks rights is closed: the place is
+// shown and then dropped.
 func use[C backend](
 	ctx context.Context, p *place, o *options, lacks func(context.Context, C, string) ([]string, error),
 	label func(context.Context, C, string, string) (bool, error), open func() (C, error),

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/control"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -53,7 +54,7 @@ func statusCommand(a *kit.App) *cobra.Command {
 		Short:             "show the criteria and iterations of a goal, and its last judgment",
 		Example:           "  pfl-forge goal status reset-link\n  pfl-forge goal status reset-link -o json",
 		Args:              kit.Between(1, 1, "the id of a goal"),
-		ValidArgsFunction: target.Intents(a, isGoal, 1),
+		ValidArgsFunction: complete.Intents(a, isGoal, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := target.Reader(cmd.Context(), a)
 			if err != nil {
@@ -110,7 +111,7 @@ func cancelCommand(a *kit.App) *cobra.Command {
 		Long:              "Stop goals for good. The commits and findings of all iterations are kept.",
 		Example:           "  pfl-forge goal cancel reset-link --reason \"not now\"",
 		Args:              kit.AtLeast(1, "the id of a goal"),
-		ValidArgsFunction: target.Intents(a, isGoal, 0),
+		ValidArgsFunction: complete.Intents(a, isGoal, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Choose = onlyGoals(control.Always(pending.Cancel, &said))
 			return control.Send(cmd.Context(), a, args, &r)
@@ -135,7 +136,7 @@ func resumeCommand(a *kit.App) *cobra.Command {
 			"for your files gets the same number of iterations again, and remembers the earlier ones.",
 		Example:           "  pfl-forge goal resume reset-link\n  pfl-forge goal resume reset-link --with \"the mailer has a test double\"",
 		Args:              kit.AtLeast(1, "the id of a goal"),
-		ValidArgsFunction: target.Intents(a, func(s *forge.Summary) bool { return isGoal(s) && pending.Waits(s) }, 0),
+		ValidArgsFunction: complete.Intents(a, func(s *forge.Summary) bool { return isGoal(s) && pending.Waits(s) }, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.Choose = onlyGoals(goOn(&said))
 			return control.Send(cmd.Context(), a, args, &r)

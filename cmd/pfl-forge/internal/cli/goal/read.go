@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/admin"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/run"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
@@ -118,7 +118,7 @@ func goalBase(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent
 		return nil, err
 	}
 	run.NoticeConfig(a, t.Repo, base)
-	admin.WarnAgents(ctx, a, t, i, "a goal", "cannot reach a goal", forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge)
+	doctor.WarnAgents(ctx, a, t, i, "a goal", "cannot reach a goal", forge.StepIntake, forge.StepExecute, forge.StepSummarize, forge.StepJudge)
 	return base, nil
 }
 

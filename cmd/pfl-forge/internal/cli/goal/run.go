@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/create"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -76,7 +77,7 @@ func runCommand(a *kit.App) *cobra.Command {
 	flags.StringVar(&f.model, "model", "", "model of the agent that works on it; default: the project's")
 	flags.StringVar(&f.id, "id", "", "id of the goal; default: made from the text's first line")
 	f.fields.Add(cmd, "agent", "risk", "budget_usd")
-	f.fields.AddChecks(cmd, target.Checks(a))
+	f.fields.AddChecks(cmd, complete.Checks(a))
 	flags.BoolVarP(&f.detach, "detach", "d", false, "submit the goal, and leave the work to the next run or the one in progress")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the intent and submit nothing")
 	kit.OutputFlag(cmd, &f.format)

@@ -24,7 +24,8 @@ const help = `Show how the work went, by week: how runs of intents ended, how of
 long steps took and what was waited for, as durations that 50, 90 and 99 percent did not exceed. A week begins on
 Monday, in UTC; what lasted counts in the week in which it ended. pfl-forge checks has the flaky commands.`
 
-// Command returns the command health.
+// Command returns the command health. The bounds of --weeks are those of the API: a client by HTTP
+// is refused the same numbers.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	var weeks int
@@ -47,7 +48,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints the health of the project.
+// show prints the health of the project: a row for each week and one for all of them, then how
+// long waits and steps took. Where nothing was worked on, a sentence takes the place of the second
+// table.
 func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -71,7 +74,9 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 	})
 }
 
-// told returns the health of the project. By HTTP it is told by a runner.
+// told returns the health of the project. By HTTP a runner adds up the journals; otherwise this
+// program does, with the same ledger. A repository in which nothing was ever submitted has no
+// journal: its weeks are there, and empty.
 func told(ctx context.Context, t *target.Target, req figures.HealthRequest) (figures.Health, error) {
 	ledger := health.Ledger{Keep: figures.MostHealthWeeks}
 	switch {
@@ -83,11 +88,13 @@ func told(ctx context.Context, t *target.Target, req figures.HealthRequest) (fig
 		}
 	}
 	h := ledger.Health(req, time.Now())
+	// Command lines of checks are cut before a word that may hold a secret, as a runner does it.
 	figures.Shown(h.Checks)
 	return h, nil
 }
 
-// read adds the journals of a project to a ledger.
+// read adds the journals of a project to a ledger. Both kinds of journals count: steps of the
+// project, such as merges, are in no intent's.
 func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into *health.Ledger) error {
 	_, err := j.Records(ctx, project, 0, into.Add)
 	if err == nil {
@@ -96,7 +103,9 @@ func read(ctx context.Context, j *journal.Journal, project forge.ProjectID, into
 	return err
 }
 
-// weeks prints a row for each week, and one for all.
+// weeks prints a row for each week, and one for all. The last row is the sum, and stands out by
+// the word in place of a date. CHANGES counts changes that were made, MADE AGAIN those among them
+// that had been made before for the same task.
 func weeks(a *kit.App, h *figures.Health) error {
 	columns := render.Columns{Header: []string{
 		"WEEK OF", "DONE", "FAILED", "REJECTED", "CANCELLED", "CHANGES", "MADE AGAIN", "REVIEWS REJECTED", "VERIFY FAILED", "CONFLICTS",
@@ -114,7 +123,9 @@ func weeks(a *kit.App, h *figures.Health) error {
 	return a.Table(&columns)
 }
 
-// durations prints the percentiles of waits and steps.
+// durations prints how long waits and steps took over all weeks: how many there were, and the
+// durations that 50, 90 and 99 of 100 did not exceed. Percentiles of weeks cannot be added up, so
+// these are of the total, which has its own.
 func durations(a *kit.App, w *figures.HealthWeek) error {
 	columns := render.Columns{Header: []string{"WAITED FOR, OR STEP", "COUNT", "50%", "90%", "99%"}}
 	took := func(seconds float64) string { return render.Took(time.Duration(seconds * float64(time.Second))) }

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -50,7 +51,7 @@ func Command(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge history\n  pfl-forge history --outcome failed --since 168h\n" +
 			"  pfl-forge history reset-link\n  pfl-forge history reset-link --run 1 -o yaml",
 		Args:              kit.Between(0, 1, ""),
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return history(cmd.Context(), a, &f)
@@ -73,7 +74,7 @@ func Command(a *kit.App) *cobra.Command {
 	set.IntVar(&f.limit, "limit", 50, "at most this many runs, 0 for all")
 	set.IntVar(&f.run, "run", 0, "the `number` of the run to show; default: the last one")
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(outcomes, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("intent", target.Intents(a, target.AnyIntent, 0))
+	_ = cmd.RegisterFlagCompletionFunc("intent", complete.Intents(a, complete.AnyIntent, 0))
 	kit.OutputFlag(cmd, &f.format)
 	return cmd
 }

@@ -49,10 +49,12 @@ type options struct {
 	// permission, kind and teams describe who asks; see intake.Unsaid.
 	permission, kind string
 	teams            []string
-	format           render.Format
+	// format is that of the document; as text, the steps of the decision are printed instead.
+	format render.Format
 }
 
-// Command returns the command intake, whose only subcommand is explain.
+// Command returns the command intake. Explain is its only subcommand: rules are written in an
+// editor.
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "intake",
@@ -64,7 +66,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// explainCommand returns the command intake explain.
+// explainCommand returns the command intake explain. The words of --permission and --is are
+// offered by completion, and checked by check.
 func explainCommand(a *kit.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -100,7 +103,8 @@ func explainCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that say nothing.
+// check refuses flags that say nothing. An empty permission or kind is no mistake: it means that
+// the delivery is to say it, and that a condition on what it does not say fails.
 func (o *options) check() error {
 	permission, kind := intake.Permission(o.permission), intake.Kind(o.kind)
 	switch {
@@ -143,7 +147,8 @@ type asker struct {
 	Permission intake.Permission `json:"permission,omitempty" yaml:"permission,omitempty"`
 }
 
-// step is one rule that was looked at, in their order. Why is the first condition that did not hold, or what the rule says.
+// step is one rule that was looked at, in their order: the operator's first, then the
+// repository's. Why is the first condition that did not hold, or what the rule says.
 type step struct {
 	File       string `json:"file"       yaml:"file"`
 	Rule       string `json:"rule"       yaml:"rule"`
@@ -153,6 +158,10 @@ type step struct {
 }
 
 // explain prints the decision on a delivery.
+//
+// Limits are asked for with nothing used yet, because what counts against them is known to a
+// running gateway only. An outcome of ignore is no error: the exit code says whether the question
+// could be answered.
 func explain(a *kit.App, o *options, path string) error {
 	rules, err := readRules(o.rules, intake.Parse)
 	if err != nil {
@@ -190,7 +199,9 @@ func explain(a *kit.App, o *options, path string) error {
 	})
 }
 
-// readRules reads a file of rules. Its errors name the file, the line and the field.
+// readRules reads a file of rules with one of the two parsers of package intake: the operator's,
+// or that of a repository, which may only make these stricter. Errors name the file, the line and
+// the field.
 func readRules(path string, parse func(string, []byte) (*intake.Rules, error)) (*intake.Rules, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -199,7 +210,8 @@ func readRules(path string, parse func(string, []byte) (*intake.Rules, error)) (
 	return parse(filepath.Base(path), data)
 }
 
-// readDelivery reads the file of a delivery; of the standard input for -.
+// readDelivery reads the file of a delivery; of the standard input for -. A gateway refuses larger
+// ones before it looks at them, so they are refused here.
 func readDelivery(a *kit.App, path string) ([]byte, error) {
 	in := a.In
 	if path != "-" {

@@ -15,10 +15,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
 
-// browse has the person log in on the page of the issuer, which leads back to this
-// machine, and returns what it grants for the attempt. The code that comes back is
-// worth nothing without the verifier, which never leaves this process. A login that
-// stays can be refreshed.
+// browse has the person log in on the page of the issuer, which leads back to this machine, and
+// returns what the issuer grants for the attempt. A login that stays asks for a refresh token as
+// well.
+//
+// The way back is a listener on a free port of 127.0.0.1 (RFC 8252, 7.3), which is there before
+// the address is printed and gone when the function returns. The code that comes back is worth
+// nothing without the verifier (PKCE, RFC 7636), which never leaves this process. It ends with the
+// context, whose deadline is the flag --wait.
 func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attempt, stays bool) (identity.Grant, error) {
 	none := identity.Grant{}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -32,6 +36,8 @@ func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attemp
 		_ = listener.Close()
 		return none, fmt.Errorf("--issuer: %w", err)
 	}
+	// One callback is taken: the channel holds it even if this function has not got to reading
+	// yet.
 	came := make(chan url.Values, 1)
 	server := &http.Server{Handler: callback(attempt.State, came), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
@@ -52,8 +58,9 @@ func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attemp
 	}
 }
 
-// callback answers the browser that the page of the issuer leads back. A request
-// with another state is not from that page: it is refused, and the login goes on.
+// callback answers the browser that the page of the issuer leads back. A request with another
+// state is not from that page: it is refused, and the login continues to wait. The state is
+// compared in constant time, so that another program on this machine cannot guess it byte by byte.
 func callback(state string, came chan<- url.Values) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {

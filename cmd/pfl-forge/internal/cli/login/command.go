@@ -19,8 +19,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/connect"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
-	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/identity"
@@ -42,11 +42,16 @@ const loginExample = `  pfl-forge login --server nats://nats.example.com --issue
   pfl-forge login --server https://forge.example.com --issuer https://login.example.com --client-id pfl-forge
   printf %s "$ID_TOKEN" | pfl-forge login --server nats://nats.example.com --id-token -`
 
-// options are the flags of login.
+// options are the flags of login. Empty ones are filled in from the environment by check.
 type options struct {
+	// issuer is the URL of the OpenID Connect issuer, and client the id that pfl-forge has there.
+	// issuerCA is a file with authorities for the issuer's certificate; empty for the system's.
+	// token is a file with a token that the issuer gave elsewhere, or - for standard input; empty
+	// to use a browser.
 	issuer, client, issuerCA, token string
-	wait                            time.Duration
-	format                          render.Format
+	// wait bounds the whole login, the time that the person takes on the page included.
+	wait   time.Duration
+	format render.Format
 }
 
 // Command returns the command login.
@@ -79,7 +84,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags that are missing, and fills in what the environment says.
+// check fills in what the environment says, and refuses flags that are missing. The environment's
+// issuer does not count beside a token, which names its own. Whether the issuer exists is found
+// out when it is asked.
 func (o *options) check(a *kit.App) error {
 	if o.token == "" && o.issuer == "" {
 		o.issuer = a.Getenv("FORGE_OIDC_ISSUER")
@@ -102,14 +109,18 @@ func (o *options) check(a *kit.App) error {
 	return nil
 }
 
-// begin logs in.
+// begin logs in at what --server names, and prints who is logged in until when.
+//
+// At NATS the attempt is bound to a key that Begin makes first, because the token has to name the
+// key that it is good for: the browser is opened, or the token read, in the function that Begin
+// calls. A former login stays until the new one is there.
 func begin(ctx context.Context, a *kit.App, o *options) error {
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
 	if a.ByHTTP() {
 		return beginByHTTP(ctx, a, o)
 	}
-	cfg, folder, err := target.LoginAt(a)
+	cfg, folder, err := connect.LoginAt(a)
 	if err != nil {
 		return err
 	}
@@ -126,10 +137,15 @@ func begin(ctx context.Context, a *kit.App, o *options) error {
 	return show(a, o.format, certified(&c))
 }
 
-// beginByHTTP logs in for a gateway. The token is bound to no key: what is sent by HTTP is not signed, so whoever has the token can use it until it
-// expires, as any token of the gateway's file.
+// beginByHTTP logs in for a gateway. The token is bound to no key: what is sent by HTTP is not
+// signed, so whoever has the token can use it until it expires, as any token of the gateway's
+// file.
+//
+// Paths of authorities are made absolute before they are stored, because later commands run in
+// other folders. They are checked first, so that no login is begun at a page that the commands
+// after it could not use.
 func beginByHTTP(ctx context.Context, a *kit.App, o *options) error {
-	folder, err := target.GatewayLogin(a)
+	folder, err := connect.GatewayLogin(a)
 	if err != nil {
 		return err
 	}
@@ -145,6 +161,7 @@ func beginByHTTP(ctx context.Context, a *kit.App, o *options) error {
 	}
 	var granted identity.Grant
 	if o.token != "" {
+		// A given token comes without a refresh token: the login ends when the token does.
 		granted.Token, err = given(a, o.token)
 	} else {
 		granted, err = browse(ctx, a, o, identity.NewBearerAttempt(), true)
@@ -171,10 +188,11 @@ func absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// maxGiven bounds a token that is read.
+// maxGiven bounds a token that is read, in bytes: one from an issuer has a few thousand.
 const maxGiven = 64 << 10
 
-// given reads a token.
+// given returns the token in a file, or on standard input for -, without white space around it. An
+// empty one is an error here, with the flag's name, and not a refusal of the server's later.
 func given(a *kit.App, name string) (string, error) {
 	in := a.In
 	if name != "-" {
@@ -195,8 +213,10 @@ func given(a *kit.App, name string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// document says who is logged in.
+// document says who is logged in, as programs read it.
 type document struct {
+	// Account is the name that the organisation knows the person by, Issuer the URL of who vouches
+	// for it, and Until the time at which the login ends unless it is refreshed.
 	Account string    `json:"account" yaml:"account"`
 	Issuer  string    `json:"issuer"  yaml:"issuer"`
 	Until   time.Time `json:"until"   yaml:"until"`
@@ -216,7 +236,8 @@ func show(a *kit.App, format render.Format, d document) error {
 	})
 }
 
-// WhoCommand returns the command whoami.
+// WhoCommand returns the command whoami. It reads the login that this machine keeps and asks no
+// server, so a login that was revoked there is still shown.
 func WhoCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -235,10 +256,11 @@ func WhoCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// who returns who is logged in.
+// who returns who is logged in at the server or gateway that the flags name. That there is no
+// login is an error, and so is one at NATS that has ended.
 func who(a *kit.App) (document, error) {
 	if a.ByHTTP() {
-		folder, err := target.GatewayLogin(a)
+		folder, err := connect.GatewayLogin(a)
 		if err != nil {
 			return document{}, err
 		}
@@ -253,7 +275,8 @@ func who(a *kit.App) (document, error) {
 	return certified(&c), err
 }
 
-// OutCommand returns the command logout.
+// OutCommand returns the command logout. It removes what this machine keeps; a certificate or a
+// token that was copied elsewhere is good until it expires.
 func OutCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
@@ -261,7 +284,7 @@ func OutCommand(a *kit.App) *cobra.Command {
 		Args:  kit.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.ByHTTP() {
-				folder, err := target.GatewayLogin(a)
+				folder, err := connect.GatewayLogin(a)
 				if err != nil {
 					return err
 				}
@@ -281,6 +304,6 @@ func at(a *kit.App) (bus.Login, error) {
 	if !a.Remote() {
 		return "", kit.Usage(errors.New("--server is missing: give the URL of the organisation's NATS or gateway"))
 	}
-	_, folder, err := target.LoginAt(a)
+	_, folder, err := connect.LoginAt(a)
 	return folder, err
 }

@@ -1,3 +1,7 @@
+// Package logs is the command logs: it prints what happened to intents, and what happens, as lines or as data.
+//
+// Package entries reads it and puts it in order; here are the flags, the formats, and how a run that ends is followed.
+// PrintIntent and Timeline print the same lines for the inbox, the live view and show.
 package logs
 
 import (
@@ -11,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 )
 
@@ -24,10 +30,11 @@ claim, replica, kind, agent, text and usage, as far as it has them. kind is deci
 (from the journal), started, text, thinking, tool, output (of a command), usage (the
 sum of the call so far), limit (it waits for the model) or ended (text: the outcome).`
 
-// flags are the flags of logs.
-// They are as they were typed; query checks them.
+// flags are the flags of logs, as they were typed; query checks them.
 type flags struct {
-	follow  bool
+	follow bool
+	// since is a time or how long ago it was; empty for everything that is kept. Step and attempt
+	// are empty and 0 for all.
 	since   string
 	step    string
 	attempt int
@@ -42,8 +49,8 @@ const (
 	formatYAML   = "yaml"
 )
 
-// Command returns the command logs.
-// -o has formats of its own: ndjson is the one that can be followed.
+// Command returns the command logs. -o has formats of its own: ndjson is the one that can be
+// followed, and its lines are those of package transcript.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -53,7 +60,7 @@ func Command(a *kit.App) *cobra.Command {
 		Example: "  pfl-forge logs reset-link\n  pfl-forge logs -f reset-link-001\n" +
 			"  pfl-forge logs --since 10m --step review\n  pfl-forge logs -f -o ndjson",
 		Args:              kit.Between(0, 1, ""),
-		ValidArgsFunction: target.IntentsAndTasks(a, 1),
+		ValidArgsFunction: complete.IntentsAndTasks(a, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return logs(cmd.Context(), a, args, &f) },
 	}
 	set := cmd.Flags()
@@ -62,15 +69,15 @@ func Command(a *kit.App) *cobra.Command {
 	set.StringVar(&f.step, "step", "", "only of this `step`: "+strings.Join(stepNames(), ", "))
 	set.IntVar(&f.attempt, "attempt", 0, "only of the attempts with this `number`")
 	set.StringVarP(&f.output, "output", "o", formatLines, "table, ndjson, json, yaml")
-	complete := func(values ...string) cobra.CompletionFunc {
+	fixed := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 	}
-	_ = cmd.RegisterFlagCompletionFunc("output", complete(formatLines, formatNDJSON, formatJSON, formatYAML))
-	_ = cmd.RegisterFlagCompletionFunc("step", complete(stepNames()...))
+	_ = cmd.RegisterFlagCompletionFunc("output", fixed(formatLines, formatNDJSON, formatJSON, formatYAML))
+	_ = cmd.RegisterFlagCompletionFunc("step", fixed(stepNames()...))
 	return cmd
 }
 
-// stepNames returns the names of all steps.
+// stepNames returns the names of all steps, as --step takes them.
 func stepNames() []string {
 	var names []string
 	for _, s := range forge.Steps() {
@@ -79,10 +86,11 @@ func stepNames() []string {
 	return names
 }
 
-// query returns the query that the flags describe, without a project and an intent.
-// All errors are mistakes in the command line, and are found before anything is read.
-func (f *flags) query(now time.Time) (Query, error) {
-	var q Query
+// query returns the query that the flags describe, without a project and an intent. All errors are
+// mistakes in the command line, and are found before anything is read. Formats that are one
+// document cannot be followed: they would never be printed.
+func (f *flags) query(now time.Time) (entries.Query, error) {
+	var q entries.Query
 	var err error
 	if q.Since, err = kit.ParseSince(f.since, now); err != nil {
 		return q, kit.Usage(fmt.Errorf("--since: %w", err))
@@ -109,7 +117,7 @@ func (f *flags) query(now time.Time) (Query, error) {
 // Past entries come from journals and transcripts, in the order of their times, so that what was decided stands between the lines of the
 // agents that it was about.
 //
-// By HTTP only one intent's log can be read, and not be followed (see overhttp.go). A store in which nothing was
+// By HTTP only one intent's log can be read, and not be followed (see entries.ReadHTTP). A store in which nothing was
 // submitted yet has no log, which is no error.
 func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
@@ -143,12 +151,12 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 		case q.Intent == "":
 			return kit.Usage(errors.New("by HTTP there are the logs of one intent at a time: give its id"))
 		}
-		if err := readHTTP(ctx, t, &q, out.show); err != nil {
+		if err := entries.ReadHTTP(ctx, t, &q, out.show); err != nil {
 			return err
 		}
 		return out.end()
 	}
-	r := New(q, out.show)
+	r := entries.New(q, out.show)
 	if err := readLogs(ctx, a, &t, r, f.follow, q.Intent != ""); err != nil {
 		return err
 	}
@@ -156,15 +164,15 @@ func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	return out.end()
 }
 
-// readLogs reads the entries that the reader asks for from a target. If it follows a run
-// that ends, it opens the target anew, which then is *t, and reads the rest. One says that the
-// reader asks for one intent.
+// readLogs reads the entries that the reader asks for from a target. If it follows a run that
+// ends, it opens the target anew, which then is *t, and reads the rest. One says that the reader
+// asks for one intent.
 //
-// Following where nothing runs is an error, unless the one intent is settled, so that a script can ask with -f whatever
-// the state is. The caller closes *t, whichever target that is then.
-func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *Reader, follow, one bool) error {
+// Following where nothing runs is an error, unless the one intent is settled, so that a script can
+// ask with -f whatever the state is. The caller closes *t, whichever target that is then.
+func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *entries.Reader, follow, one bool) error {
 	if !follow || (*t).Owner {
-		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Settled() {
+		if err := r.Read(ctx, (*t).Bus, false); err != nil || !follow || one && r.Idle() {
 			return err
 		}
 		return errors.New("nothing is running here, so there is nothing to follow; omit -f, or start `pfl-forge run` in another terminal")
@@ -198,6 +206,7 @@ func endWithRun(ctx context.Context, t *target.Target, stop func()) <-chan bool 
 		return ended
 	}
 	go func() {
+		// The end of a run of this repository is not announced: its server just stops.
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
 		for {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
@@ -22,14 +23,15 @@ type output struct {
 	all    []transcript.Line // of a format that is one document
 }
 
-// newOutput returns an output to the standard output. End has to be called.
+// newOutput returns an output to the standard output, in one of the formats of the command. End
+// has to be called after the last entry.
 func newOutput(a *kit.App, format string) *output {
 	return &output{app: a, style: a.Style(a.Out), format: format}
 }
 
 // show prints an entry, or keeps it for the end if all of them are one document.
 // An error of writing is dropped: the reader of a pipe has gone, and nothing else is to be done.
-func (o *output) show(e Entry) {
+func (o *output) show(e entries.Entry) {
 	switch o.format {
 	case formatNDJSON:
 		var b bytes.Buffer
@@ -60,15 +62,16 @@ func (o *output) end() error {
 	return format.Write(o.app.Out, o.all)
 }
 
-// text returns an entry as a line for a person, empty if there is nothing to say. Colours
-// only repeat what the words say.
-func (o *output) text(e *Entry) string {
+// text returns an entry as a line for a person, empty if there is nothing to say: the time here,
+// the task or intent, the step of a transcript, and the words. Colours only repeat what the words
+// say.
+func (o *output) text(e *entries.Entry) string {
 	who := string(e.Task)
 	if who == "" {
 		who = string(e.Intent)
 	}
 	at := o.style.Faint(e.At.Local().Format(time.DateTime))
-	if e.Kind == Decided {
+	if e.Kind == entries.Decided {
 		return fmt.Sprintf("%s  %s  %s", at, o.style.Bold(fmt.Sprintf("%-24s", who)), o.style.Tone(e.Tone, term.Line(e.Text)))
 	}
 	what := o.what(e)
@@ -79,8 +82,9 @@ func (o *output) text(e *Entry) string {
 	return fmt.Sprintf("%s  %-24s  %-11s %s %s", at, who, step, o.style.Faint("|"), what)
 }
 
-// what returns a line of a transcript in words, empty if it has nothing for a person.
-func (o *output) what(e *Entry) string {
+// what returns a line of a transcript in words, empty if it has nothing for a person: usage is
+// summed up at the end, and a thought may have no text.
+func (o *output) what(e *entries.Entry) string {
 	text := term.Line(e.Text)
 	switch e.Kind {
 	case forge.ProgressStarted:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/logs/entries"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 )
 
@@ -18,9 +19,9 @@ func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
 	defer t.Close()
 	out := newOutput(a, formatLines)
 	if t.ByHTTP() {
-		return readHTTP(ctx, t, &Query{Project: t.Project, Intent: id}, out.show)
+		return entries.ReadHTTP(ctx, t, &entries.Query{Project: t.Project, Intent: id}, out.show)
 	}
-	r := New(Query{Project: t.Project, Intent: id}, out.show)
+	r := entries.New(entries.Query{Project: t.Project, Intent: id}, out.show)
 	if err := r.Read(ctx, t.Bus, false); err != nil {
 		return err
 	}
@@ -28,8 +29,9 @@ func PrintIntent(ctx context.Context, a *kit.App, id forge.IntentID) error {
 	return nil
 }
 
-// sayIncomplete says what of the transcripts could not be read.
-func sayIncomplete(a *kit.App, r *Reader) {
+// sayIncomplete says on standard error what of the transcripts could not be read. The rest was
+// printed, so it is no error.
+func sayIncomplete(a *kit.App, r *entries.Reader) {
 	if err := r.Incomplete(); err != nil {
 		a.Say("%s", kit.Safe(err.Error()))
 	}
@@ -38,7 +40,7 @@ func sayIncomplete(a *kit.App, r *Reader) {
 // Timeline prints the decisions on an intent, as the section of a description.
 // It prints no transcripts, since a description is read at once.
 func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
-	list, err := decisions(ctx, t, id)
+	list, err := entries.Decisions(ctx, t, id)
 	if err != nil {
 		return err
 	}

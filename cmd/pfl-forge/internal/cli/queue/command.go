@@ -23,7 +23,8 @@ const help = `Show the changes in the merge queue, in the order in which they ar
 waits for, and about when it is merged. An estimate assumes that each trial and each merge takes as long
 as the last ones, and that all pass; while something keeps the project waiting there are none.`
 
-// Command returns the command queue.
+// Command returns the command queue. It has no filter: a queue is as long as the changes that
+// wait, and -o json has all that is known.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -38,7 +39,10 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints the queue of the project.
+// show prints the queue of the project. What holds up all of it comes first and to standard error,
+// so that a script that reads the table is not disturbed: a pause, an account that is closed, an
+// origin that is away, a red base branch. An empty queue is an empty list for programs, and a
+// sentence for people.
 func show(ctx context.Context, a *kit.App, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -66,7 +70,8 @@ func show(ctx context.Context, a *kit.App, format render.Format) error {
 	})
 }
 
-// table prints changes, a row for each.
+// table prints changes, a row for each. One that is not in line yet has no place, and one without
+// an estimate no time: a 0 would read as the front of the queue, and as now.
 func table(a *kit.App, list []model.QueuedChange) error {
 	columns := render.Columns{Header: []string{"PLACE", "TASK", "STATE", "MERGED IN", "NOW"}, Shrink: 4}
 	for i := range list {

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -69,7 +70,7 @@ func Command(a *kit.App) *cobra.Command {
 			"  pfl-forge rejudge --role judge --agent codex --limit 5 -o json\n" +
 			"  pfl-forge rejudge reset-link --role review --prompt-file stricter.md",
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 0),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, o, err := f.parse(args, time.Now())
 			if err != nil {

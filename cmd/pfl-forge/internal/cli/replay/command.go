@@ -15,6 +15,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
@@ -30,9 +31,11 @@ With --rules HEAD the same events are decided once more by the rules of this pro
 record says where those would have decided otherwise. That is no damage: rules change. Nothing is
 written and nobody is asked.`
 
-// flags are those of the command.
+// flags are those of the command. A bound of 0 is not given: numbers of records begin with 1.
 type flags struct {
-	rules    string
+	// rules is empty, or HEAD: decide once more by the rules of this program.
+	rules string
+	// from and to are the numbers of the first and the last record that is shown, both included.
 	from, to uint64
 	format   render.Format
 }
@@ -46,7 +49,7 @@ func Command(a *kit.App) *cobra.Command {
 		Long:              help,
 		Example:           "  pfl-forge replay reset-link\n  pfl-forge replay reset-link --rules HEAD -o json",
 		Args:              kit.Between(1, 1, "the id of an intent"),
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := kit.IntentIDs(args)
 			if err != nil {
@@ -69,7 +72,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// replay prints the records of an intent.
+// replay prints the records of an intent. The whole journal is read whatever --from says: the
+// state of an intent at a record follows from all records before it. An intent without records is
+// an error, as is a repository without a store.
 func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -95,7 +100,9 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 	return a.Print(f.format, map[string]any{"intent": id, "records": shown}, nil, func() error { return text(a, shown, f.rules != "") })
 }
 
-// told returns the records of an intent in words. By HTTP they are told by a runner, by the rules that decided.
+// told returns the records of an intent in words, in their order and without gaps. At NATS and in
+// a repository this program folds the journal itself. By HTTP a runner does, by the rules that
+// decided, so there is nothing to compare with: --rules is refused instead of being ignored.
 func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([]document.Record, error) {
 	if t.ByHTTP() {
 		if f.rules != "" {
@@ -105,6 +112,9 @@ func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([
 	}
 	key := t.Key(id)
 	film := report.NewFilm(key, f.rules != "")
+	// The entries of one intent are asked for; one of another journal, or one that cannot be read
+	// and so has no record, is passed over. What cannot be read is for `pfl-forge audit-log
+	// verify` to say.
 	err := t.Bus.Journal.Each(ctx, key, func(e *journal.Entry) error {
 		if e.Key == key && e.Record != nil {
 			film.Add(e.Record)
@@ -114,7 +124,9 @@ func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([
 	return film.Records, err
 }
 
-// text prints the records for a person.
+// text prints the records for a person. A record is a line with its number, time and state, and
+// below it a line for each event, rule, effect and difference. Of a text of several lines the
+// first is shown; -o json has the whole.
 func text(a *kit.App, records []document.Record, compared bool) error {
 	var b strings.Builder
 	differing := 0

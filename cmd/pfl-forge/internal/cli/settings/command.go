@@ -26,7 +26,8 @@ default, the repository's pfl-forge.yaml, or the operator who runs the services.
 
 A command line is shown up to the first word that may hold a secret.`
 
-// Command returns the command settings.
+// Command returns the command settings. With --changed, settings with their default value are left
+// out of every format.
 func Command(a *kit.App) *cobra.Command {
 	var changed bool
 	var format render.Format
@@ -62,11 +63,15 @@ func show(ctx context.Context, a *kit.App, changed bool, format render.Format) e
 	return a.Print(format, s, names, func() error { return table(a, &s) })
 }
 
-// inForce returns the settings. By HTTP they are told by a runner.
+// inForce returns the settings that the project was worked on with last. By HTTP a runner tells
+// them; otherwise the journal is read here. Before the first analysis, and where nothing was ever
+// submitted, they are the defaults, with no commit at which a file was read.
 func inForce(ctx context.Context, a *kit.App, t *target.Target) (setup.InForce, error) {
 	if t.ByHTTP() {
 		return t.Settings(ctx)
 	}
+	// An organisation's notifications are in the files of its runners, which this command does not
+	// see.
 	var told *notify.Config
 	if !t.Remote {
 		var err error
@@ -81,7 +86,8 @@ func inForce(ctx context.Context, a *kit.App, t *target.Target) (setup.InForce, 
 	return runner.Settings(ctx, j, t.Project, told, 0)
 }
 
-// table prints the settings as a table, and says where the file was read.
+// table prints the settings as a table, and says where the file was read. A value of several
+// lines, such as a list of commands, is put on one line with commas; -o json has it as it is.
 func table(a *kit.App, s *setup.InForce) error {
 	columns := render.Columns{Header: []string{"SETTING", "VALUE", "FROM"}, Shrink: 1}
 	for _, one := range s.Settings {

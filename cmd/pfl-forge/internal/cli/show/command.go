@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/complete"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -35,7 +36,7 @@ func Command(a *kit.App) *cobra.Command {
 		Short:             "show everything about an intent or a task",
 		Example:           "  pfl-forge show reset-link\n  pfl-forge show reset-link-001",
 		Args:              kit.Between(1, 1, "the id of an intent or a task"),
-		ValidArgsFunction: target.Intents(a, target.AnyIntent, 1),
+		ValidArgsFunction: complete.Intents(a, complete.AnyIntent, 1),
 		RunE:              func(cmd *cobra.Command, args []string) error { return Show(cmd.Context(), a, args[0], format) },
 	}
 	kit.OutputFlag(cmd, &format)

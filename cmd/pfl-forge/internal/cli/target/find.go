@@ -64,7 +64,7 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 	if t.quick {
 		return t.listed(ctx)
 	}
-	all, stored, err := t.Bus.Journal.Standing(ctx, t.Project)
+	all, stored, err := t.Bus.Journal.List(ctx, t.Project)
 	t.Stored = stored
 	slices.SortFunc(all, func(a, b forge.Summary) int { return strings.Compare(string(a.Key.Intent), string(b.Key.Intent)) })
 	return all, err
@@ -72,7 +72,7 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 
 // listed is Summaries in a repository: it reads what was decided since the last list. Whoever holds the store keeps the list for the next command.
 func (t *Target) listed(ctx context.Context) ([]forge.Summary, error) {
-	list, err := t.Bus.Journal.StandingSince(ctx, t.Project, forgedir.Listed(t.Repo.Root))
+	list, err := t.Bus.Journal.ListSince(ctx, t.Project, forgedir.Listed(t.Repo.Root))
 	if err != nil {
 		return nil, err
 	}

@@ -39,3 +39,16 @@ func TestLongWaitIsTold(t *testing.T) {
 		})
 	}
 }
+
+// TestNoServerIsToldAtOnce checks that a person is told which server is not there, and why,
+// and is not made to wait for it as a service would.
+func TestNoServerIsToldAtOnce(t *testing.T) {
+	app := &kit.App{
+		Where:  kit.Where{Dir: t.TempDir(), Server: "nats://someone:pass1@nats.invalid:4222", Project: "shop"},
+		Getenv: func(string) string { return "" },
+	}
+	_, err := Connect(t.Context(), app)
+	if err == nil || !strings.HasPrefix(err.Error(), "nats://nats.invalid:4222: connect to the NATS server: dial tcp: lookup nats.invalid") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -5,21 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
-	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/connect"
 )
 
-const (
-	// knownWait bounds the wait for a runner whose answer is only shown: the project is
-	// known already, so the command continues without it.
-	knownWait = 2 * time.Second
-	// namedProjects is how many projects an error names.
-	namedProjects = 20
-)
+// knownWait bounds the wait for a runner whose answer is only shown: the project is
+// known already, so the command continues without it.
+const knownWait = 2 * time.Second
 
 // StartRunner says what to do where no runner is up.
 const StartRunner = "start forge-runner with this server"
@@ -67,7 +62,7 @@ func (t *Target) Unserved(ctx context.Context) error {
 		return fmt.Errorf("project %q is not served here: %s", t.Project, serve)
 	}
 	return fmt.Errorf("project %q is not served here%s; known are %s: give --project one of these, or %s",
-		t.Project, meant(t.Project, others), Listed(others), serve)
+		t.Project, connect.Meant(t.Project, others), connect.Listed(others), serve)
 }
 
 // unknownWithoutRunner returns the error for a project without a journal while no runner can
@@ -79,7 +74,7 @@ func (t *Target) unknownWithoutRunner(ctx context.Context) error {
 	case slices.Contains(others, t.Project):
 		return nil
 	case readErr == nil && len(others) > 0:
-		err = fmt.Errorf("%w%s; known are %s", err, meant(t.Project, others), Listed(others))
+		err = fmt.Errorf("%w%s; known are %s", err, connect.Meant(t.Project, others), connect.Listed(others))
 	}
 	return fmt.Errorf("%w: %s, and try again", err, StartRunner)
 }
@@ -89,29 +84,4 @@ func (t *Target) others(ctx context.Context) ([]forge.ProjectID, error) {
 	ctx, cancel := context.WithTimeout(ctx, knownWait)
 	defer cancel()
 	return t.Bus.Journal.Projects(ctx)
-}
-
-// meant returns a question after the project that was probably meant; empty if none was.
-func meant(p forge.ProjectID, known []forge.ProjectID) string {
-	names := make([]string, len(known))
-	for i := range known {
-		names[i] = string(known[i])
-	}
-	if best := strictyaml.Closest(string(p), names); best != "" {
-		return fmt.Sprintf(", did you mean %q?", best)
-	}
-	return ""
-}
-
-// Listed returns the names of projects, not more than a person reads.
-func Listed(list []forge.ProjectID) string {
-	var names []string
-	for _, p := range list[:min(len(list), namedProjects)] {
-		names = append(names, string(p))
-	}
-	text := strings.Join(names, ", ")
-	if more := len(list) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }

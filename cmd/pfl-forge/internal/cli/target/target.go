@@ -4,7 +4,7 @@
 // A command that only looks opens a Reader; one that wants something decided opens a
 // Decider, or uses Once while a person is being asked. Both return a *Target, which the
 // caller closes. Its methods read intents (Summaries, View, Find) and send what a person
-// wants (Ask). The package also completes ids on the command line.
+// wants (Ask).
 package target
 
 import (
@@ -17,18 +17,14 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
-	"github.com/pfl-forge/pfl-forge/bus/access"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/bus/turns"
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/connect"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
-	"github.com/pfl-forge/pfl-forge/internal/pattern"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
-
-// connectTimeout bounds how long a command waits for an organisation's server.
-const connectTimeout = 5 * time.Second
 
 // Target is an open connection to a project. The caller of the function that returned it
 // closes it.
@@ -160,7 +156,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	if a.ByHTTP() {
 		return connectHTTP(ctx, a)
 	}
-	cfg, err := connection(a)
+	cfg, err := connect.NATS(a)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +172,7 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 	if a.Person != "" {
 		t.Actor = a.Person
 	}
-	if err := t.chooseProject(a); err != nil {
+	if t.Project, err = connect.Project(a, t.Project); err != nil {
 		return nil, err
 	}
 	cfg.Person, cfg.Project = a.Person, t.Project
@@ -186,44 +182,18 @@ func Connect(ctx context.Context, a *kit.App) (*Target, error) {
 			cfg.Key = bus.SigningKey(cfg.NKey, t.Actor)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, connect.Timeout)
 	defer cancel()
 	if t.Bus, err = bus.Connect(ctx, cfg); err != nil {
-		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
+		return nil, fmt.Errorf("%s: %w", connect.WithoutSecrets(cfg.URL), err)
 	}
 	if err := t.Bus.Prepared(ctx); errors.Is(err, bus.ErrNoRunner) || errors.Is(err, requests.ErrNotAllowed) {
 		t.Bus.Close()
-		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
+		return nil, fmt.Errorf("%s: %w", connect.WithoutSecrets(cfg.URL), err)
 	}
 	t.close = t.Bus.Close
 	return t, nil
 }
-
-// Administrator connects to the organisation's server that --server or --context names, about no
-// project, and whether or not a runner is up. The caller closes the bus.
-func Administrator(ctx context.Context, a *kit.App) (*bus.Bus, error) {
-	cfg, err := connection(a)
-	if err != nil {
-		return nil, err
-	}
-	if cfg.NKey != "" && (a.Person == string(access.Operator) || a.Person == a.Getenv("FORGE_PERSON")) { // no account was named for this
-		cfg.InboxPrefix, cfg.Singly = access.Inbox(string(access.Backup)), true
-	}
-	cfg.Name, cfg.Logger = "pfl-forge/administrator", a.Log()
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	b, err := bus.Connect(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", withoutSecrets(cfg.URL), err)
-	}
-	return b, nil
-}
-
-// userInfo matches user and password in a URL.
-var userInfo = pattern.New(`://[^/@,]*@`)
-
-// withoutSecrets returns the URLs of servers without users and passwords.
-func withoutSecrets(urls string) string { return userInfo.ReplaceAllString(urls, "://") }
 
 // Key returns the key of an intent of the project.
 func (t *Target) Key(id forge.IntentID) forge.Key {

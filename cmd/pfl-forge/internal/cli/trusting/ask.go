@@ -20,22 +20,27 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// variable is the environment variable with a digest that is trusted in this process.
+// variable is the environment variable with a digest that is trusted in this process: for CI,
+// where no person can be asked and nothing is to be remembered.
 const variable = "FORGE_TRUST"
 
-// maxShown bounds how many lines of one setting a question shows.
+// maxShown bounds how many lines of one setting a question shows: a script of hundreds would push
+// the question, and the settings before it, off the screen.
 const maxShown = 20
 
-// digestShape matches a digest.
+// digestShape matches a digest as config.Digest writes it. Another value of the variable is a
+// mistake of whoever set it, and is not taken for the digest of something else.
 var digestShape = pattern.New(`^[0-9a-f]{32}$`)
 
-// guard returns the guard of a repository.
+// guard returns the guard of a repository. What is trusted is kept in the user's own folder, which
+// nothing of the repository writes to.
 func guard(a *kit.App, repo *local.Repository) (*trust.Guard, error) {
 	return trust.NewGuard(trust.Open(a.Getenv), repo.Store)
 }
 
-// Made remembers that this user's pfl-forge made the configuration of a repository: it is
-// trusted, and so are the commits that the user makes there from now on.
+// Made remembers that this user's pfl-forge made the configuration of a repository: it is trusted,
+// and so are the commits that the user makes there from now on. Init and demo call it, which write
+// that configuration themselves.
 func Made(a *kit.App, repo *local.Repository, p *config.Project) error {
 	g, err := guard(a, repo)
 	if err != nil {
@@ -44,9 +49,13 @@ func Made(a *kit.App, repo *local.Repository, p *config.Project) error {
 	return g.Trust(p)
 }
 
-// Ask returns the guard of a repository in which a run is to begin. If a person has not
-// trusted the powers of the base branch, they are asked at a terminal. Elsewhere they are told
-// the command to type, and the error is ExitWaiting. Made says that there is nothing to ask.
+// Ask returns the guard of a repository in which a run is to begin. Made says that there is
+// nothing to ask: this process wrote the configuration.
+//
+// If a person has not trusted the powers of the base branch, they are asked at a terminal.
+// Elsewhere they are told the command to type, and the error is ExitWaiting, as for everything
+// that waits for a person. The same error is the answer no. What cannot be remembered is a
+// warning: the person has agreed, and the run begins.
 func Ask(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, made bool) (*trust.Guard, error) {
 	g, err := guard(a, repo)
 	if err != nil {
@@ -88,7 +97,9 @@ func Ask(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Ba
 }
 
 // describe prints the powers of a repository, in a form that steers no terminal: of each setting
-// at most so many lines; 0: all.
+// at most so many lines; 0: all. Those that weaken something stand out. A value that is short
+// stands beside its name; everything else below it, so that no line of a script is mistaken for a
+// setting.
 func describe(a *kit.App, to io.Writer, powers []config.Power, most int) {
 	style := a.Style(to)
 	for _, p := range powers {

@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// options is how the command was called.
+// options is how the command was called. Digest excludes show and revoke, which exclude each
+// other; without any of them the person is asked.
 type options struct {
 	show, revoke bool
 	digest       string
@@ -65,7 +66,9 @@ nothing.`,
 	return cmd
 }
 
-// decide shows, trusts or revokes.
+// decide shows, trusts or revokes. It is about this machine and this repository, so the flags that
+// name a server are mistakes here. Revoking looks at no branch: what is trusted can be taken back
+// where the configuration cannot be read.
 func decide(ctx context.Context, a *kit.App, o *options) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("trust is about this machine: omit --server and --context"))
@@ -99,7 +102,8 @@ func decide(ctx context.Context, a *kit.App, o *options) error {
 	return accept(ctx, a, base, g, o.digest)
 }
 
-// show prints the powers of the base branch.
+// show prints the powers of the base branch, and whether a run would begin without a question. The
+// exit code is 0 either way: a script compares the digest.
 func show(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, g *trust.Guard, format render.Format) error {
 	err := g.Check(ctx, base.Config)
 	if err != nil && !errors.Is(err, trust.ErrUntrusted) {
@@ -126,6 +130,11 @@ func show(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 }
 
 // accept trusts the powers of the base branch, if they are those that a person has seen.
+//
+// At a terminal they are shown and asked about, unless the digest says that this has happened.
+// Elsewhere the digest is needed, and has to be that of the configuration as it is now: a branch
+// that moved between looking and trusting is refused. No is ExitWaiting. Where nothing runs and
+// nothing is weakened there is nothing to ask, and what the user commits later is trusted.
 func accept(ctx context.Context, a *kit.App, base *local.Base, g *trust.Guard, digest string) error {
 	powers := base.Config.Powers()
 	now := config.Digest(powers)

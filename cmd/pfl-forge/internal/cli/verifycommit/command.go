@@ -83,7 +83,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// check refuses flags and arguments that make no sense together.
+// check refuses flags and arguments that make no sense together. An organisation's server has no
+// part in this: what it says is to be checked, so it is not asked.
 func (o *options) check(a *kit.App, args []string) error {
 	switch {
 	case a.Remote():
@@ -98,7 +99,9 @@ func (o *options) check(a *kit.App, args []string) error {
 	return nil
 }
 
-// trusted reads the file of trusted keys.
+// trusted reads the file of trusted keys, from the first of these that is named: the flag, the
+// environment, the folder of this machine. Never from the repository: whoever changes a branch
+// could change such a file as well. The error says which of the three named it.
 func (o *options) trusted(a *kit.App) (proof.Signers, error) {
 	path, from := o.keys, "--trusted-keys"
 	if path == "" {
@@ -151,7 +154,8 @@ type statement struct {
 	Says string `json:"says" yaml:"says"`
 }
 
-// newDocument returns the answer about a commit.
+// newDocument returns the answer about a commit. Statements and problems are lists also where they
+// are empty, so that programs need not tell none from missing.
 func newDocument(commit string, r *proof.Report) document {
 	d := document{
 		Commit: commit, OK: r.OK(), SignedBy: r.SignedBy, Project: r.Task.Project, Intent: r.Task.Intent, Task: r.Task.Task,
@@ -167,7 +171,8 @@ func newDocument(commit string, r *proof.Report) document {
 	return d
 }
 
-// describe returns the kind of a statement, and what it says.
+// describe returns the kind of a statement, and its content in words. Names in it were signed, and
+// are texts of others all the same. A kind that this program does not know has neither.
 func describe(p proof.Predicate) (kind, says string) {
 	switch p := p.(type) {
 	case *proof.Verify:
@@ -223,9 +228,12 @@ func run(ctx context.Context, a *kit.App, o *options, args []string) error {
 	return conclude(a, o, answers)
 }
 
-// conclude prints the answers.
+// conclude prints the answers, and returns ExitError if one of the commits is not as it should be:
+// a range is judged as a whole.
 func conclude(a *kit.App, o *options, answers []document) error {
 	// A range is judged as a whole: one bad commit in it is enough.
+	// It is found out before anything is printed, so that each format ends with the same exit
+	// code.
 	bad := false
 	for i := range answers {
 		bad = bad || !answers[i].OK

@@ -16,8 +16,8 @@ import (
 const maxConfig = 1 << 20
 
 // hold compares a need, as the plan of a commit states it, with the configuration by which it was
-// planned: that of a commit which the change is built on, so no change loosens its own
-// rules.
+// planned: that of a commit which the change is built on, so no change loosens its own rules. A
+// need that the configuration is stricter than is a doubt in the report, and no error.
 func (c *checker) hold(ctx context.Context, objects *objects.Reader, report *proof.Report, commit git.OID, need proof.Need) error {
 	p, err := c.settings(ctx, objects, report, commit, need.Policy)
 	if p == nil {
@@ -57,7 +57,8 @@ func (c *checker) second(ctx context.Context, objects *objects.Reader, report *p
 }
 
 // settings returns the configuration of a commit that a change is built on. Where there is no
-// such, it adds that to the report, and returns none.
+// such, it adds that to the report, and returns none. An error is about this machine, such as
+// objects that cannot be read; whatever is wrong with the change is a doubt.
 func (c *checker) settings(ctx context.Context, objects *objects.Reader, report *proof.Report, commit git.OID, at string) (*config.Project, error) {
 	policy, err := git.ParseOID(at)
 	if err != nil {

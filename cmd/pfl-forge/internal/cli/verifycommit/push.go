@@ -30,7 +30,11 @@ type update struct {
 	ref string
 }
 
-// push decides on a push: ExitError refuses all of it, and standard error says why.
+// push decides on a push: ExitError refuses all of it, and standard error, which git passes on to
+// who pushes, says why: a line for each commit that is not as it should be, and one for each of
+// its problems.
+//
+// Refs that are neither protected nor proofs are none of its business.
 func (c *checker) push(ctx context.Context, a *kit.App, o *options) error {
 	protected, err := c.protected(ctx, o.branches)
 	if err != nil {
@@ -83,7 +87,8 @@ func (c *checker) push(ctx context.Context, a *kit.App, o *options) error {
 	return err
 }
 
-// protected returns the refs of the protected branches.
+// protected returns the whole names of the refs of the protected branches; without any, of the
+// branch that HEAD names, which is the main one of a bare repository.
 func (c *checker) protected(ctx context.Context, names []string) ([]string, error) {
 	if len(names) == 0 {
 		head, err := c.repo.git(ctx, "symbolic-ref", "HEAD")
@@ -103,7 +108,9 @@ func (c *checker) protected(ctx context.Context, names []string) ([]string, erro
 	return refs, nil
 }
 
-// readUpdates reads the lines that git gives to a pre-receive hook.
+// readUpdates reads the lines that git gives to a pre-receive hook, a line for each ref: the old
+// name, the new one, the ref. A line of another form ends it with an error, because then this is
+// no hook's input, and deciding on half of a push would let the rest in.
 func readUpdates(in io.Reader) ([]update, error) {
 	var list []update
 	s := bufio.NewScanner(in)
@@ -126,8 +133,8 @@ func isName(s string) bool {
 	return err == nil || s == none
 }
 
-// branch returns the answers about the new commits of a protected branch. What a
-// push may not do to it at all is an error.
+// branch returns the answers about the new commits of a protected branch, the newest first. What a
+// push may not do to it at all is an error: deleting it, making it, rewriting it.
 func (c *checker) branch(ctx context.Context, u update) ([]document, error) {
 	switch none {
 	case u.next:

@@ -35,7 +35,10 @@ type repository struct {
 	proofs map[git.OID]git.OID
 }
 
-// open returns the repository around the directory of the call.
+// open returns the repository around the directory of the call, which the caller closes.
+//
+// In a hook the objects of the push are in a quarantine (GIT_QUARANTINE_PATH) until the hook has
+// agreed. They are looked at there through a view of both, in a temporary directory.
 func open(ctx context.Context, a *kit.App) (*repository, error) {
 	dir, err := filepath.Abs(a.Dir)
 	if err != nil {
@@ -82,7 +85,8 @@ func (r *repository) git(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), err
 }
 
-// resolve returns the commit that a person names.
+// resolve returns the commit that a person names. A name that begins with a dash is a name to git,
+// and no option.
 func (r *repository) resolve(ctx context.Context, name string) (git.OID, error) {
 	out, err := r.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", name+"^{commit}")
 	if git.ExitCode(err) == 1 || git.ExitCode(err) == 128 {
@@ -146,7 +150,8 @@ func (r *repository) line(ctx context.Context, old, tip git.OID) ([]git.OID, err
 	return list, nil
 }
 
-// list reads which commits have proofs.
+// list reads which commits have proofs, once. Refs below the prefix that name no commit are passed
+// over.
 func (r *repository) list(ctx context.Context) error {
 	if r.proofs != nil {
 		return nil
@@ -173,7 +178,11 @@ type checker struct {
 	approved bool
 }
 
-// check returns the answer about a commit.
+// check returns the answer about a commit. An error says that it could not be found out; a commit
+// that is not as it should be is an answer, with its problems.
+//
+// Proofs are checked first (package proof), then the rules by which they had to be made, and at
+// last what the call asks for beyond these.
 func (c *checker) check(ctx context.Context, commit git.OID) (document, error) {
 	if err := c.repo.list(ctx); err != nil {
 		return document{}, err

@@ -1,7 +1,7 @@
 // Package web is the command that serves the console of the gateway to one person on their own
 // machine, for the repository in which they work.
 //
-// site.go says which requests are answered at all, and to whom; desk.go has the repository's server
+// site.go says which requests are answered at all, and to whom; opener.go has the repository's server
 // while a request needs it, so that no run is kept waiting by a page that is only open.
 package web
 
@@ -43,7 +43,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// serve serves the console until the context ends.
+// serve serves the console until the context ends. The person needs a name that may stand in a
+// token, because decisions are recorded under it; git's user.name is where it comes from.
 func serve(ctx context.Context, a *kit.App, port int) error {
 	if a.Remote() {
 		return kit.Usage(errors.New("console is for a repository; an organisation's gateway serves its own, at " + console.Base + " of its address"))

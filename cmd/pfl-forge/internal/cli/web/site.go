@@ -46,8 +46,8 @@ type site struct {
 	// cfg is that of every console of this command, so a session counts in all of them.
 	cfg console.Config
 	// lobby answers whoever is not signed in, and what needs no server.
-	lobby *console.Console
-	desk  *desk
+	lobby  *console.Console
+	opener *opener
 	// ending is closed when the command ends.
 	ending <-chan struct{}
 
@@ -66,7 +66,7 @@ func newSite(ctx context.Context, repo *local.Repository, book *tokens.Book, por
 	s.sum = sum[:]
 	s.cfg = console.Config{Tokens: book, Key: key, Log: log, Now: time.Now}
 	s.lobby = s.console(nil, nil)
-	s.desk = &desk{ctx: ctx, repo: repo, log: log, furnish: s.console}
+	s.opener = &opener{ctx: ctx, repo: repo, log: log, furnish: s.console}
 	return s
 }
 
@@ -144,13 +144,13 @@ func (s *site) enter(w http.ResponseWriter, r *http.Request) {
 
 // answer has a request answered by the repository's server.
 func (s *site) answer(w http.ResponseWriter, r *http.Request) {
-	at, err := s.desk.take()
+	at, err := s.opener.take()
 	if err != nil {
 		s.log.WarnContext(r.Context(), "the server of the repository cannot be reached", "error", err)
 		s.lobby.Refuse(w, r, http.StatusServiceUnavailable, "The repository does not answer: "+term.Line(err.Error())+". Nothing was changed; try again.")
 		return
 	}
-	defer s.desk.release(at)
+	defer s.opener.release(at)
 	at.console.ServeHTTP(w, r)
 }
 
@@ -158,9 +158,9 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 // anything was decided or one has begun.
 func (s *site) follow(w http.ResponseWriter, r *http.Request) {
 	if local.Running(r.Context(), s.repo) {
-		at, err := s.desk.take()
+		at, err := s.opener.take()
 		if err == nil {
-			defer s.desk.release(at)
+			defer s.opener.release(at)
 		}
 		if err == nil && !at.session.Owner() {
 			at.console.ServeHTTP(w, r)
@@ -210,7 +210,7 @@ func (s *site) run(ctx context.Context, l net.Listener) error {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		s.desk.leave() // followers would keep it from ending
+		s.opener.leave() // followers would keep it from ending
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		if server.Shutdown(ending) != nil {
@@ -220,6 +220,6 @@ func (s *site) run(ctx context.Context, l net.Listener) error {
 			err = nil
 		}
 	}
-	s.desk.close()
+	s.opener.close()
 	return err
 }

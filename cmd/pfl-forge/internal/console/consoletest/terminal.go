@@ -20,7 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// Terminal is a terminal on which a program runs.
+// Terminal is a terminal on which a program runs. Its methods may be called from several
+// goroutines, except End, which ends it.
 type Terminal struct {
 	master, slave *os.File
 	emulator      vt10x.Terminal
@@ -33,7 +34,9 @@ type Terminal struct {
 	all strings.Builder // everything that was printed
 }
 
-// Start runs a program on a new terminal. End has to be called.
+// Start runs a program on a new terminal of that many columns and rows. The terminal is the
+// program's standard input, output and error, and its controlling one. End has to be called, also
+// after Kill.
 func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
 	master, slave, err := pty.Open()
 	if err != nil {
@@ -58,11 +61,13 @@ func Start(cmd *exec.Cmd, columns, rows int) (*Terminal, error) {
 	return t, nil
 }
 
+// discard takes the answers of the emulator to questions of the program, which has none.
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// copy shows what the program prints.
+// copy shows what the program prints. It ends when both ends are closed. What was read before an
+// error counts.
 func (t *Terminal) copy() {
 	buf := make([]byte, 4096)
 	for {
@@ -111,13 +116,16 @@ func (t *Terminal) Printed() string {
 	return t.all.String()
 }
 
-// Type presses keys.
+// Type presses keys, which the program reads as the terminal's mode has them: Ctrl-C as "\x03" is
+// a signal unless the mode is raw.
 func (t *Terminal) Type(keys string) error {
 	_, err := t.master.WriteString(keys)
 	return err
 }
 
-// Await waits until the screen matches; the error shows the screen.
+// Await waits until the screen matches a regular expression, in which ^ and $ are the ends of a
+// line. The error shows the screen. If the program ends meanwhile, what it printed last is looked
+// at, and nothing more is waited for.
 func (t *Terminal) Await(pattern string) error {
 	want, err := regexp.Compile("(?m)" + pattern)
 	if err != nil {
