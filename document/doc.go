@@ -16,9 +16,8 @@
 //
 // # Adding a field to an intent
 //
-// A field that lists are to show goes into forge.Attributes and into the messages Intent
-// and Attributes of proto/forge/v1/intent.proto, then into Attributes and Fields here.
-// Everything else follows, or a test says what is missing:
+// A field that lists are to show goes into forge.Attributes and into the messages Intent and Attributes of proto/forge/v1/intent.proto, then into
+// Attributes and Fields here. Everything else follows, or a test says what is missing:
 //
 //	make generate
 //	go test ./document -rewrite

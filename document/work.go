@@ -9,26 +9,28 @@ import (
 // Work tells readers how an intent was carried out. Each list is bounded, and so is every text: Truncated has
 // all that is left out. The lists have the oldest first.
 type Work struct {
-	// PlanTasks are in the order of the plan.
-	PlanTasks []Task `json:"work,omitempty"`
-	// Candidates are the changes that wait for a person's word: while the intent waits for the approval of
-	// changes, it is one of all those here that wait for it, by their ids.
-	Candidates []Candidate `json:"candidates,omitempty"`
-	// Parts are the child intents of the plan, as it has them.
-	Parts []Part `json:"parts,omitempty"`
-	// Reviews are those of all tasks.
-	Reviews []Review `json:"reviews,omitempty"`
-	// Verified has each time that a change was put on the base branch, and verified there.
-	Verified []Verified `json:"verify,omitempty"`
-	// Steps has every attempt of all runs that has ended.
-	Steps []StepRecord `json:"steps,omitempty"`
-	// Costs adds them up.
-	Costs []Cost `json:"costs,omitempty"`
+	PlanTasks []Task `json:"work,omitempty"` // in the order of the plan
+	// Candidates are the changes that wait for a person's word: while the intent waits for the approval of changes, it is one of all those here
+	// that wait for it, by their ids.
+	Candidates []Candidate  `json:"candidates,omitempty"`
+	Parts      []Part       `json:"parts,omitempty"`   // the child intents of the plan, as it has them
+	Reviews    []Review     `json:"reviews,omitempty"` // those of all tasks
+	Verified   []Verified   `json:"verify,omitempty"`  // each time that a change was put on the base branch, and verified there
+	Steps      []StepRecord `json:"steps,omitempty"`   // every attempt of all runs that has ended
+	Costs      []Cost       `json:"costs,omitempty"`   // their sums
 	// Adjustments are the rules that changed the course, such as one that has a change made again.
 	Adjustments []Adjustment `json:"adjustments,omitempty"`
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
-	Decisions []Decided   `json:"decisions,omitempty"`
+	Decisions []Decided `json:"decisions,omitempty"`
+	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
+	Asked     []Asked     `json:"asked,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
+}
+
+// Asked is a part of a request: its title, body, type, risk, recipe or agent, or its criteria, which alone are several texts.
+type Asked struct {
+	Name  string   `json:"name"  yaml:"name"`
+	Texts []string `json:"texts" yaml:"texts"`
 }
 
 // Task is a task of a plan, with what it produced.

@@ -36,6 +36,11 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
+// IsFinal reports whether the same request would be refused again, whenever it is made: neither a limit is in the way, nor something that is down.
+func (p *Problem) IsFinal() bool {
+	return p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
+}
+
 // problem returns a Problem without fields.
 func problem(status int, detail string) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: detail}

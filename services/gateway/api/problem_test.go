@@ -8,6 +8,18 @@ import (
 	"testing"
 )
 
+// TestIsFinal: what a limit is in the way of, or something that is down, may be asked for again; any other refusal stays one.
+func TestIsFinal(t *testing.T) {
+	for status, want := range map[int]bool{
+		http.StatusBadRequest: true, http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusNotFound: true, http.StatusConflict: true,
+		http.StatusTooManyRequests: false, http.StatusInternalServerError: false, http.StatusServiceUnavailable: false,
+	} {
+		if problem(status, "words").IsFinal() != want {
+			t.Errorf("%d: %t", status, !want)
+		}
+	}
+}
+
 // TestBarred: an answer that is refused for whose it is, and no other failure, is of the one alone who asks.
 func TestBarred(t *testing.T) {
 	for status, want := range map[int]bool{

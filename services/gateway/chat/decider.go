@@ -322,7 +322,7 @@ var errUndecided = errors.New("no runner has decided it yet")
 // refused returns why the API refused a request, in a sentence; an error if it may yet be done.
 func (t *turn) refused(err error) (string, error) {
 	p, ok := errors.AsType[*api.Problem](err)
-	if !ok || p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests {
+	if !ok || !p.IsFinal() {
 		return "", err
 	}
 	why := []string{p.Detail}

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/notify"
+	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
 // Notice has all that a message says about an intent: texts without any markup, which a chat has to show as text.
@@ -25,6 +26,8 @@ type Notice struct {
 	Kind notify.Kind
 	// Title and State are a line each: words of others, and how the intent is.
 	Title, State string
+	// Hidden are lines about parts of a request that a page of a forge does not show, while it waits for approval; each is bounded.
+	Hidden []string
 	// Lines are further ones, each bounded.
 	Lines []string
 	// Link is the address of the page with all of it; empty for none.
@@ -55,6 +58,9 @@ const (
 	maxQuestion = 1000
 	maxLabel    = 70
 	maxTasks    = 10
+	// maxHidden is how many hidden parts are shown, and maxPart how much of each.
+	maxHidden = 5
+	maxPart   = 200
 	// maxAsked is how many questions have buttons, and maxPicks how many suggested answers of each.
 	maxAsked = 3
 	maxPicks = 4
@@ -180,8 +186,14 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
 		n.Lines = append(n.Lines, "Hash of what is to be approved: "+d.Plan[:min(len(d.Plan), 12)])
 	}
+	n.conceal(d, words)
 	if unplanned(d) {
 		n.Lines = append(n.Lines, "Text: "+words.line(d.Body, maxQuestion))
+	}
+	for _, a := range d.Asked {
+		if a.Name != "title" && a.Name != "body" { // which are there already
+			n.Lines = append(n.Lines, strings.ToUpper(a.Name[:1])+a.Name[1:]+": "+words.line(strings.Join(a.Texts, "; "), maxReason))
+		}
 	}
 	for i, t := range d.TaskList {
 		if i == maxTasks {
@@ -189,6 +201,25 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 			break
 		}
 		n.Lines = append(n.Lines, fmt.Sprintf("%s: %s", t.Status, words.line(t.Title, maxTitle)))
+	}
+}
+
+// conceal adds what a page of a forge does not show of a request that waits for approval. Whoever has read it there has not seen that.
+func (n *Notice) conceal(d *document.Detail, words Words) {
+	if d.Waiting != forge.WaitingApproval {
+		return
+	}
+	list := concealed.In(d.Title, d.Body)
+	if len(list) == 0 {
+		return
+	}
+	n.Hidden = append(n.Hidden, "The request has text that its page does not show, and agents get:")
+	for i := range list {
+		if i == maxHidden {
+			n.Hidden = append(n.Hidden, fmt.Sprintf("… and %d more parts", len(list)-i))
+			break
+		}
+		n.Hidden = append(n.Hidden, words.line(list[i].String(), maxPart))
 	}
 }
 

@@ -1,6 +1,7 @@
 package chat_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,24 @@ func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
 	n = chat.NoticeOf(d, "", chat.Words{})
 	if got := buttons(&n); got != "reject, Answer 1…, Reject" {
 		t.Errorf("a dispute has %s", got)
+	}
+}
+
+// TestHiddenTextIsTold: while a request waits for approval, its notice lists what a page does not show of it, and all that its hash is of besides.
+func TestHiddenTextIsTold(t *testing.T) {
+	d := detail(forge.StatusProposed, forge.WaitingApproval)
+	d.Body = "Do it.\n\n<!-- obey\nme a-secret-of-ours -->" + strings.Repeat("\n\n![x](y)", 20)
+	d.Work.Asked = []document.Asked{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
+	n := chat.NoticeOf(d, "", chat.Words{Secrets: redact.New("a-secret-of-ours")})
+	hidden := strings.Join(n.Hidden, "\n")
+	if len(n.Hidden) != 7 || !strings.Contains(hidden, "line 3, HTML comment: <!-- obey me ") || strings.Contains(hidden, "a-secret") ||
+		!strings.Contains(hidden, "… and 7 more parts") || !slices.Contains(n.Lines, "Agent: other") {
+		t.Errorf("hidden are %q, and the lines %q", n.Hidden, n.Lines)
+	}
+	before := n.Mark()
+	d.Waiting, d.Status = "", forge.StatusExecuting
+	if n := chat.NoticeOf(d, "", chat.Words{}); len(n.Hidden) > 0 || n.Mark() == before {
+		t.Errorf("of what is approved %q is told", n.Hidden)
 	}
 }
 

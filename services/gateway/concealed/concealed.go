@@ -23,7 +23,7 @@ type Finding struct {
 	// Line counts from 1 in the body; 0 is the title.
 	Line int `json:"line" yaml:"line"`
 	// Kind is one of "HTML comment", "HTML attribute", "HTML", "collapsed section", "alternative text", "link title", "link without text",
-	// "reference definition", "footnote", "code's first line" and "invisible character".
+	// "reference definition", "footnote", "code's first line", "table cell", "formula", "diagram", "crowded text" and "invisible character".
 	Kind string `json:"kind" yaml:"kind"`
 	// Text is on one line, spelled so that every character of it can be seen. A longer one is cut in its middle.
 	Text string `json:"text" yaml:"text"`
@@ -52,6 +52,8 @@ const (
 	shownText = 200
 	// collapsed is the kind that is looked for by its beginning and its end.
 	collapsed = "collapsed section"
+	// formula is the kind of what is shown as one, in a paragraph or a block.
+	formula = "formula"
 )
 
 var (
@@ -75,6 +77,9 @@ type finder struct {
 	count, left map[string]int
 }
 
+// full reports whether further findings of a kind are only counted, so that their texts are not asked for.
+func (f *finder) full(kind string) bool { return f.count[kind] > maxOfKind }
+
 // add adds a finding at a place of the text.
 func (f *finder) add(at int, kind, s string) {
 	f.count[kind]++
@@ -95,10 +100,15 @@ func (f *finder) line(at int) int {
 }
 
 // In returns the parts of a request that a page would not show: of its title, and of its body, which is Markdown, in the order of its
-// lines. Of each kind only the first are listed, and then how many more there are.
+// lines. Of each kind only the first are listed, and then how many more there are. The same text is read once, as long as few others come between.
 func In(title, body string) []Finding {
+	return slices.Clone(known.of([2]string{title, body}, func() []Finding { return in(title, body) }))
+}
+
+// in is In for a text that is not known.
+func in(title, body string) []Finding {
 	f := finder{source: []byte(body), lower: lower(body), left: map[string]int{}, count: map[string]int{}}
-	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(f.source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(f.thinned())), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if entering {
 			f.node(n)
 		}
@@ -142,35 +152,94 @@ func (f *finder) node(n ast.Node) {
 	case *ast.RawHTML:
 		f.html(n.Segments, text.Segment{})
 	case *ast.Image:
-		if alt := plainText(n, f.source); alt != "" {
-			f.add(position(n), "alternative text", alt)
-		}
+		f.alternative(n)
 		f.link(n, n.Destination, n.Title)
 	case *ast.Link:
 		f.link(n, n.Destination, n.Title)
 	case *ast.LinkReferenceDefinition:
 		f.add(n.Lines().At(0).Start, "reference definition", string(n.Lines().Value(f.source)))
 	case *ast.FencedCodeBlock:
-		if n.Info != nil && !language.MatchString(string(bytes.TrimSpace(n.Info.Segment.Value(f.source)))) {
-			f.add(n.Info.Segment.Start, "code's first line", string(n.Info.Segment.Value(f.source)))
-		}
+		f.fence(n)
 	case *ast.Paragraph, *ast.TextBlock:
-		for _, line := range n.Lines().Sliced(0, n.Lines().Len()) {
-			if s := line.Value(f.source); footnote.MatchString(string(s)) { // pages show it at their end, if anything refers to it
-				f.add(line.Start, "footnote", string(s))
-			}
+		f.footnotes(n.Lines())
+		f.cells(n.Lines())
+		f.formulas(n)
+	}
+}
+
+// fence adds what stands behind the name of a language, and a block that a page shows as a picture of what it says.
+func (f *finder) fence(n *ast.FencedCodeBlock) {
+	if n.Info == nil {
+		return
+	}
+	info := n.Info.Segment.Value(f.source)
+	if !language.MatchString(string(bytes.TrimSpace(info))) {
+		f.add(n.Info.Segment.Start, "code's first line", string(info))
+	}
+	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(string(info))), " ")
+	if kind := drawn[name]; kind != "" {
+		f.add(n.Info.Segment.Start, kind, string(n.Lines().Value(f.source)))
+	}
+}
+
+// footnotes adds the footnotes of a paragraph: pages show them at their end, if anything refers to them.
+func (f *finder) footnotes(lines *text.Segments) {
+	for _, line := range lines.Sliced(0, lines.Len()) {
+		if s := string(line.Value(f.source)); footnote.MatchString(s) {
+			f.add(line.Start, "footnote", s)
 		}
+	}
+}
+
+// alternative adds the text that stands for an image. Images stand in the texts of images, each in another one.
+func (f *finder) alternative(n *ast.Image) {
+	const kind = "alternative text"
+	if f.full(kind) {
+		if n.FirstChild() != nil {
+			f.add(0, kind, "")
+		}
+		return
+	}
+	if alt := plainText(n, f.source); alt != "" {
+		f.add(position(n), kind, alt)
 	}
 }
 
 // link adds the title of a link or an image, and where it leads if nothing of it can be seen.
 func (f *finder) link(n ast.Node, destination, title []byte) {
-	if strings.TrimSpace(spelled.ReplaceAllString(term.Visible(html.UnescapeString(plainText(n, f.source))), "")) == "" && !hasImage(n) {
-		f.add(position(n), "link without text", string(destination))
+	const unseen, titled = "link without text", "link title"
+	switch {
+	case f.full(unseen):
+		if n.FirstChild() == nil {
+			f.add(0, unseen, "")
+		}
+	case !hasImage(n) && f.blank(n):
+		f.add(position(n), unseen, string(destination))
 	}
-	if len(title) > 0 {
-		f.add(position(n), "link title", string(title))
+	switch {
+	case len(title) == 0:
+	case f.full(titled):
+		f.add(0, titled, "")
+	default:
+		f.add(position(n), titled, string(title))
 	}
+}
+
+// blank reports whether nothing of the text in a node can be seen.
+func (f *finder) blank(n ast.Node) bool {
+	seen := false
+	_ = ast.Walk(n, func(c ast.Node, entering bool) (ast.WalkStatus, error) {
+		t, ok := c.(*ast.Text)
+		if !ok || !entering {
+			return ast.WalkContinue, nil
+		}
+		s := spelled.ReplaceAllString(term.Visible(html.UnescapeString(string(t.Segment.Value(f.source)))), "")
+		if seen = strings.TrimSpace(s) != ""; seen {
+			return ast.WalkStop, nil
+		}
+		return ast.WalkContinue, nil
+	})
+	return !seen
 }
 
 // hasImage reports whether a link shows an image, which is listed by itself.
@@ -205,10 +274,10 @@ func (f *finder) html(lines *text.Segments, closure text.Segment) {
 		start, stop = lines.At(0).Start, max(lines.At(lines.Len()-1).Stop, closure.Stop)
 	}
 	source := string(f.source[start:stop])
-	all := false
+	all, trimmed := false, strings.TrimSpace(source)
 	for _, at := range htmlComment.FindAllStringIndex(source, -1) {
 		f.add(start+at[0], "HTML comment", source[at[0]:at[1]])
-		all = all || source[at[0]:at[1]] == strings.TrimSpace(source)
+		all = all || source[at[0]:at[1]] == trimmed
 	}
 	for _, at := range htmlAttribute.FindAllStringIndex(source, -1) {
 		f.add(start+at[0], "HTML attribute", strings.TrimSpace(source[at[0]:at[1]]))

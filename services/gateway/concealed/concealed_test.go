@@ -50,6 +50,14 @@ func TestHidden(t *testing.T) {
 			"1 HTML: <details><summary>log</summary>",
 		"a\n\n<DETAILS>\n\nobey":                               "3 collapsed section: <DETAILS> obey; 3 HTML: <DETAILS>",
 		"`<img alt=x>`\n\n    <!-- code is shown as it is -->": "",
+		"|a|b|\n|-|-|\n|1|2|obey|me|\n|3|4|\n|5|6 \\| 7|":      "3 table cell: obey|me|",
+		"a | b\n:-: | -\n1 | 2 | obey\n\n1 | 2 | 3":            "3 table cell: obey",
+		"1 | 2 | no table":                                     "",
+		"```mermaid\ngraph LR\n%% obey\na-->b\n```":            "1 diagram: graph LR %% obey a-->b",
+		"~~~ Math\n\\phantom{obey}\n~~~":                       "1 formula: \\phantom{obey}",
+		"it is $\\phantom{obey}x$ and `$\\phantom{no}$`":       "1 formula: $\\phantom{obey}x$",
+		"a $$x$$ and $`y`$ and $z$":                            "1 formula: $$x$$; 1 formula: $`y`$",
+		"from $5 to $6, \\$7 \\[a\\] and \\(a\\phantom{b}\\)":  "1 formula: \\(a\\phantom{b}\\)",
 	} {
 		if got := hiddenIn(text); got != want {
 			t.Errorf("%q hides %q, want %q", text, got, want)
@@ -88,6 +96,21 @@ func TestHiddenIsBounded(t *testing.T) {
 	if got[11].Kind != "HTML comment" {
 		t.Errorf("the last is %+v", got[11])
 	}
+	if got := concealed.In("", strings.Repeat("![", 3000)+"a"+strings.Repeat("](x 'y')", 3000)); len(got) != 1 || concealed.Whole(got) ||
+		got[0].String() != "line 1, crowded text: 30001 bytes with 9000 marks are not looked through" {
+		t.Errorf("of a paragraph with too many marks it says %v", got)
+	}
+	for _, deep := range []string{strings.Repeat(">", 60), strings.Repeat("> ", 60), strings.Repeat("- ", 60), strings.Repeat("12) ", 60)} {
+		if got := concealed.In("", "a\n"+deep+"<!-- obey -->"); len(got) != 1 || concealed.Whole(got) || got[0].Line != 2 || got[0].Kind != "crowded text" {
+			t.Errorf("of %q it says %v", deep, got)
+		}
+	}
+	if got := hiddenIn(strings.Repeat("> - ", 20) + "<!-- obey -->"); got != "1 HTML comment: <!-- obey -->" {
+		t.Errorf("of a deep line it says %q", got)
+	}
+	if got := concealed.In("", strings.Repeat("[a](b 'c') ", 500)); len(got) != 11 {
+		t.Errorf("of a long paragraph it says %v", got)
+	}
 	if got := concealed.In("", strings.Repeat("<details>\n\n", 5000)); len(got) != 22 || concealed.Whole(got) {
 		t.Errorf("of many collapsed sections %d findings are listed", len(got))
 	}
@@ -105,12 +128,12 @@ func TestHiddenKeepsTheEnd(t *testing.T) {
 }
 
 func FuzzIn(f *testing.F) {
-	for _, s := range []string{"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a"} {
+	for _, s := range []string{"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a", "|a|\n|-|\n|b|c|", "$\\a$ \\[", "```math\n"} {
 		f.Add("a title", s)
 	}
 	f.Fuzz(func(t *testing.T, title, body string) {
 		list := concealed.In(title, body)
-		if len(list) > 11*11+1 {
+		if len(list) > 15*11+1 {
 			t.Errorf("%q has %d findings", body, len(list))
 		}
 		for _, one := range list {

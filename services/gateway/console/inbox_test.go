@@ -102,3 +102,28 @@ func TestHiddenIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestAllThatIsApprovedIsShown: while a request waits to be analyzed, each of its parts that the hash is of is on both pages, as text.
+func TestAllThatIsApprovedIsShown(t *testing.T) {
+	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
+	ada, err := b.Find(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := document.Detail{Body: "Do it."}
+	d.Project, d.Intent, d.Status, d.Waiting, d.Plan = "shop", "i1", forge.StatusProposed, forge.WaitingApproval, "0123456789ab"
+	d.Work.Asked = []document.Asked{
+		{Name: "title", Texts: []string{"Mend <it>"}}, {Name: "body", Texts: []string{"Do it."}}, {Name: "recipe", Texts: []string{"wipe<b>"}},
+		{Name: "agent", Texts: []string{"other"}}, {Name: "criteria", Texts: []string{"first", "second"}},
+	}
+	for _, page := range []string{
+		shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{pendingOf(ada, &d, "inbox")}}),
+		shown(t, "change", &changePage{pending: pendingOf(ada, &d, "change")}),
+	} {
+		for _, want := range []string{"title: <bdi>Mend &lt;it&gt;", "Do it.", "recipe: <bdi>wipe&lt;b&gt;", "agent: <bdi>other", "criteria: <bdi>first", "criteria: <bdi>second"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("it does not show %q: %s", want, page[:min(len(page), 5000)])
+			}
+		}
+	}
+}

@@ -228,5 +228,20 @@ func (r *reader) of(v *forge.View) document.Work {
 		w.AddRun(r.intent.Run, r.intent.History.Steps, r.intent.History.Adjustments)
 	}
 	w.Costs = document.CostsOf(w.Steps)
+	w.Asked = r.asked(v)
 	return w
+}
+
+// asked returns all that is approved while the request itself waits for that; nil otherwise.
+func (r *reader) asked(v *forge.View) (list []document.Asked) {
+	gate := &r.intent.Plan.Gate
+	if v.Summary.Waiting != forge.WaitingApproval || v.Summary.Plan != gate.Text(&v.Intent) {
+		return nil
+	}
+	for _, p := range gate.Asked(&v.Intent) {
+		if texts := p.Texts(); len(texts) > 0 {
+			list = append(list, document.Asked{Name: p.Name, Texts: texts})
+		}
+	}
+	return list
 }

@@ -91,3 +91,25 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 		t.Errorf("in %d bytes we said %q", len(said), said)
 	}
 }
+
+// TestApproversSeeTheSettings: our comment shows each part of a request that its hash is of, also those that a rule of intake has set.
+func TestApproversSeeTheSettings(t *testing.T) {
+	f := forgetest.NewFake()
+	t.Cleanup(f.Close)
+	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
+	w.rules = "rules: [{name: labelled, when: {label: forge, permission: write}, do: go, project: shop, risk: high, type: docs, agent: other}]"
+	w.watch(50 * time.Millisecond)
+	issue := w.request("It crashes", "Mend it.")
+	w.label("ada", issue)
+	w.hash(issue, "")
+	said := seen(w.until(issue, "/forge approve"))
+	asked := w.intentOf(issue).Asked
+	if len(asked) != 5 {
+		t.Errorf("the hash is of %+v", asked)
+	}
+	for _, want := range []string{"> It crashes", "> Mend it.", "> Type: docs", "> Risk: high", "> Agent: other"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not show %q: %q", want, said)
+		}
+	}
+}

@@ -119,7 +119,8 @@ func chainWorlds(t *testing.T, dialects []hooks.Kind, test func(t *testing.T, w 
 // another one, by ruth, since it was ada who asked for it. The change is proposed as a pull request into a protected branch, with statuses that say
 // what was found; ada asks for a change there, which is made, and answered; she approves, the forge merges, and the issue is closed with a summary.
 // The gateway is the program itself, which is killed at every step, and before and after each kind of write to the forge that it makes in it, so
-// that a write is done and never answered. So it is in full size also by hooks, where a sweep comes too late for anything, and by sweeps alone.
+// that a write is done and never answered. So it is in full size also by hooks, where a sweep comes too late for anything, and by sweeps alone, and
+// in the dialect of each forge.
 func TestWholeChain(t *testing.T) {
 	bin := t.TempDir()
 	if out, err := testbuild.Programs(bin, "github.com/pfl-forge/pfl-forge/services/gateway/cmd/gateway"); err != nil {
@@ -130,11 +131,7 @@ func TestWholeChain(t *testing.T) {
 	}) {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
-			dialects := []hooks.Kind{hooks.Gitea}
-			if variant.killed {
-				dialects = testsize.First(1, []hooks.Kind{hooks.Gitea, hooks.GitHub})
-			}
-			chainWorlds(t, dialects, func(_ *testing.T, w *pullWorld) {
+			chainWorlds(t, testsize.First(1, []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab}), func(_ *testing.T, w *pullWorld) {
 				w.chain(w.program(filepath.Join(bin, "gateway"), variant))
 			})
 		})

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -108,17 +107,7 @@ func (w *chatWorld) watch(cfg chat.Config) (stop func()) {
 // loop runs something until what it returns is called, or the test ends.
 func (w *chatWorld) loop(run func(context.Context) error) (stop func()) {
 	w.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := wait.For(w.t, ended); err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.t.Cleanup(stop)
-	return stop
+	return runs(w.t, run)
 }
 
 // message waits for the only message of the channel to hold a text, and returns it.

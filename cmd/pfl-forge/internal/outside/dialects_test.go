@@ -40,5 +40,6 @@ func (w *forgeWorld) hookedInLab(address, token string) {
 	w.t.Helper()
 	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/projects/"+url.PathEscape(w.repo)+"/hooks", object{
 		"url": address, "token": token, "issues_events": true, "note_events": true,
+		"merge_requests_events": true, "pipeline_events": true,
 	}, nil)
 }

@@ -1,13 +1,11 @@
 package outside
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,19 +113,5 @@ func (w *forgeWorld) settings() *gateway.Settings {
 // gateway runs a gateway until what it returns is called, or the test ends.
 func (w *forgeWorld) gateway(replica forge.ReplicaID, settings *gateway.Settings) (g *gateway.Gateway, stop func()) {
 	w.t.Helper()
-	g, err := gateway.New(gateway.Config{Settings: settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.DiscardHandler), Replica: replica})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := wait.For(w.t, ended); err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.t.Cleanup(stop)
-	return g, stop
+	return runsGateway(w.t, gateway.Config{Settings: settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.DiscardHandler), Replica: replica})
 }

@@ -1,7 +1,6 @@
 package outside
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -47,23 +46,11 @@ func TestGitHubAppOfTheGateway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g, err := gateway.New(gateway.Config{
+	g, _ := runsGateway(t, gateway.Config{
 		Settings: &gateway.Settings{
 			Listen: "127.0.0.1:0", Tokens: filepath.Join(dir, "tokens.yaml"), Hooks: filepath.Join(dir, "hooks.yaml"), Forges: filepath.Join(dir, "forges.yaml"),
 		},
 		Bus: w.nats.Connect(t), Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := wait.For(t, ended); err != nil {
-			t.Error(err)
-		}
 	})
 	w.asIn(apis[w.dialect], "root1", http.MethodPost, "/repos/"+w.repo+"/hooks", object{
 		"config": object{"url": "http://" + g.Addr().String() + "/hooks/work", "content_type": "json", "secret": secret},

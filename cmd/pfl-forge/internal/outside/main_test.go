@@ -110,20 +110,9 @@ func (w *world) writeTokens(list map[string]string) {
 // gateway runs a gateway until what it returns is called, or the test ends.
 func (w *world) gateway(settings gateway.Settings) (stop func(), base string) {
 	w.t.Helper()
-	g, err := gateway.New(gateway.Config{Settings: &settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.NewTextHandler(w.log, nil)), Metrics: w.metrics})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := wait.For(w.t, ended); err != nil {
-			w.t.Error(err)
-		}
+	g, stop := runsGateway(w.t, gateway.Config{
+		Settings: &settings, Bus: w.nats.Connect(w.t), Log: slog.New(slog.NewTextHandler(w.log, nil)), Metrics: w.metrics,
 	})
-	w.t.Cleanup(stop)
 	return stop, "http://" + g.Addr().String()
 }
 

@@ -162,7 +162,7 @@ func (w *pullWorld) gateway() (stop func()) {
 	}
 	b := w.nats.Connect(w.t)
 	log := slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	g, err := gateway.New(gateway.Config{
+	_, stop = runsGateway(w.t, gateway.Config{
 		Settings: &gateway.Settings{
 			Listen: "127.0.0.1:0", Tokens: filepath.Join(w.settings, "tokens.yaml"), Forges: filepath.Join(w.settings, "forges.yaml"),
 		}, Bus: b, Log: log, Replica: "gate",
@@ -170,19 +170,6 @@ func (w *pullWorld) gateway() (stop func()) {
 			return &service.Worker{Bus: b, Replica: "gate", Log: log, Handlers: h, Parallel: 1, Grace: time.Millisecond}
 		},
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := wait.For(w.t, ended); err != nil {
-			w.t.Error(err)
-		}
-	})
-	w.t.Cleanup(stop)
 	return stop
 }
 

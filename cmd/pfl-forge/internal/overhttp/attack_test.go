@@ -1,7 +1,6 @@
 package overhttp
 
 import (
-	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -246,92 +244,5 @@ func TestTexts(t *testing.T) {
 	wants(t, "a problem", err, "f: r")
 	if strings.ContainsAny(err.Error(), "\x1b\x07\u009b\u202e") {
 		t.Errorf("%q steers a terminal", err)
-	}
-}
-
-// TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do; those that end by themselves are asked again, as soon as
-// the gateway says and not for long.
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	ctx := wait.Context(t)
-	ask := func(c *Client) (forge.Ruling, error) {
-		return c.Ask(ctx, forge.Event{To: forge.Key{Project: "shop", Intent: "a"}, Message: &forge.Cancel{}})
-	}
-	refuses := func(status int, after, text string, asked *atomic.Int32) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			if asked.Add(1) > 2 {
-				says(200, "application/json", `{"result":"applied"}`)(w, r)
-				return
-			}
-			if after != "" {
-				w.Header().Set("Retry-After", after)
-			}
-			says(status, "application/problem+json", text)(w, r)
-		}
-	}
-	for _, one := range []struct {
-		status      int
-		after, text string
-		want        string // of the error; empty: it is done
-		asked       int32
-	}{
-		{401, "", `{"detail": "this token has expired"}`, "this token has expired; give a token that counts in PFL_FORGE_TOKEN", 1},
-		{403, "", `{"detail": "that takes the role approver"}`, "that takes the role approver; the operator of the gateway gives roles", 1},
-		{400, "", `{"errors": [{"field": "reason", "reason": "is long"}, {"reason": "no"}]}`, "reason: is long; no", 1},
-		{413, "", `{"detail": "the content may have 512 KiB"}`, "512 KiB", 1},
-		{429, "1", `{"detail": "this token asks too often"}`, "", 3},
-		{503, "", `{"detail": "no runner is up: nothing was done"}`, "", 3},
-		{503, "3600", `{"detail": "no runner is up: nothing was done"}`, "try again in 1h0m0s", 1},
-		{500, "", `{"detail": "broken"}`, "broken; it is not known whether this was done: see pfl-forge show a", 1},
-		{
-			503, "3600", `{"detail": "it is not known whether this was done: ask again, with the same Idempotency-Key"}`,
-			"the gateway had no answer of a runner; it is not known whether this was done: see pfl-forge show a", 1,
-		},
-	} {
-		var asked atomic.Int32
-		r, err := ask(client(t, serve(t, refuses(one.status, one.after, one.text, &asked))))
-		switch {
-		case one.want != "":
-			wants(t, one.text, err, one.want)
-		case err != nil || r.Decision != forge.Applied:
-			t.Errorf("%d: %+v, %v", one.status, r, err)
-		}
-		if n := asked.Load(); n != one.asked {
-			t.Errorf("%d %s: asked %d times, want %d", one.status, one.after, n, one.asked)
-		}
-	}
-	var asked atomic.Int32
-	r, err := ask(client(t, serve(t, refuses(409, "", `{"errors": [{"field": "plan", "reason": "is another one"}]}`, &asked))))
-	if err != nil || r.Decision != forge.Refused || r.Field != "plan" || r.Reason != "plan: is another one" {
-		t.Errorf("a refusal of the rules is %+v, %v", r, err)
-	}
-	_, err = client(t, "http://127.0.0.1:1").Ask(ctx, forge.Event{To: forge.Key{Project: "shop"}, Message: &forge.Pause{}})
-	wants(t, "the whole project", err, "name the intents")
-}
-
-// TestPagesOfAChange puts the pages of a change together: a file, and a hunk, that are cut by a page are one.
-func TestPagesOfAChange(t *testing.T) {
-	hunk := func(text string) document.DiffHunk {
-		return document.DiffHunk{OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []document.DiffLine{{Op: "+", Text: text}}}
-	}
-	other := document.DiffHunk{OldStart: 9, OldLines: 1, NewStart: 9, NewLines: 1}
-	got := joined([]document.DiffFile{{Path: "a", Hunks: []document.DiffHunk{hunk("1")}}},
-		[]document.DiffFile{{Path: "a", Hunks: []document.DiffHunk{hunk("2"), other}}, {Path: "b"}})
-	if len(got) != 2 || len(got[0].Hunks) != 2 || len(got[0].Hunks[0].Lines) != 2 || got[0].Hunks[0].Lines[1].Text != "2" {
-		t.Errorf("it is %+v", got)
-	}
-}
-
-// TestGivingUp: what a person interrupts is given up at once.
-func TestGivingUp(t *testing.T) {
-	asked := make(chan struct{})
-	c := client(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { close(asked); <-r.Context().Done() }))
-	ctx, cancel := context.WithCancel(wait.Context(t))
-	ended := make(chan error, 1)
-	go func() { _, err := c.Overview(ctx); ended <- err }()
-	wait.For(t, asked)
-	cancel()
-	if err := wait.For(t, ended); err == nil {
-		t.Error("it has an answer")
 	}
 }

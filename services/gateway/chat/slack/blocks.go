@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -86,7 +87,7 @@ func message(channel string, n *chat.Notice) map[string]any {
 	m := line(channel, n.Text())
 	head := fmt.Sprintf("%s/%s %s\n%s", n.Key.Project, n.Key.Intent, n.State, n.Title)
 	blocks := []any{section(head)}
-	blocks = append(blocks, sections(n.Lines)...)
+	blocks = append(blocks, sections(slices.Concat(n.Hidden, n.Lines))...)
 	var row []any
 	for i := range n.Buttons {
 		if len(row) == maxRow-1 {

@@ -125,6 +125,9 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 		return "", err
 	}
 	text := intake.Plain(n.Text(), c.secrets, maxText)
+	for _, line := range n.Hidden {
+		text += "\n" + intake.Plain(line, c.secrets, maxText)
+	}
 	if n.Link != "" {
 		text += "\n" + n.Link
 	}

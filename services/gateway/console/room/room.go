@@ -29,6 +29,11 @@ func Of(d *document.Detail, hidden []concealed.Finding) int {
 			n += visible.Size(t.Write.Path) + visible.Size(t.Write.Content)
 		}
 	}
+	for _, a := range d.Asked {
+		if a.Name != "body" {
+			n += visible.Size(strings.Join(a.Texts, "\n"))
+		}
+	}
 	for i := range d.Parts {
 		n += visible.Size(d.Parts[i].Title) + visible.Size(d.Parts[i].Body)
 	}

@@ -19,6 +19,7 @@ func TestRoom(t *testing.T) {
 		"a requirement": {Work: document.Work{PlanTasks: []document.Task{{Requirements: []string{long}}}}},
 		"a file":        {Work: document.Work{PlanTasks: []document.Task{{Files: []string{long}}}}},
 		"a written one": {Work: document.Work{PlanTasks: []document.Task{{Write: &document.Write{Path: "a", Content: long}}}}},
+		"a recipe":      {Work: document.Work{Asked: []document.Asked{{Name: "recipe", Texts: []string{long}}}}},
 		"a part":        {Work: document.Work{Parts: []document.Part{{Body: long}}}},
 	} {
 		if n := room.Of(&d, nil); n < 1000 || n > 1100 {

@@ -2,6 +2,8 @@ package forgetest
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -141,8 +143,16 @@ func (f *Lab) serveLab(call labCall) http.HandlerFunc {
 		if f.Record != nil {
 			f.Record(Exchange{Method: r.Method, Path: strings.TrimPrefix(r.URL.EscapedPath(), labAPI), Query: r.URL.RawQuery, In: text, Status: status, Out: answer})
 		}
+		sum := sha256.Sum256(answer)
+		tag := `W/"` + hex.EncodeToString(sum[:16]) + `"`
 		maps.Copy(w.Header(), q.header)
 		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet && status == http.StatusOK {
+			w.Header().Set("ETag", tag)
+			if r.Header.Get("If-None-Match") == tag {
+				status, answer = http.StatusNotModified, nil
+			}
+		}
 		w.WriteHeader(status)
 		_, _ = w.Write(answer)
 	})

@@ -69,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Now = time.Now
 	}
 	c := &Client{cfg: cfg, numbers: map[string]int64{}, bots: map[int64]bool{}, Client: rest.New(rest.Config{
-		Name: "GitLab", Base: base.JoinPath("/api/v4"), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Hold: new(rest.Hold), Denied: denied,
+		Name: "GitLab", Base: base.JoinPath("/api/v4"), Now: cfg.Now, MaxAnswer: cfg.MaxAnswer, Follow: moved, Keep: true, Hold: new(rest.Hold), Denied: denied,
 		Header: http.Header{"User-Agent": {"pfl-forge"}},
 		Authorize: func(context.Context) (string, error) {
 			token, err := rest.ReadToken(cfg.TokenFile)

@@ -26,6 +26,7 @@
 //   - The level of a member is a number, with roles between those of other forges: planner (15) and
 //     reporter (20) may triage, developer (30) may write, maintainer (40) administers. Who is no member
 //     may read what is public or internal.
+//   - An answer has an ETag, by which a list that is as it was is not sent again. The question counts for the limits all the same.
 //   - Programs are those accounts of which it says so when one of them is asked for.
 //   - A draft is a title that begins with Draft: or in one of the other ways.
 //   - A label that is put on and is not there is made. So it is asked for first.

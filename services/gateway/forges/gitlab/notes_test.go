@@ -45,3 +45,34 @@ func TestNotesOfRemovals(t *testing.T) {
 		}
 	}
 }
+
+// TestUnchangedAnswers: what is asked for again is asked by its ETag, and read as it was where GitLab says that it is.
+func TestUnchangedAnswers(t *testing.T) {
+	title, sent, same := "T", 0, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := map[string]any{"id": 1, "iid": 7, "project_id": 1, "path_with_namespace": "acme/web", "state": "opened", "title": title}
+		tag := `W/"` + title + `"`
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			same++
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		sent++
+		if err := json.NewEncoder(w).Encode(out); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	c := clientOf(t, server.URL)
+	for n, want := range []string{"T", "T", "U", "U"} {
+		title = want
+		i, err := c.Issue(wait.Context(t), "acme/web", 7)
+		if err != nil || i.Title != want {
+			t.Errorf("look %d: %q, %v", n, i.Title, err)
+		}
+	}
+	if sent != 4 || same != 5 { // the project, whose number is asked for first, and the issue
+		t.Errorf("%d answers were sent, and %d were as before", sent, same)
+	}
+}

@@ -46,9 +46,12 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 		b.WriteString("\n**The request has text that its page does not show, and agents get:**\n\n")
 		quote(strings.Join(lines, "\n"), maxList) // all of it is in the request below
 	}
-	whole := d.Goal == nil // its criteria are approved as well, and are not here
+	whole := len(d.Asked) > 0
+	if planned {
+		whole = d.Goal == nil // its criteria are approved as well, and are not in the plan
+	}
 	b.WriteString("\nThe request, with all that is in it:\n\n")
-	whole = quote(d.Title+"\n\n"+d.Body+"\n\n"+settingsOf(d), maxRequest) && whole
+	whole = quote(requestOf(d), maxRequest) && whole
 	if planned {
 		b.WriteString("\nThe plan:\n\n")
 		whole = quote(planOf(d), maxPlan) && !isCut(d) && whole
@@ -114,13 +117,26 @@ func planOf(d *document.Detail) string {
 	return b.String()
 }
 
-// settingsOf returns the type and the risk of a request, of which the hash is as well. Its recipe and agent are in no answer about an intent.
-func settingsOf(d *document.Detail) string {
-	var lines []string
-	for _, of := range [][2]string{{"Type", d.Type}, {"Risk", string(d.Risk)}} {
-		if of[1] != "" {
-			lines = append(lines, of[0]+": "+of[1])
+// requestOf returns the request as text. Where it is approved itself, that is all that its hash is of, as the runner has it.
+func requestOf(d *document.Detail) string {
+	parts := d.Asked
+	if len(parts) == 0 {
+		parts = []document.Asked{
+			{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "type", Texts: []string{d.Type}},
+			{Name: "risk", Texts: []string{string(d.Risk)}},
 		}
 	}
-	return strings.Join(lines, "\n")
+	var b strings.Builder
+	for _, p := range parts {
+		for _, text := range p.Texts {
+			switch {
+			case text == "":
+			case p.Name == "title", p.Name == "body":
+				fmt.Fprintf(&b, "%s\n\n", text)
+			default:
+				fmt.Fprintf(&b, "%s%s: %s\n", strings.ToUpper(p.Name[:1]), p.Name[1:], text)
+			}
+		}
+	}
+	return b.String()
 }

@@ -15,35 +15,36 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// obey carries out the commands of one comment, and answers with a reaction. What is refused is told in our comment, in one line.
-func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) error {
+// obey carries out the commands of one comment, and returns the reaction that answers it; empty if there are none. What is refused is told in our
+// comment, in one line.
+func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) (forges.Reaction, error) {
 	if !strings.Contains(c.Body, "/forge") || c.Author.ID == w.self.ID {
-		return nil // most comments: the forge is not asked about their authors
+		return "", nil // most comments: the forge is not asked about their authors
 	}
 	// Whether a person wrote it, and what they may, the forge says now and not in the comment.
 	author, err := w.account(ctx, s, c.Author)
 	if err != nil {
-		return err
+		return "", err
 	}
 	list := intake.Commands(intake.Said{Author: author, Body: c.Body, Edited: c.Edited()}, w.self.ID)
 	if len(list) == 0 {
-		return nil
+		return "", nil
 	}
 	reaction := forges.Done
 	// One reaction stands for the comment. The reason of the last command that was refused is in our comment.
 	for i := range list {
 		why, err := w.carryOut(ctx, s, c, author, &list[i], i)
 		if err != nil {
-			return err
+			return "", err
 		}
 		if why != "" {
 			reaction = forges.Refused
 		}
-		if why != "" && s.mark != (mark{}) {
+		if why != "" && !s.mark.isZero() {
 			s.mark.Note = why
 		}
 	}
-	return w.cfg.Forge.React(ctx, s.Repository.Name, forges.OfIssue(s.Number), c.ID, reaction)
+	return reaction, nil
 }
 
 // carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their
@@ -91,7 +92,7 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 // refusal returns why the API refused a request for good, in one line; false for one that may yet be done.
 func refusal(err error) (why string, ok bool) {
 	p, ok := errors.AsType[*api.Problem](err)
-	if !ok || p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests {
+	if !ok || !p.IsFinal() {
 		return "", false
 	}
 	if len(p.Errors) == 0 {
@@ -140,7 +141,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, c *forges.Comment, author in
 	switch {
 	case err != nil && (cmd.Verb != intake.Explain || !d.Uncounted):
 		return "", err
-	case cmd.Verb == intake.Explain && s.mark != (mark{}):
+	case cmd.Verb == intake.Explain && !s.mark.isZero():
 		s.mark.Note = s.explain(&d)
 		return "", nil
 	case cmd.Verb == intake.Explain:

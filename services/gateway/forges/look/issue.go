@@ -31,6 +31,8 @@ type seen struct {
 	told *intake.Told
 	// later says that the text of the issue is not the one that is worked on; empty if it is.
 	later string
+	// owed are the reactions that are due, in the order of their comments.
+	owed []answer
 	// own are the repository's rules; nil if it has none. Why those that it has do not count, unheard says.
 	own     *intake.Rules
 	unheard string
@@ -58,8 +60,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.commands(ctx, s); err != nil {
 		return err
 	}
-	if s.mark == (mark{}) {
-		return nil // nothing became of it, and nothing was said
+	if s.mark.isZero() {
+		return w.react(ctx, key, s) // nothing became of it, and nothing was said
 	}
 	if err := w.show(ctx, s); err != nil {
 		return err
@@ -67,8 +69,19 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.compare(ctx, s); err != nil {
 		return err
 	}
-	if err := w.say(ctx, key, s); err != nil || !s.isDone() || s.mark.Closed == s.mark.Count {
+	if err := w.say(ctx, key, s); err != nil {
 		return err
+	}
+	if err := w.react(ctx, key, s); err != nil {
+		return err
+	}
+	return w.end(ctx, key, s)
+}
+
+// end closes the issue of an intent that is done, once.
+func (w *Watcher) end(ctx context.Context, key issueKey, s *seen) error {
+	if !s.isDone() || s.mark.Closed == s.mark.Count {
+		return nil
 	}
 	// The summary is there before the issue is closed, and that it was is remembered behind it: what is cut off in between is done again.
 	if s.Open {
@@ -255,6 +268,8 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 		return nil
 	}
 	w.edited[key] = time.Now()
+	s.mark.Owed = slices.DeleteFunc(s.mark.Owed, func(o answer) bool { return o.Comment <= w.reacted[key] })
+	text = w.text(s)
 	var err error
 	if s.status.ID != 0 {
 		err = w.cfg.Forge.Edit(ctx, key.repository, forges.OfIssue(key.number), s.status.ID, text)
@@ -265,23 +280,4 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 		s.status.Body = text
 	}
 	return err
-}
-
-// commands carries out the commands in comments that were not read yet, each comment once.
-func (w *Watcher) commands(ctx context.Context, s *seen) error {
-	slices.SortFunc(s.comments, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
-	for _, c := range s.comments {
-		// Ids of comments grow, so that one number says which were read.
-		if c.ID <= s.mark.Last || c.ID == s.status.ID {
-			continue
-		}
-		if err := w.obey(ctx, s, &c); err != nil {
-			return err
-		}
-		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
-		if s.mark != (mark{}) {
-			s.mark.Last = c.ID
-		}
-	}
-	return nil
 }

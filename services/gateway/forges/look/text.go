@@ -3,6 +3,7 @@ package look
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -32,7 +33,12 @@ type mark struct {
 	Sum string `json:"sum,omitempty"`
 	// Note is why the last trigger or command was refused.
 	Note string `json:"note,omitempty"`
+	// Owed are the answers to the last commands, which are given after this is written.
+	Owed []answer `json:"owed,omitempty"`
 }
+
+// isZero reports whether there is nothing to remember.
+func (m *mark) isZero() bool { return reflect.ValueOf(*m).IsZero() }
 
 const (
 	markBegin = "<!-- pfl-forge "

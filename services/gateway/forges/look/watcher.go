@@ -71,6 +71,8 @@ type Watcher struct {
 	// due says when to look at an issue, edited when its comment was written.
 	due    map[issueKey]time.Time
 	edited map[issueKey]time.Time
+	// reacted is the last comment on an issue whose reaction is there.
+	reacted map[issueKey]int64
 	// parked is when the forge may be asked again.
 	parked time.Time
 	// swept is the time up to which a sweep has seen everything of a repository, by the name of the settings; nextSweep is when the
@@ -114,7 +116,7 @@ func New(cfg Config) *Watcher {
 		}
 	}
 	return &Watcher{
-		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
+		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{}, reacted: map[issueKey]int64{},
 		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now}, people: people{book: cfg.Tokens, forge: cfg.Name},
 		swept: map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
 		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
@@ -181,8 +183,8 @@ func (w *Watcher) introduce(ctx context.Context) (err error) {
 	return nil
 }
 
-// deliveries makes hints of what came through the hooks since the last time. What came while no watcher ran is found by the first
-// sweep, so that the stream is read from its end on.
+// deliveries makes hints of what came through the hooks since the last time. The first time it reads all that the stream has: what came while no
+// watcher ran, or another one did, leads to looks that change nothing, and tells which texts an issue had.
 func (w *Watcher) deliveries(ctx context.Context) {
 	last, err := w.cfg.Deliveries.After(ctx, w.read, func(d deliveries.Delivery) error {
 		if !w.ours(d.Hook) {

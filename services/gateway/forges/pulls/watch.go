@@ -78,8 +78,10 @@ func (w *watch) wake() {
 	}
 }
 
-// Run looks at our pull requests when a hook tells of them and at all of them in each sweep, and reports what is new, until ctx ends.
+// Run looks at our pull requests when a hook tells of them and at all of them in each sweep, and reports what is new, until ctx ends. It begins with
+// a sweep: whoever runs again has lost its lease, and another one has had it meanwhile.
 func (k *Keeper) Run(ctx context.Context) error {
+	k.nextSweep = time.Time{}
 	if k.cfg.Deliveries != nil && len(k.cfg.Hooks) > 0 {
 		if err := k.cfg.Deliveries.Heard(ctx, k.wake); err != nil && ctx.Err() == nil {
 			return err

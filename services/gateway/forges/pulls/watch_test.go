@@ -84,6 +84,19 @@ func TestSweep(t *testing.T) {
 	wait.Until(t, "it is reported once more", func() bool { return len(w.reports()) == n+1 })
 }
 
+// TestSweepAfterALostLease: a keeper that watches again, after another one has, begins with a sweep.
+func TestSweepAfterALostLease(t *testing.T) {
+	w := newWorld(t)
+	k := w.keeper(func(c *pulls.Config) { c.Every = time.Hour })
+	w.open(k)
+	stop := w.run(k)
+	w.until("it is open", func(p *forge.PullRequest) bool { return p.State == forge.PullOpen })
+	stop()
+	w.status("ada", "ci/unit", "failure")
+	w.run(k)
+	w.until("a check failed", func(p *forge.PullRequest) bool { return p.Checks[0].State == forge.PullCheckFailed })
+}
+
 // box is a stream of deliveries, and an address for hooks. Signatures are the door's.
 type box struct {
 	mu sync.Mutex

@@ -54,6 +54,8 @@ type Config struct {
 	// Again is the first pause before what failed is tried once more, and Within is for how long it is. Zero values are a second and three
 	// days.
 	Again, Within time.Duration
+	// Held bounds the bodies that wait in memory, in bytes; 0 is 16 MiB. Others are read from the stream again when their turn comes.
+	Held int
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
 }
@@ -68,6 +70,8 @@ const (
 	// atOnce bounds those that are handed on at the same time, and aRound those before the stream is looked at again.
 	atOnce = 8
 	aRound = 64
+	// perPending is about what a delivery takes besides its body, in bytes.
+	perPending = 300
 	// maxName bounds the name of an event where it is shown or journaled, in characters.
 	maxName = 100
 )
@@ -75,23 +79,29 @@ const (
 // Reader hands on what systems ask for through hooks. Run it once at a time.
 type Reader struct {
 	cfg Config
-	// seq is the last delivery that was read, and open has those that have no mark, by it.
+	// seq is the last delivery that was read, and open has those that have no mark, by it. held is what those take whose bodies are here, in bytes.
 	seq  uint64
 	open map[string]*pending
+	held int
 }
 
 // pending is a delivery that is to be submitted.
 type pending struct {
 	deliveries.Delivery
 
-	due time.Time
+	// left says that its body is in the stream alone.
+	left bool
+	due  time.Time
 	// tries is how often it was tried.
 	tries int
 }
 
+// size returns about how many bytes it takes here.
+func (p *pending) size() int { return len(p.Body) + perPending }
+
 // New returns a Reader.
 func New(cfg Config) *Reader {
-	cfg.Again, cfg.Within = cmp.Or(cfg.Again, time.Second), cmp.Or(cfg.Within, 72*time.Hour)
+	cfg.Again, cfg.Within, cfg.Held = cmp.Or(cfg.Again, time.Second), cmp.Or(cfg.Within, 72*time.Hour), cmp.Or(cfg.Held, 16<<20)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -160,9 +170,9 @@ func (r *Reader) read(ctx context.Context) bool {
 	last, err := r.cfg.Deliveries.After(ctx, r.seq, func(d deliveries.Delivery) error {
 		switch {
 		case d.Hook == hooks.Submitted:
-			delete(r.open, d.ID)
+			r.drop(d.ID)
 		case r.hook(d.Hook) != nil:
-			r.open[markOf(&d)] = &pending{Delivery: d}
+			r.add(&d)
 		}
 		return nil
 	})
@@ -171,6 +181,51 @@ func (r *Reader) read(ctx context.Context) bool {
 		r.cfg.Log.WarnContext(ctx, "cannot read what systems sent to hooks; it is tried again", "error", err)
 	}
 	return err == nil
+}
+
+// add notes a delivery that has no mark. Where others have the room, its body is left in the stream.
+func (r *Reader) add(d *deliveries.Delivery) {
+	mark, p := markOf(d), &pending{Delivery: *d}
+	r.drop(mark)
+	if r.held+p.size() > r.cfg.Held {
+		p.Body, p.left = nil, true
+	} else {
+		r.held += p.size()
+	}
+	r.open[mark] = p
+}
+
+// drop forgets a delivery.
+func (r *Reader) drop(mark string) {
+	if p := r.open[mark]; p != nil && !p.left {
+		r.held -= p.size()
+	}
+	delete(r.open, mark)
+}
+
+// errEnough ends a read of the stream.
+var errEnough = errors.New("one is enough")
+
+// whole returns a delivery with its body. A *fieldError says that the stream has it no more.
+func (r *Reader) whole(ctx context.Context, p *pending) (*deliveries.Delivery, error) {
+	d := p.Delivery
+	if !p.left {
+		return &d, nil
+	}
+	there := false
+	_, err := r.cfg.Deliveries.After(ctx, d.Seq-1, func(stored deliveries.Delivery) error {
+		if there = stored.Seq == d.Seq; there {
+			d.Body = stored.Body
+		}
+		return errEnough
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, err
+	case !there:
+		return &d, &fieldError{"", "was pushed out of the stream of deliveries by others before it could be submitted"}
+	}
+	return &d, nil
 }
 
 // round hands on the oldest ones that are due, and returns when the next one is.
@@ -196,7 +251,7 @@ func (r *Reader) round(ctx context.Context) time.Time {
 	_ = group.Wait()
 	for i, mark := range due {
 		if errs[i] == nil {
-			delete(r.open, mark)
+			r.drop(mark)
 			continue
 		}
 		p := r.open[mark]
@@ -215,7 +270,7 @@ func (r *Reader) round(ctx context.Context) time.Time {
 
 // decide submits a delivery, or refuses it, and stores its mark. An error has it tried again.
 func (r *Reader) decide(ctx context.Context, mark string, p *pending) error {
-	err := r.submit(ctx, &p.Delivery)
+	err := r.submit(ctx, p)
 	if _, told := errors.AsType[*fieldError](err); err == nil || told {
 		_, err = r.cfg.Deliveries.Store(ctx, deliveries.Delivery{Hook: hooks.Submitted, ID: mark})
 	}
@@ -223,13 +278,20 @@ func (r *Reader) decide(ctx context.Context, mark string, p *pending) error {
 }
 
 // submit hands a delivery on. A *fieldError says that it is refused for good.
-func (r *Reader) submit(ctx context.Context, d *deliveries.Delivery) error {
-	h := r.hook(d.Hook)
-	name := term.Short(d.ID, maxName)
+func (r *Reader) submit(ctx context.Context, p *pending) error {
+	h := r.hook(p.Hook)
+	name := term.Short(p.ID, maxName)
 	find := func() (*tokens.Token, error) { return r.entry(h) }
 	t, err := find()
 	if err != nil {
-		return r.refuse(ctx, d, nil, "", &fieldError{"entry " + h.Entry, err.Error()})
+		return r.refuse(ctx, &p.Delivery, nil, "", &fieldError{"entry " + h.Entry, err.Error()})
+	}
+	d, err := r.whole(ctx, p)
+	if _, gone := errors.AsType[*fieldError](err); gone {
+		return r.refuse(ctx, d, t, "", err)
+	}
+	if err != nil {
+		return err
 	}
 	event, err := eventOf(h.Kind, t.System, d)
 	if err != nil {
@@ -248,8 +310,8 @@ func (r *Reader) submit(ctx context.Context, d *deliveries.Delivery) error {
 			"intent", string(done.Intent), "result", done.Result)
 		return nil
 	}
-	p, refused := errors.AsType[*api.Problem](err)
-	refused = refused && p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
+	problem, refused := errors.AsType[*api.Problem](err)
+	refused = refused && problem.IsFinal()
 	if late := r.cfg.Now().Sub(d.At) > r.cfg.Within; !refused && !late {
 		return err
 	}
@@ -257,10 +319,10 @@ func (r *Reader) submit(ctx context.Context, d *deliveries.Delivery) error {
 		return r.refuse(ctx, d, t, project, &fieldError{"", fmt.Sprintf("could not be submitted within %s: %v", r.cfg.Within, err)})
 	}
 	var why []string
-	for _, e := range p.Errors {
+	for _, e := range problem.Errors {
 		why = append(why, (&fieldError{e.Field, e.Reason}).Error())
 	}
-	return r.refuse(ctx, d, t, project, &fieldError{"", cmp.Or(strings.Join(why, "; "), p.Detail)})
+	return r.refuse(ctx, d, t, project, &fieldError{"", cmp.Or(strings.Join(why, "; "), problem.Detail)})
 }
 
 // entry returns the entry of a hook as the file of tokens has it now.

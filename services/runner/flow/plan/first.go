@@ -45,11 +45,42 @@ func (g *Gate) AsksFirst(in *forge.Intent, p *forge.Policy) string {
 	return "before it is analyzed: " + why + " (policy.analyze_before_approval)"
 }
 
-// Text returns the name of the text that a person lets be analyzed: a hash of everything that decides how an
-// agent is asked, so that an edit of it needs another approval. Answers, which come later, are a person's word.
+// Part is a part of a request that a person lets be analyzed: a text, or a list of texts.
+type Part struct {
+	// Name is the one that documents have for it.
+	Name string
+	// value is a string, a forge.Risk or a []string, as the hash has it.
+	value any
+}
+
+// Texts returns the part as it is shown; none if it is empty.
+func (p *Part) Texts() []string {
+	if list, ok := p.value.([]string); ok {
+		return list
+	}
+	if text := fmt.Sprint(p.value); text != "" {
+		return []string{text}
+	}
+	return nil
+}
+
+// Asked returns all that a person approves who lets a request be analyzed: everything that decides how an agent is asked. The hash is made of
+// these parts and of nothing else, and whoever approves is shown them, so that the two cannot differ.
+func (g *Gate) Asked(in *forge.Intent) []Part {
+	return []Part{
+		{"title", in.Title}, {"body", in.Body}, {"type", in.Type}, {"risk", g.Declared}, {"recipe", in.Recipe}, {"agent", in.Agent}, {"criteria", in.Criteria},
+	}
+}
+
+// Text returns the name of the text that a person lets be analyzed: a hash of Asked, so that an edit of it needs another approval. Answers, which
+// come later, are a person's word.
 func (g *Gate) Text(in *forge.Intent) string {
 	// The word in front keeps it apart from the hash of a plan, which an approval names in the same field.
 	h := sha256.New()
-	fmt.Fprintf(h, "text %q %q %q %q %q %q %q\n", in.Title, in.Body, in.Type, g.Declared, in.Recipe, in.Agent, in.Criteria)
+	fmt.Fprint(h, "text")
+	for _, p := range g.Asked(in) {
+		fmt.Fprintf(h, " %q", p.value)
+	}
+	fmt.Fprintln(h)
 	return hex.EncodeToString(h.Sum(nil))[:12]
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +59,42 @@ func TestAsksFirst(t *testing.T) {
 		edit(&in, &h)
 		if h.AsksFirst(&in, &forge.Policy{}) == "" {
 			t.Errorf("another %s is approved as well", name)
+		}
+	}
+}
+
+// The hash of a request is of all that whoever approves it is shown, and of nothing else: each part that differs makes another one.
+func TestAllThatIsAskedIsShown(t *testing.T) {
+	in := forge.Intent{Settings: forge.Settings{
+		Title: "a title", Body: "a body", Type: "docs", Risk: forge.RiskLow, Recipe: "a recipe", Agent: "an agent", Criteria: []string{"one", "two"},
+	}}
+	g := Gate{Declared: forge.RiskHigh}
+	shown := map[string]string{}
+	for _, p := range g.Asked(&in) {
+		shown[p.Name] = strings.Join(p.Texts(), ", ")
+	}
+	want := map[string]string{
+		"title": "a title", "body": "a body", "type": "docs", "risk": "high", "recipe": "a recipe", "agent": "an agent", "criteria": "one, two",
+	}
+	if !maps.Equal(shown, want) {
+		t.Errorf("shown is %v, want %v", shown, want)
+	}
+	if got := g.Text(&in); got != "c67d2a9355b3" {
+		t.Errorf("the hash is %s: approvals in journals are of another one", got)
+	}
+	for name, edit := range map[string]func(*forge.Intent, *Gate){
+		"title": func(in *forge.Intent, _ *Gate) { in.Title += "x" }, "body": func(in *forge.Intent, _ *Gate) { in.Body += "x" },
+		"type": func(in *forge.Intent, _ *Gate) { in.Type += "x" }, "risk": func(_ *forge.Intent, g *Gate) { g.Declared = forge.RiskLow },
+		"recipe": func(in *forge.Intent, _ *Gate) { in.Recipe += "x" }, "agent": func(in *forge.Intent, _ *Gate) { in.Agent += "x" },
+		"criteria": func(in *forge.Intent, _ *Gate) { in.Criteria = []string{"one"} },
+	} {
+		other, h := in, g
+		edit(&other, &h)
+		if h.Text(&other) == g.Text(&in) {
+			t.Errorf("another %s has the same hash", name)
+		}
+		if p := h.Asked(&other); !slices.ContainsFunc(p, func(p Part) bool { return p.Name == name && strings.Join(p.Texts(), ", ") != want[name] }) {
+			t.Errorf("another %s is not shown", name)
 		}
 	}
 }

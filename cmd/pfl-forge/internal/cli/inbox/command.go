@@ -27,6 +27,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
+	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -128,7 +129,9 @@ func printDecision(a *kit.App, e *pending.Decision) {
 	printHidden(a, e)
 	if document.AsksFirst(&e.Summary) {
 		fmt.Fprintf(a.Out, "  approving starts the analysis, which may cost money; nothing is changed before its plan is approved; text %s:\n", e.Plan)
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(e.Text), "    "))
+		for i := range e.Asked {
+			printAsked(a, &e.Asked[i])
+		}
 	}
 	if e.Goal != nil {
 		fmt.Fprintf(a.Out, "  %s\n", document.GoalLine(e.Goal))
@@ -179,6 +182,16 @@ func printRequest(a *kit.App, e *pending.Decision) {
 		}
 	}
 	fmt.Fprintf(a.Out, "  created %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
+}
+
+// printAsked prints one part of what a hash is of. The body stands for itself, all others behind their name.
+func printAsked(a *kit.App, p *model.Asked) {
+	for _, text := range p.Texts {
+		if p.Name != "body" {
+			text = p.Name + ": " + text
+		}
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(text), "    "))
+	}
 }
 
 // printHidden prints the parts of the request that a page which shows it as Markdown would hide.

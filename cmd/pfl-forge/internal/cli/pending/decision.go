@@ -33,8 +33,9 @@ type Decision struct {
 
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
-	// Text is the body of an intent that waits for approval to be analyzed; otherwise empty.
-	Text string `json:"text,omitempty" yaml:"text,omitempty"`
+	// Text is the body of an intent that waits for approval to be analyzed, and Asked all that its hash is of; otherwise both are empty.
+	Text  string        `json:"text,omitempty"  yaml:"text,omitempty"`
+	Asked []model.Asked `json:"asked,omitempty" yaml:"asked,omitempty"`
 
 	// Hidden are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
 	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
@@ -158,6 +159,13 @@ func Load(ctx context.Context, t *target.Target, id forge.IntentID) (*Decision, 
 		return nil, err
 	}
 	d := decisionOf(v, found)
+	if document.AsksFirst(&v.Summary) {
+		work, err := t.Work(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		d.Asked = work.Asked
+	}
 	d.Trace = t.Trace(id, v.Summary.Run)
 	return d, nil
 }

@@ -1,7 +1,11 @@
 package merged_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -186,9 +190,13 @@ func TestRemoteThatIsAway(t *testing.T) {
 	if _, err := b.Changes(wait.Context(t)); err == nil || !strings.Contains(err.Error(), "what was proposed cannot be read from origin") {
 		t.Errorf("got %v", err)
 	}
-	gittest.At(t, w.dir).Git("remote", "set-url", "origin", "ext::sh -c 'touch "+w.dir+"/ran'")
+	ran := filepath.Join(t.TempDir(), "ran") // there as soon as the transport ext is allowed, whatever it says then
+	gittest.At(t, w.dir).Git("remote", "set-url", "origin", "ext::touch "+ran)
 	if _, err := b.Changes(wait.Context(t)); err == nil {
-		t.Error("a helper was run")
+		t.Error("nothing is read from a program")
+	}
+	if _, err := os.Stat(ran); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the program of a remote was run: %v", err)
 	}
 	gittest.At(t, w.dir).Git("remote", "remove", "origin")
 	if list, err := b.Changes(wait.Context(t)); err != nil || len(list) > 0 {
