@@ -96,7 +96,8 @@ func TestHiddenIsBounded(t *testing.T) {
 	if got[11].Kind != "HTML comment" {
 		t.Errorf("the last is %+v", got[11])
 	}
-	if got := concealed.In("", strings.Repeat("![", 3000)+"a"+strings.Repeat("](x 'y')", 3000)); len(got) != 1 || concealed.Whole(got) ||
+	images := strings.Repeat("![", 3000) + "a" + strings.Repeat("](x 'y')", 3000)
+	if got := concealed.In("", images); len(got) != 1 || concealed.Whole(got) ||
 		got[0].String() != "line 1, crowded text: 30001 bytes with 9000 marks are not looked through" {
 		t.Errorf("of a paragraph with too many marks it says %v", got)
 	}
