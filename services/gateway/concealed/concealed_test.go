@@ -129,7 +129,10 @@ func TestHiddenKeepsTheEnd(t *testing.T) {
 }
 
 func FuzzIn(f *testing.F) {
-	for _, s := range []string{"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a", "|a|\n|-|\n|b|c|", "$\\a$ \\[", "```math\n"} {
+	for _, s := range []string{
+		"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a",
+		"|a|\n|-|\n|b|c|", "$\\a$ \\[", "```math\n",
+	} {
 		f.Add("a title", s)
 	}
 	f.Fuzz(func(t *testing.T, title, body string) {
