@@ -204,7 +204,7 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 	}
 }
 
-// conceal adds what a page of a forge does not show of a request that waits for approval. Whoever has read it there has not seen that.
+// conceal adds the parts that a page of a forge does not show of a request which waits for approval. Whoever has read it there has not seen them.
 func (n *Notice) conceal(d *document.Detail, words Words) {
 	if d.Waiting != forge.WaitingApproval {
 		return

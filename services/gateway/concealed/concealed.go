@@ -167,7 +167,7 @@ func (f *finder) node(n ast.Node) {
 	}
 }
 
-// fence adds what stands behind the name of a language, and a block that a page shows as a picture of what it says.
+// fence adds the words behind the name of a language, and a block that a page shows as a picture.
 func (f *finder) fence(n *ast.FencedCodeBlock) {
 	if n.Info == nil {
 		return

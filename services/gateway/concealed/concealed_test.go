@@ -96,7 +96,8 @@ func TestHiddenIsBounded(t *testing.T) {
 	if got[11].Kind != "HTML comment" {
 		t.Errorf("the last is %+v", got[11])
 	}
-	if got := concealed.In("", strings.Repeat("![", 3000)+"a"+strings.Repeat("](x 'y')", 3000)); len(got) != 1 || concealed.Whole(got) ||
+	images := strings.Repeat("![", 3000) + "a" + strings.Repeat("](x 'y')", 3000)
+	if got := concealed.In("", images); len(got) != 1 || concealed.Whole(got) ||
 		got[0].String() != "line 1, crowded text: 30001 bytes with 9000 marks are not looked through" {
 		t.Errorf("of a paragraph with too many marks it says %v", got)
 	}
@@ -128,7 +129,10 @@ func TestHiddenKeepsTheEnd(t *testing.T) {
 }
 
 func FuzzIn(f *testing.F) {
-	for _, s := range []string{"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a", "|a|\n|-|\n|b|c|", "$\\a$ \\[", "```math\n"} {
+	for _, s := range []string{
+		"<!-- a -->", "![](a)[](b)", "```a b\n", "[a]: b (c)\nx", "&#8203;\ufe0f", "<details>\n\na</details>", "[^1]: a",
+		"|a|\n|-|\n|b|c|", "$\\a$ \\[", "```math\n",
+	} {
 		f.Add("a title", s)
 	}
 	f.Fuzz(func(t *testing.T, title, body string) {

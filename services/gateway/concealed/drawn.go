@@ -18,7 +18,7 @@ var drawn = map[string]string{
 var (
 	// tableRule matches the row below the head of a table.
 	tableRule = pattern.New(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\n?$`)
-	// formulaText matches what some forge may show as a formula.
+	// formulaText matches a text that some forge may show as a formula.
 	formulaText = pattern.New("(?s)\\$\\$.+?\\$\\$|\\$`[^`]+`\\$|\\$[^\\s$](?:[^$\\n]*[^\\s$\\\\])?\\$|\\\\\\[.+?\\\\\\]|\\\\\\(.+?\\\\\\)")
 )
 

@@ -127,11 +127,6 @@ func (p *pending) Edit() *document.Decided {
 	return &list[len(list)-1]
 }
 
-// Besides returns what the hash of a request is of besides the text that the page has: all its other parts.
-func (p *pending) Besides() []document.Asked {
-	return slices.DeleteFunc(slices.Clone(p.Detail.Asked), func(a document.Asked) bool { return a.Name == "body" })
-}
-
 // Cut returns the parts of the plan that are left out.
 func (p *pending) Cut() (list []document.Truncated) {
 	for _, t := range p.Truncated {

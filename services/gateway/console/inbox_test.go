@@ -120,7 +120,9 @@ func TestAllThatIsApprovedIsShown(t *testing.T) {
 		shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{pendingOf(ada, &d, "inbox")}}),
 		shown(t, "change", &changePage{pending: pendingOf(ada, &d, "change")}),
 	} {
-		for _, want := range []string{"title: <bdi>Mend &lt;it&gt;", "Do it.", "recipe: <bdi>wipe&lt;b&gt;", "agent: <bdi>other", "criteria: <bdi>first", "criteria: <bdi>second"} {
+		for _, want := range []string{
+			"title: <bdi>Mend &lt;it&gt;", "Do it.", "recipe: <bdi>wipe&lt;b&gt;", "agent: <bdi>other", "criteria: <bdi>first", "criteria: <bdi>second",
+		} {
 			if !strings.Contains(page, want) {
 				t.Errorf("it does not show %q: %s", want, page[:min(len(page), 5000)])
 			}

@@ -32,7 +32,7 @@ var pages embed.FS
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"reveal": visible.Reveal, "cut": visible.Cut, "words": phrase.State, "ended": phrase.Ended, "asked": phrase.Asked, "way": phrase.Way,
 	"usd": costs.USD, "count": costs.Count, "plural": phrase.Count,
-	"mark":    phrase.Mark,
+	"mark": phrase.Mark, "besides": phrase.Besides,
 	"unnamed": files.Unplanned, "old": proof.Old, "proves": proof.Regression, "hidden": visible.Hidden, "side": phrase.Side,
 	"generated": files.Generated, "folded": files.Folded, "at": files.At, "place": (*files.View).Place,
 	"has": slices.Contains[[]string], "spanned": gantt.Named, "barred": gantt.Class, "legend": gantt.Legend, "lasted": gantt.Lasted,

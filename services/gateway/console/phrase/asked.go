@@ -3,6 +3,7 @@ package phrase
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
@@ -59,4 +60,9 @@ func Asked(d document.Detail) string {
 		return text + "." + since
 	}
 	return strings.TrimSuffix("Asked for by "+by+", "+Way(d), ", ") + "." + since
+}
+
+// Besides returns the parts of a request that its hash is of, without the text that a page shows by itself.
+func Besides(d document.Detail) []document.Asked {
+	return slices.DeleteFunc(slices.Clone(d.Work.Asked), func(a document.Asked) bool { return a.Name == "body" })
 }

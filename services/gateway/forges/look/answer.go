@@ -49,18 +49,25 @@ func (w *Watcher) commands(ctx context.Context, s *seen) error {
 	return nil
 }
 
-// react gives the answers that are due. One that is there already is no other one, at any forge.
-func (w *Watcher) react(ctx context.Context, key issueKey, s *seen) error {
+// answers gives the reactions.
+type answers struct {
+	forge forges.Forge
+	// given is the last comment on an issue whose reaction is there.
+	given map[issueKey]int64
+}
+
+// give gives the answers that are due. One that is there already is no other one, at any forge.
+func (a *answers) give(ctx context.Context, key issueKey, s *seen) error {
 	for _, o := range s.owed {
 		there := slices.ContainsFunc(s.comments, func(c forges.Comment) bool { return c.ID == o.Comment })
-		if !there || o.Comment <= w.reacted[key] || o.Reaction != forges.Done && o.Reaction != forges.Refused {
+		if !there || o.Comment <= a.given[key] || o.Reaction != forges.Done && o.Reaction != forges.Refused {
 			continue // the mark may have been written by another one
 		}
-		err := w.cfg.Forge.React(ctx, key.repository, forges.OfIssue(key.number), o.Comment, o.Reaction)
+		err := a.forge.React(ctx, key.repository, forges.OfIssue(key.number), o.Comment, o.Reaction)
 		if err != nil && !errors.Is(err, forges.ErrNotFound) {
 			return err
 		}
-		w.reacted[key] = o.Comment
+		a.given[key] = o.Comment
 	}
 	return nil
 }

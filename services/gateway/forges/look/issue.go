@@ -61,7 +61,7 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 		return err
 	}
 	if s.mark.isZero() {
-		return w.react(ctx, key, s) // nothing became of it, and nothing was said
+		return w.answers.give(ctx, key, s) // nothing became of it, and nothing was said
 	}
 	if err := w.show(ctx, s); err != nil {
 		return err
@@ -72,16 +72,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.say(ctx, key, s); err != nil {
 		return err
 	}
-	if err := w.react(ctx, key, s); err != nil {
+	if err := w.answers.give(ctx, key, s); err != nil || !s.isDone() || s.mark.Closed == s.mark.Count {
 		return err
-	}
-	return w.end(ctx, key, s)
-}
-
-// end closes the issue of an intent that is done, once.
-func (w *Watcher) end(ctx context.Context, key issueKey, s *seen) error {
-	if !s.isDone() || s.mark.Closed == s.mark.Count {
-		return nil
 	}
 	// The summary is there before the issue is closed, and that it was is remembered behind it: what is cut off in between is done again.
 	if s.Open {
@@ -268,7 +260,7 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 		return nil
 	}
 	w.edited[key] = time.Now()
-	s.mark.Owed = slices.DeleteFunc(s.mark.Owed, func(o answer) bool { return o.Comment <= w.reacted[key] })
+	s.mark.Owed = slices.DeleteFunc(s.mark.Owed, func(o answer) bool { return o.Comment <= w.answers.given[key] })
 	text = w.text(s)
 	var err error
 	if s.status.ID != 0 {

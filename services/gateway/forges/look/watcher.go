@@ -71,8 +71,8 @@ type Watcher struct {
 	// due says when to look at an issue, edited when its comment was written.
 	due    map[issueKey]time.Time
 	edited map[issueKey]time.Time
-	// reacted is the last comment on an issue whose reaction is there.
-	reacted map[issueKey]int64
+	// answers are the reactions to commands.
+	answers answers
 	// parked is when the forge may be asked again.
 	parked time.Time
 	// swept is the time up to which a sweep has seen everything of a repository, by the name of the settings; nextSweep is when the
@@ -116,7 +116,8 @@ func New(cfg Config) *Watcher {
 		}
 	}
 	return &Watcher{
-		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{}, reacted: map[issueKey]int64{},
+		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
+		answers: answers{forge: cfg.Forge, given: map[issueKey]int64{}},
 		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now}, people: people{book: cfg.Tokens, forge: cfg.Name},
 		swept: map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
 		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),

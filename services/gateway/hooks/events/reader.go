@@ -79,7 +79,7 @@ const (
 // Reader hands on what systems ask for through hooks. Run it once at a time.
 type Reader struct {
 	cfg Config
-	// seq is the last delivery that was read, and open has those that have no mark, by it. held is what those take whose bodies are here, in bytes.
+	// seq is the last delivery that was read, and open has those that have no mark, by it. held counts the bytes of those whose bodies are here.
 	seq  uint64
 	open map[string]*pending
 	held int
