@@ -45,7 +45,7 @@ func (l *Look) Close() error {
 	if l.disk == nil {
 		return nil
 	}
-	l.files.Remember()
+	l.files.EndLook()
 	return l.disk.Close()
 }
 
@@ -75,7 +75,7 @@ func (l *Look) Read(ctx context.Context, current edits.Current) (inputs []Input,
 		return nil, nil, err
 	}
 	inputs, problems = append(inputs, more...), append(problems, wrong...)
-	for _, rel := range l.files.Removed(layout.Intents) {
+	for _, rel := range l.files.Removed() {
 		problems = append(problems, Problem{
 			Path: layout.Shown(rel), Reason: "was removed, which changes nothing about the intent",
 			Hint: "the next run writes it again; to give the intent up, run pfl-forge cancel " + string(layout.Owner(rel)),

@@ -105,8 +105,8 @@ func (d *Disk) Stat(rel string) (fs.FileInfo, error) {
 	return root.Lstat(name)
 }
 
-// List returns the entries of a folder inside .forge, sorted by name.
-func (d *Disk) List(dir string) ([]fs.DirEntry, error) { return fs.ReadDir(d.forge.FS(), dir) }
+// List returns the names in a folder inside .forge, sorted.
+func (d *Disk) List(dir string) ([]string, error) { return namesIn(d.forge, dir) }
 
 // Remove removes a file inside .forge.
 func (d *Disk) Remove(rel string) error { return d.forge.Remove(rel) }

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -100,11 +101,12 @@ func (d *Disk) Read(rel string, most int64) ([]byte, fs.FileInfo, error) {
 	if opened.Size() > most {
 		return nil, info, &SizeError{opened.Size(), most}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = &SizeError{int64(len(data)), most}
+	data := bytes.NewBuffer(make([]byte, 0, opened.Size()+bytes.MinRead)) // with room for the read that finds the end
+	_, err = data.ReadFrom(io.LimitReader(f, most+1))
+	if err == nil && int64(data.Len()) > most {
+		err = &SizeError{int64(data.Len()), most}
 	}
-	return data, opened, err
+	return data.Bytes(), opened, err
 }
 
 // ReadSettled reads a file that a person may be saving right now: it waits until the

@@ -45,7 +45,7 @@ type Reader struct {
 // second is a problem. Whatever is wrong with one draft, the others are read: an error
 // means that the folder could not be read, or that ctx has ended.
 func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, error) {
-	entries, err := r.Disk.List(layout.Drafts)
+	names, err := r.Disk.List(layout.Drafts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,11 +53,11 @@ func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, er
 	var problems []person.Problem
 	// A name in another script is spelled in ASCII, so that two names can make one id.
 	named := map[forge.IntentID]string{}
-	for _, e := range entries {
-		if !isDraft(e) {
+	for _, name := range names {
+		if !isDraft(name) {
 			continue
 		}
-		in, bad, err := r.read(ctx, path.Join(layout.Drafts, e.Name()))
+		in, bad, err := r.read(ctx, path.Join(layout.Drafts, name))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -69,7 +69,7 @@ func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, er
 			problems = append(problems, in.Problem("id", fmt.Sprintf("is %s, as that of %s", in.Intent, first), "rename one of the two files"))
 			continue
 		}
-		named[in.Intent] = e.Name()
+		named[in.Intent] = name
 		inputs = append(inputs, *in)
 	}
 	return inputs, problems, nil
@@ -77,8 +77,7 @@ func (r *Reader) Read(ctx context.Context) ([]person.Input, []person.Problem, er
 
 // isDraft leaves out the files that editors keep beside a draft. A directory or a
 // named pipe counts as one: it is refused, so that its author does not wait for it.
-func isDraft(e fs.DirEntry) bool {
-	name := e.Name()
+func isDraft(name string) bool {
 	return strings.EqualFold(path.Ext(name), ".md") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }
 

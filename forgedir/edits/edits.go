@@ -40,17 +40,17 @@ type Reader struct {
 // problems. It has files written again that are empty, or hold an older version of ours.
 // Whatever is wrong with one file, the others are read.
 func (r *Reader) Read(ctx context.Context, current Current) ([]person.Input, []person.Problem, error) {
-	entries, err := r.Disk.List(layout.Intents)
+	names, err := r.Files.Intents()
 	if err != nil {
 		return nil, nil, err
 	}
 	var inputs []person.Input
 	var problems []person.Problem
-	for _, e := range entries {
-		if !isIntentFile(e) {
+	for _, name := range names {
+		if !isIntentFile(name) {
 			continue
 		}
-		in, bad, err := r.read(ctx, path.Join(layout.Intents, e.Name()), current)
+		in, bad, err := r.read(ctx, path.Join(layout.Intents, name), current)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -70,8 +70,8 @@ func (r *Reader) Decided(in *person.Input) error {
 }
 
 // isIntentFile leaves out the files that editors keep beside an intent's.
-func isIntentFile(e fs.DirEntry) bool {
-	return path.Ext(e.Name()) == ".yaml" && !strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(e.Name(), "#")
+func isIntentFile(name string) bool {
+	return path.Ext(name) == ".yaml" && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "#")
 }
 
 // read reads one file; nil and no problems if it holds no edit. A person's version is

@@ -36,13 +36,13 @@ func (b bases) save(rel string, revision int64, data []byte) error {
 
 // prune removes the oldest versions of one intent's file.
 func (b bases) prune(dir string) error {
-	entries, err := b.disk.List(dir)
-	if err != nil || len(entries) <= basesKept {
+	names, err := b.disk.List(dir)
+	if err != nil || len(names) <= basesKept {
 		return err
 	}
 	var revisions []int64
-	for _, e := range entries {
-		n, err := strconv.ParseInt(strings.TrimSuffix(e.Name(), ".yaml"), 10, 64)
+	for _, name := range names {
+		n, err := strconv.ParseInt(strings.TrimSuffix(name, ".yaml"), 10, 64)
 		if err != nil {
 			continue
 		}

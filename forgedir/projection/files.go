@@ -28,8 +28,8 @@ type Files struct {
 	// seen describes files that held a version of ours when they were last read, so that
 	// they need not be read again.
 	seen map[string]fs.FileInfo
-	// memory takes the place of seen in a look that remembers; nil elsewhere.
-	memory *memory
+	// look is nil where files are written.
+	look *look
 }
 
 // Open reads the index and finishes what a crash interrupted.
@@ -120,15 +120,22 @@ func (f *Files) Current(rel string, version disk.Digest) bool {
 	return f.released[rel] == version || f.index.latest(rel, version)
 }
 
+// memory takes the place of seen in a look that goes on from another one; nil elsewhere.
+func (f *Files) memory() *memory {
+	if f.look == nil {
+		return nil
+	}
+	return f.look.memory
+}
+
 // Unchanged reports, without reading it, whether a file still is one that held a
 // version of ours. False means that it has to be read.
 func (f *Files) Unchanged(rel string) bool {
-	if f.memory != nil {
-		version, known := f.memory.version(rel)
-		if known && f.index.ours(rel, version) {
+	if m := f.memory(); m != nil {
+		if version, known := m.version(rel, f.stat); known && f.index.ours(rel, version) {
 			return true
 		}
-		f.memory.begin()
+		m.begin()
 		return false
 	}
 	seen, ok := f.seen[rel]
@@ -148,8 +155,8 @@ func (f *Files) Ours(rel string, data []byte, info fs.FileInfo) bool {
 	}
 	ours := f.index.ours(rel, version)
 	switch {
-	case ours && f.memory != nil:
-		f.memory.note(rel, info, version)
+	case ours && f.memory() != nil:
+		f.memory().note(rel, info, version)
 	case ours && disk.Quiet(info):
 		f.seen[rel] = info
 	default:

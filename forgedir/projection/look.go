@@ -1,25 +1,28 @@
 package projection
 
 import (
+	"io/fs"
 	"log/slog"
-	"path"
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
+	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
 // Look reads the index and changes nothing on the disk, now or later. The result is only
-// asked for versions and needs no Close.
+// asked for versions. EndLook ends it.
 func Look(d *disk.Disk) (*Files, error) {
 	x, _, err := readIndex(d)
 	if err != nil {
 		return nil, err
 	}
-	return newFiles(d, x, slog.New(slog.DiscardHandler)), nil
+	f := newFiles(d, x, slog.New(slog.DiscardHandler))
+	f.look = &look{}
+	return f, nil
 }
 
 // LookAgain is Look for who looks often: it reads what has changed since the last LookAgain, of the index as well as of the files of intents.
-// Remember ends it. It changes nothing on the disk but its own cache.
+// It changes nothing on the disk but its own cache.
 func LookAgain(d *disk.Disk) (*Files, error) {
 	m := recall(d)
 	x, err := m.readIndex()
@@ -28,27 +31,62 @@ func LookAgain(d *disk.Disk) (*Files, error) {
 		return nil, err
 	}
 	f := newFiles(d, x, slog.New(slog.DiscardHandler))
-	f.memory = m
+	f.look = &look{memory: m}
 	return f, nil
 }
 
-// Remember ends a LookAgain, and keeps for the next one what it has read. That this cannot be written is no matter.
-func (f *Files) Remember() {
-	if f.memory != nil {
-		f.memory.keep(f.index)
+// EndLook ends a look, and keeps for the next LookAgain what this one has read. That this cannot be written is no matter.
+func (f *Files) EndLook() {
+	if f.look.memory != nil {
+		f.look.memory.keep(f.index)
+	}
+	if f.look.intents != nil {
+		_ = f.look.intents.Close() // nothing was written
 	}
 }
 
-// Removed returns the files of a folder that were written here and are not there, sorted.
-func (f *Files) Removed(dir string) []string {
-	var gone []string
-	there := map[string]bool{}
-	entries, _ := f.disk.List(dir) // without it, each file is looked for by itself
-	for _, e := range entries {
-		there[path.Join(dir, e.Name())] = true
+// look is what a look at the files has, and one who writes them does not.
+type look struct {
+	// memory has what the last look has read; nil in one that reads all.
+	memory *memory
+	// intents is the folder of intents, once it was listed.
+	intents *disk.Listed
+}
+
+// Intents returns the names in the folder of intents, sorted. A look lists it once.
+func (f *Files) Intents() ([]string, error) {
+	if f.look == nil {
+		return f.disk.List(layout.Intents)
 	}
+	if f.look.intents == nil {
+		var err error
+		if f.look.intents, err = f.disk.OpenListed(layout.Intents); err != nil {
+			return nil, err
+		}
+	}
+	return f.look.intents.Names, nil
+}
+
+// stat is disk.Stat, with fewer calls of the system for a file in a folder that is listed.
+func (f *Files) stat(rel string) (fs.FileInfo, error) {
+	if f.look != nil && f.look.intents != nil {
+		if name, in := nameIn(rel, layout.Intents); in {
+			return f.look.intents.Stat(name)
+		}
+	}
+	return f.disk.Stat(rel)
+}
+
+// Removed returns the files of intents that were written here and are not there, sorted.
+func (f *Files) Removed() []string {
+	names, _ := f.Intents() // without them, each file is looked for by itself
+	there := make(map[string]bool, len(names))
+	for _, name := range names {
+		there[name] = true
+	}
+	var gone []string
 	for rel := range f.index.files {
-		if inside(rel, dir) && !there[rel] && !f.disk.Exists(rel) {
+		if name, in := nameIn(rel, layout.Intents); in && !there[name] && !f.disk.Exists(rel) {
 			gone = append(gone, rel)
 		}
 	}

@@ -66,13 +66,13 @@ func (m *memory) begin() {
 	m.next, m.mute = next, err != nil
 }
 
-// version returns the version that a file held when it was noted; false if it has changed since.
-func (m *memory) version(rel string) (disk.Digest, bool) {
+// version returns the version that a file held when it was noted; false if it has changed since, as stat describes it.
+func (m *memory) version(rel string, stat func(rel string) (fs.FileInfo, error)) (disk.Digest, bool) {
 	h, known := m.held[rel]
 	if !known {
 		return disk.Digest{}, false
 	}
-	info, err := m.disk.Stat(rel)
+	info, err := stat(rel)
 	if err == nil {
 		if s, ok := disk.StampOf(info); ok && s == h.stamp {
 			return h.version, true
@@ -92,7 +92,7 @@ func (m *memory) note(rel string, info fs.FileInfo, version disk.Digest) {
 
 // readIndex returns the present index: nothing of it is read if it is the one of the last look, and only what follows if it begins as that one.
 func (m *memory) readIndex() (*index, error) {
-	if version, same := m.version(layout.Index); same && version == m.sum {
+	if version, same := m.version(layout.Index, m.disk.Stat); same && version == m.sum {
 		return m.index, nil
 	}
 	m.begin()
@@ -133,20 +133,20 @@ func (m *memory) drop() {
 }
 
 // memoryKind begins the cache. Another version of it has another text here.
-const memoryKind = "pfl-forge looked 1\n"
+const memoryKind = "pfl-forge looked 2\n"
 
 // encode returns the content of the cache. Versions of files that the index does not know are left out.
 func (m *memory) encode(x *index) []byte {
 	b := append([]byte(memoryKind), m.sum[:]...)
 	b = binary.AppendUvarint(b, uint64(x.read))
 	b = binary.AppendUvarint(b, x.project)
-	b = m.appendHeld(b, layout.Index)
 	b = binary.AppendUvarint(b, uint64(len(x.seqs)))
+	b = binary.AppendUvarint(b, uint64(len(x.files)))
+	b = m.appendHeld(b, layout.Index)
 	for id, seq := range x.seqs {
 		b = appendText(b, string(id))
 		b = binary.AppendUvarint(b, seq)
 	}
-	b = binary.AppendUvarint(b, uint64(len(x.files)))
 	for rel, versions := range x.files {
 		b = appendText(b, rel)
 		b = binary.AppendUvarint(b, uint64(len(versions)))
@@ -176,28 +176,28 @@ func (m *memory) appendHeld(b []byte, rel string) []byte {
 	return append(b, h.version[:]...)
 }
 
-// decode is the reverse of encode. It reports whether data is such a content, to the last byte.
+// decode is the reverse of encode. It reports whether data is such a content, to the last byte. All texts share the memory of one.
 func (m *memory) decode(data []byte) bool {
-	u := unpacking{rest: data}
-	if string(u.bytes(uint64(len(memoryKind)))) != memoryKind {
+	u := unpacking{rest: string(data)}
+	if u.bytes(uint64(len(memoryKind))) != memoryKind {
 		return false
 	}
 	m.sum = u.digest()
 	m.index.read, m.index.project = int(u.number()), u.number()
+	intents, files := u.count(), u.count()
+	m.index.seqs, m.index.files, m.held = make(map[forge.IntentID]uint64, intents), make(map[string][]disk.Digest, files), make(map[string]held, files+1)
 	m.unpackHeld(&u, layout.Index)
-	for range u.number() {
+	for range intents {
 		id := forge.IntentID(u.text())
 		if m.index.seqs[id] = u.number(); u.bad {
 			return false
 		}
 	}
-	for range u.number() {
+	for range files {
 		rel := u.text()
-		var versions []disk.Digest
-		for range u.number() {
-			if versions = append(versions, u.digest()); u.bad {
-				return false
-			}
+		versions := make([]disk.Digest, u.count())
+		for i := range versions {
+			versions[i] = u.digest()
 		}
 		m.index.files[rel] = versions
 		if m.unpackHeld(&u, rel); u.bad {
@@ -209,7 +209,7 @@ func (m *memory) decode(data []byte) bool {
 
 // unpackHeld is the reverse of appendHeld.
 func (m *memory) unpackHeld(u *unpacking, rel string) {
-	if known := u.bytes(1); u.bad || known[0] == 0 {
+	if known := u.bytes(1); u.bad || known == "\x00" {
 		return
 	}
 	s := disk.Stamp{Size: int64(u.number()), Inode: u.number(), Modified: int64(u.number()), Changed: int64(u.number())}
@@ -218,14 +218,14 @@ func (m *memory) unpackHeld(u *unpacking, rel string) {
 
 // unpacking takes values off a text, in the order in which they were added. Once one is not there, all that follow are zero.
 type unpacking struct {
-	rest []byte
+	rest string
 	bad  bool
 }
 
-func (u *unpacking) bytes(n uint64) []byte {
+func (u *unpacking) bytes(n uint64) string {
 	if n > uint64(len(u.rest)) {
-		u.rest, u.bad = nil, true
-		return nil
+		u.rest, u.bad = "", true
+		return ""
 	}
 	b := u.rest[:n]
 	u.rest = u.rest[n:]
@@ -233,16 +233,29 @@ func (u *unpacking) bytes(n uint64) []byte {
 }
 
 func (u *unpacking) number() uint64 {
-	v, n := binary.Uvarint(u.rest)
-	if n <= 0 {
-		u.rest, u.bad = nil, true
-		return 0
+	var v uint64
+	for i := 0; i < len(u.rest) && i < binary.MaxVarintLen64; i++ {
+		v |= uint64(u.rest[i]&0x7f) << (7 * i)
+		if u.rest[i] < 0x80 {
+			u.rest = u.rest[i+1:]
+			return v
+		}
 	}
-	u.rest = u.rest[n:]
-	return v
+	u.rest, u.bad = "", true
+	return 0
 }
 
-func (u *unpacking) text() string { return string(u.bytes(u.number())) }
+// count returns the number of values that follow, of a byte each at least: no more than there can be.
+func (u *unpacking) count() int {
+	n := u.number()
+	if n > uint64(len(u.rest)) {
+		u.rest, u.bad = "", true
+		return 0
+	}
+	return int(n)
+}
+
+func (u *unpacking) text() string { return u.bytes(u.number()) }
 
 func (u *unpacking) digest() (d disk.Digest) {
 	copy(d[:], u.bytes(uint64(len(d))))

@@ -67,8 +67,8 @@ func (s *shelf) look(rels ...string) (ours, read bool) {
 		}
 		ours = f.Ours(rel, data, info) && ours
 	}
-	read = f.memory.next != nil
-	f.Remember()
+	read = f.memory().next != nil
+	f.EndLook()
 	return ours, read
 }
 

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"path"
+	"strings"
 
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
@@ -51,12 +52,12 @@ func (f *Files) present() (map[string]bool, error) {
 		there[rel] = f.disk.Exists(rel)
 	}
 	for _, dir := range []string{layout.Intents, layout.Work, layout.Reviews, layout.Reports, layout.History} {
-		entries, err := f.disk.List(dir)
+		names, err := f.disk.List(dir)
 		if err != nil {
 			return nil, err
 		}
-		for _, e := range entries {
-			there[path.Join(dir, e.Name())] = true
+		for _, name := range names {
+			there[path.Join(dir, name)] = true
 		}
 	}
 	return there, nil
@@ -72,4 +73,14 @@ func (f *Files) touched(rel string) bool {
 }
 
 // inside reports whether a file is in a folder, not in one below it.
-func inside(rel, dir string) bool { return path.Dir(rel) == dir }
+func inside(rel, dir string) bool {
+	_, in := nameIn(rel, dir)
+	return in
+}
+
+// nameIn returns the name that a file has in a folder; false if it is not in it, or in one below it.
+func nameIn(rel, dir string) (name string, in bool) {
+	rest, below := strings.CutPrefix(rel, dir)
+	name, slash := strings.CutPrefix(rest, "/")
+	return name, below && slash && !strings.Contains(name, "/")
+}

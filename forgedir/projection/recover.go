@@ -17,8 +17,8 @@ func (x *exchange) recover() error {
 	if err != nil {
 		return err
 	}
-	for _, e := range staging {
-		if err := x.recoverStaged(e.Name()); err != nil {
+	for _, name := range staging {
+		if err := x.recoverStaged(name); err != nil {
 			return err
 		}
 	}
@@ -26,9 +26,9 @@ func (x *exchange) recover() error {
 	if err != nil {
 		return err
 	}
-	for _, e := range replaced { // <path>%<time>
-		rel := layout.Unflat(e.Name()[:max(0, strings.LastIndexByte(e.Name(), '%'))])
-		if err := x.putAway(path.Join(layout.Replaced, e.Name()), rel); err != nil {
+	for _, name := range replaced { // <path>%<time>
+		rel := layout.Unflat(name[:max(0, strings.LastIndexByte(name, '%'))])
+		if err := x.putAway(path.Join(layout.Replaced, name), rel); err != nil {
 			return err
 		}
 	}

@@ -29,9 +29,6 @@ type Checkout struct {
 	// parked says that Park gave the checkout back, so that the pool may take
 	// its tree.
 	parked bool
-	// indexed is the commit whose tree our index has; empty if that is not known, as after
-	// a restart.
-	indexed git.OID
 	// committed says that CommitAll has just committed what is in the working tree.
 	committed bool
 }

@@ -109,7 +109,8 @@ func (c *Checkout) collectHead(ctx context.Context, a store.Attempt, got *Collec
 		return err
 	}
 	if head != c.start {
-		if !s.Complete(ctx, head, c.start) {
+		ours := c.committed && head == c.head // CommitAll has made it, in the store
+		if !ours && !s.Complete(ctx, head, c.start) {
 			if err := c.importCommit(ctx, agent, head); err != nil {
 				return err
 			}

@@ -30,13 +30,13 @@ func (f files) command() git.Command {
 }
 
 // fill checks a commit out into an empty directory, or, if used, into one that was
-// filled before and has been worked in. After a crash at any point it can be called
-// again.
-func (f files) fill(ctx context.Context, at git.OID, used bool) error {
+// filled before and has been worked in; then had is the commit whose tree the index has,
+// empty if that is not known. After a crash at any point it can be called again.
+func (f files) fill(ctx context.Context, at git.OID, used bool, had git.OID) error {
 	k := f.command()
 	k.Config = []string{"checkout.workers=0", "core.fsync=none"} // files that a crash makes us write again anyway
 	if used {
-		return f.follow(ctx, k, at)
+		return f.follow(ctx, k, had, at)
 	}
 	_, err := git.Run(ctx, k, "read-tree", "--reset", "-u", string(at))
 	return err
@@ -45,7 +45,7 @@ func (f files) fill(ctx context.Context, at git.OID, used bool) error {
 // follow brings files to another commit. While git updates the index, one walk over the
 // tree compares every file with it and removes what it does not have; then git writes
 // the files that differ.
-func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
+func (f files) follow(ctx context.Context, k git.Command, had, at git.OID) error {
 	var index indexFile
 	read := make(chan error, 1)
 	go func() {
@@ -53,7 +53,7 @@ func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
 		index, err = readIndex(f.index)
 		read <- err
 	}()
-	changes, err := git.RawChanges(git.Run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(at)))
+	changes, err := f.changes(ctx, k, had, at)
 	if err := errors.Join(<-read, err); err != nil {
 		return err
 	}
@@ -69,6 +69,16 @@ func (f files) follow(ctx context.Context, k git.Command, at git.OID) error {
 	k.Stdin = strings.NewReader(strings.Join(stale, "\x00"))
 	_, err = git.Run(ctx, k, "checkout-index", "-q", "-f", "-u", "-z", "--stdin")
 	return err
+}
+
+// changes returns how the tree of a commit differs from the index, which has that of the commit had if that is known.
+func (f files) changes(ctx context.Context, k git.Command, had, at git.OID) ([]git.RawChange, error) {
+	if had != "" {
+		if changes, err := f.pool.store.RawChanges(ctx, had, at); err == nil {
+			return changes, nil
+		}
+	}
+	return git.RawChanges(git.Run(ctx, k, "diff-index", "--cached", "-R", "-z", "--raw", "--no-renames", "--no-abbrev", string(at)))
 }
 
 // updateIndex applies the changes to the index and leaves the files alone. The

@@ -140,6 +140,7 @@ func (p *Pool) take(name string) (bool, error) {
 	if err := os.Rename(p.path(".own", from), p.path(".own", name)); err != nil {
 		return false, err
 	}
+	p.moveIndexed(from, name)
 	return true, os.Rename(p.treeOf(from), p.path(name))
 }
 

@@ -67,6 +67,9 @@ type Pool struct {
 	// otherwise the turn at which it was parked. The lowest turn is taken
 	// first.
 	parked map[string]int
+	// indexed has the commit whose tree an index in .own has, by the name there. What is not known is not in it: after a
+	// restart, and while the index is changed.
+	indexed map[string]git.OID
 	// serial counts turns, and names directories in .warm and .trash.
 	serial int
 	closed bool
@@ -83,7 +86,7 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.OrDefault(), max: cfg.Max, log: cfg.Log, parked: map[string]int{}}
+	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.OrDefault(), max: cfg.Max, log: cfg.Log, parked: map[string]int{}, indexed: map[string]git.OID{}}
 	if p.max == 0 {
 		p.max = 8
 	}
@@ -138,6 +141,7 @@ func (p *Pool) treeOf(name string) string {
 
 // discard throws away the working tree of a checkout and what is in .own about it.
 func (p *Pool) discard(name string) error {
+	p.noteIndexed(name, "")
 	return errors.Join(p.throw(p.path(".own", name)), p.throw(p.treeOf(name)))
 }
 
@@ -238,6 +242,34 @@ func (p *Pool) retire(name string) error {
 	p.mu.Lock()
 	delete(p.parked, name)
 	p.warm = append(p.warm, n)
+	p.moveIndexed(name, warmPrefix+n)
 	p.mu.Unlock()
 	return nil
+}
+
+// indexedAt returns the commit whose tree the index of a checkout has; empty if that is not known.
+func (p *Pool) indexedAt(name string) git.OID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.indexed[name]
+}
+
+// noteIndexed notes the commit whose tree the index of a checkout has now; empty if that is not known any more.
+func (p *Pool) noteIndexed(name string, at git.OID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at == "" {
+		delete(p.indexed, name)
+		return
+	}
+	p.indexed[name] = at
+}
+
+// moveIndexed notes that an index has another name in .own. The caller holds the lock.
+func (p *Pool) moveIndexed(from, to string) {
+	delete(p.indexed, to)
+	if at, known := p.indexed[from]; known {
+		p.indexed[to] = at
+	}
+	delete(p.indexed, from)
 }

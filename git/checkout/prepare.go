@@ -156,10 +156,15 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 			return err
 		}
 	}
-	if err := c.files().fill(ctx, c.start, used); err != nil {
+	had := git.OID("")
+	if used {
+		had = c.pool.indexedAt(string(c.name))
+	}
+	c.pool.noteIndexed(string(c.name), "")
+	if err := c.files().fill(ctx, c.start, used, had); err != nil {
 		return err
 	}
-	c.indexed = c.start
+	c.pool.noteIndexed(string(c.name), c.start)
 	if err := c.freshGit(); err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (c *Checkout) snapshot(ctx context.Context, head git.OID) (snapshot, error)
 		return snap, err
 	}
 	k := c.tree(snap.index)
-	if c.indexed != head {
+	if c.pool.indexedAt(string(c.name)) != head {
 		if _, err := git.Run(ctx, k, "read-tree", "-i", "-m", string(head)); err != nil {
 			return snap, err
 		}
@@ -183,14 +183,15 @@ func first(a, b *git.WorkError) *git.WorkError {
 // advance moves the checkout to a commit that the service made: the index becomes its
 // own, and the agent gets a new .git.
 func (c *Checkout) advance(commit git.OID, index string) error {
-	c.indexed = "" // until all is done: a failure in between leaves an index that is not the head's
+	c.pool.noteIndexed(string(c.name), "") // until all is done: a failure in between leaves an index that is not the head's
 	if err := os.Rename(index, c.own("index")); err != nil {
 		return err
 	}
 	if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
 		return err
 	}
-	c.head, c.indexed, c.committed = commit, commit, true
+	c.pool.noteIndexed(string(c.name), commit)
+	c.head, c.committed = commit, true
 	if err := c.freshGit(); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/git"
@@ -15,8 +15,27 @@ import (
 // later one removes again: all of it would become history of the base branch.
 // It refuses paths that belong to git or to the service, submodules, links out
 // of the tree, and files above limits.Blob. Errors: *WorkError (Unsafe,
-// Oversized), with the first such path.
+// Oversized), with the first such path. Commits that have passed with the same limits
+// are not looked at again.
 func (db *Database) CheckCommits(ctx context.Context, commits []git.OID, limits Limits) error {
+	commits = slices.DeleteFunc(slices.Clone(commits), func(o git.OID) bool {
+		passed, known := db.checked.get(o, o)
+		return known && passed == limits
+	})
+	if len(commits) == 0 {
+		return nil
+	}
+	if err := db.checkCommits(ctx, commits, limits); err != nil {
+		return err
+	}
+	for _, o := range commits {
+		db.checked.put(o, o, limits)
+	}
+	return nil
+}
+
+// checkCommits is CheckCommits, and knows of nothing that has passed.
+func (db *Database) checkCommits(ctx context.Context, commits []git.OID, limits Limits) error {
 	c := db.ObjectCommand()
 	var in bytes.Buffer
 	for _, o := range commits {
@@ -45,11 +64,12 @@ func (db *Database) CheckCommits(ctx context.Context, commits []git.OID, limits 
 			blobs = append(blobs, e)
 		}
 	}
-	added := additions{db, limits}
-	if err := added.checkSizes(ctx, append(blobs, links...)); err != nil {
+	r := db.NewReader(ctx)
+	defer r.Close()
+	if err := checkSizes(r, append(blobs, links...), limits.Blob); err != nil {
 		return err
 	}
-	return added.checkLinks(ctx, links)
+	return checkLinks(r, links, limits.Blob)
 }
 
 // entry is one added or changed path of a commit, with the mode as git prints
@@ -93,47 +113,25 @@ func looksLikeGit(name string) bool {
 	return n == ".git" || n == "git~1"
 }
 
-// additions checks the contents of entries.
-type additions struct {
-	db     *Database
-	limits Limits
-}
-
-// checkSizes refuses blobs that are larger than one may be. git answers in the
-// order of the questions.
-func (a additions) checkSizes(ctx context.Context, blobs []entry) error {
-	if len(blobs) == 0 {
-		return nil
-	}
-	c := a.db.ObjectCommand()
-	var in bytes.Buffer
+// checkSizes refuses blobs of more bytes than one may have.
+func checkSizes(r *Reader, blobs []entry, most int64) error {
 	for _, b := range blobs {
-		fmt.Fprintln(&in, b.oid)
-	}
-	c.Stdin = &in
-	out, err := git.Run(ctx, c, "cat-file", "--batch-check=%(objectsize)")
-	if err != nil {
-		return err
-	}
-	i := 0
-	for line := range strings.Lines(string(out)) {
-		size, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		size, err := r.size(git.OID(b.oid))
 		if err != nil {
-			return fmt.Errorf("size of %q: %w", blobs[i].path, git.ErrNotFound)
+			return fmt.Errorf("%q: %w", b.path, err)
 		}
-		if size > a.limits.Blob {
-			return &git.WorkError{Fault: git.Oversized, Path: blobs[i].path, Detail: fmt.Sprintf("has %d bytes, more than %d", size, a.limits.Blob)}
+		if size > most {
+			return &git.WorkError{Fault: git.Oversized, Path: b.path, Detail: fmt.Sprintf("has %d bytes, more than %d", size, most)}
 		}
-		i++
 	}
 	return nil
 }
 
 // checkLinks reads the symbolic links and refuses those that point out of the
 // tree. checkSizes comes first, so none is too large to read.
-func (a additions) checkLinks(ctx context.Context, links []entry) error {
+func checkLinks(r *Reader, links []entry, most int64) error {
 	for _, l := range links {
-		out, err := git.Run(ctx, a.db.ObjectCommand(), "cat-file", "blob", l.oid)
+		out, err := r.read(git.OID(l.oid), "blob", int(most))
 		if err != nil {
 			return err
 		}

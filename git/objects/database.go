@@ -24,8 +24,10 @@ type Database struct {
 	line atomic.Pointer[line]
 	// patches are the patch ids of pairs of trees.
 	patches memo[string]
-	// changes are the results of Changes that are not long.
+	// changes are the results of Changes that are not long, by pairs of trees.
 	changes memo[[]FileChange]
+	// checked has the limits with which commits passed CheckCommits: each as a pair with itself.
+	checked memo[Limits]
 }
 
 // NewDatabase returns the object database of the repository with this git directory.

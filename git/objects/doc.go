@@ -22,7 +22,7 @@
 //
 // # Speed
 //
-// Reading goes through git cat-file --batch processes that live for some seconds after
+// Reading goes through git cat-file --batch-command processes that live for some seconds after
 // a call. Trees are merged here when no file was changed on both sides, and by git
 // merge-tree otherwise. New objects are written as loose files and made durable
 // together.

@@ -81,7 +81,11 @@ const keptChanges = 1000
 // Changes lists the paths that differ between two commits, sorted by path. Renames
 // appear as a deletion and an addition.
 func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChange, error) {
-	if list, ok := db.changes.get(base, head); ok {
+	from, to, err := treesOf(ctx, db, base, head) // the same change has more than one commit before it lands
+	if err != nil {
+		return nil, err
+	}
+	if list, ok := db.changes.get(from, to); ok {
 		return slices.Clone(list), nil
 	}
 	out, err := git.Run(ctx, db.ObjectCommand(), "diff-tree", "-r", "-z", "--no-renames", "--numstat", string(base), string(head))
@@ -103,7 +107,7 @@ func (db *Database) Changes(ctx context.Context, base, head git.OID) ([]FileChan
 		list = append(list, c)
 	}
 	if len(list) <= keptChanges {
-		db.changes.put(base, head, slices.Clone(list))
+		db.changes.put(from, to, slices.Clone(list))
 	}
 	return list, nil
 }

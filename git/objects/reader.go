@@ -46,53 +46,72 @@ func (r *Reader) Close() {
 
 // read returns an object's content. Errors: ErrNotFound, also when it is of another
 // kind; ErrTooLarge beside it when it is larger than limit bytes.
-func (r *Reader) read(o git.OID, kind string, limit int) ([]byte, error) {
-	if _, err := git.ParseOID(string(o)); err != nil {
-		return nil, err
-	}
-	raw, err := r.shared(o, kind, limit)
-	if errors.Is(err, git.ErrNotFound) && len(r.more) > 0 {
-		raw, err = r.beside(o, kind, limit)
-	}
-	if err != nil {
+func (r *Reader) read(o git.OID, kind string, limit int) (raw []byte, err error) {
+	if err := r.ask(o, func(c *catFile) (err error) {
+		raw, err = c.read(o, kind, limit)
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", kind, o, err)
 	}
 	return raw, nil
 }
 
+// size returns the bytes of an object's content, which is not read. Error: ErrNotFound.
+func (r *Reader) size(o git.OID) (n int64, err error) {
+	if err := r.ask(o, func(c *catFile) (err error) {
+		n, err = c.size(o)
+		return err
+	}); err != nil {
+		return 0, fmt.Errorf("size of %s: %w", o, err)
+	}
+	return n, nil
+}
+
+// ask puts a question about an object to a process of the store, and to that of this call if the store does not have it.
+func (r *Reader) ask(o git.OID, question func(*catFile) error) error {
+	if _, err := git.ParseOID(string(o)); err != nil {
+		return err
+	}
+	err := r.shared(question)
+	if errors.Is(err, git.ErrNotFound) && len(r.more) > 0 {
+		return r.beside(question)
+	}
+	return err
+}
+
 // shared asks a process of the store. One that had ended while it was idle is
 // replaced, once for each that was idle; a new one that fails is an error.
-func (r *Reader) shared(o git.OID, kind string, limit int) ([]byte, error) {
+func (r *Reader) shared(question func(*catFile) error) error {
 	for {
 		c, used, err := r.db.readers.take(r.db)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		raw, err := c.read(r.ctx, o, kind, limit)
+		err = c.during(r.ctx, question)
 		if !c.broken {
 			r.db.readers.give(c)
-			return raw, err
+			return err
 		}
 		c.close()
 		if !used || r.ctx.Err() != nil || errors.Is(err, git.ErrTooLarge) {
-			return raw, err
+			return err
 		}
 		// It had ended while it was idle: ask another one.
 	}
 }
 
 // beside asks the process of this call.
-func (r *Reader) beside(o git.OID, kind string, limit int) ([]byte, error) {
+func (r *Reader) beside(question func(*catFile) error) error {
 	if r.own == nil || r.own.broken {
 		r.Close()
 		c := r.db.ObjectCommand()
 		c.Env = append(c.Env, alternates(r.more...))
 		var err error
 		if r.own, err = startCatFile(c); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return r.own.read(r.ctx, o, kind, limit)
+	return r.own.during(r.ctx, question)
 }
 
 // Commit returns a parsed commit. Error: ErrNotFound, also when the object is
@@ -129,7 +148,7 @@ func (r *Reader) Chain(base, head git.OID) ([]Commit, error) {
 	return chain, nil
 }
 
-// catFile is a running git cat-file --batch. It reads from the object directory
+// catFile is a running git cat-file --batch-command. It reads from the object directory
 // as it is at the time of the question, also objects and packs that came after
 // its start. One caller at a time asks it.
 type catFile struct {
@@ -142,7 +161,7 @@ type catFile struct {
 // startCatFile starts a process that lives until it is closed, or until this process ends.
 func startCatFile(c git.Command) (*catFile, error) {
 	c.Dir = "/" // while it waits, it must not keep the repository's file system busy
-	p, err := c.Start(context.Background(), "cat-file", "--batch")
+	p, err := c.Start(context.Background(), "cat-file", "--batch-command")
 	if err != nil {
 		return nil, err
 	}
@@ -157,39 +176,28 @@ func (c *catFile) close() {
 	_ = c.git.Wait()
 }
 
-// read returns an object's content. Errors: ErrNotFound, also when it is of another
-// kind; ErrTooLarge beside it when it is larger than limit bytes.
-func (c *catFile) read(ctx context.Context, o git.OID, kind string, limit int) ([]byte, error) {
+// during asks a question, and kills the process if the context ends before the answer.
+func (c *catFile) during(ctx context.Context, question func(*catFile) error) error {
 	if err := context.Cause(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	done := context.AfterFunc(ctx, func() { c.git.Kill() })
-	raw, err := c.ask(o, kind, limit)
+	err := question(c)
 	if !done() {
 		c.broken = true
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return raw, err
+	return err
 }
 
-// ask sends one question and reads the answer. broken is set while it does, so
-// that a process that was killed in between is not asked again.
-func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
-	c.broken = true
-	if _, err := io.WriteString(c.git.In, string(o)+"\n"); err != nil {
-		return nil, err
-	}
-	header, err := c.git.Out.ReadString('\n')
+// read returns an object's content. Errors: ErrNotFound, also when it is of another
+// kind; ErrTooLarge beside it when it is larger than limit bytes.
+func (c *catFile) read(o git.OID, kind string, limit int) ([]byte, error) {
+	is, size, err := c.ask("contents", o)
 	if err != nil {
 		return nil, err
 	}
-	var name, is string
-	var size int
-	if _, err := fmt.Sscan(header, &name, &is, &size); err != nil { // "<name> missing"
-		c.broken = false
-		return nil, git.ErrNotFound
-	}
-	if size > limit {
+	if size > int64(limit) {
 		return nil, fmt.Errorf("%w: %w", git.ErrNotFound, git.ErrTooLarge) // and the content is never read
 	}
 	raw := make([]byte, size+1)
@@ -201,6 +209,35 @@ func (c *catFile) ask(o git.OID, kind string, limit int) ([]byte, error) {
 		return nil, git.ErrNotFound
 	}
 	return raw[:size], nil
+}
+
+// size returns the bytes of an object's content. Error: ErrNotFound.
+func (c *catFile) size(o git.OID) (int64, error) {
+	_, size, err := c.ask("info", o)
+	if err != nil {
+		return 0, err
+	}
+	c.broken = false
+	return size, nil
+}
+
+// ask sends one question and reads the first line of the answer: the object's kind and size. broken is set until the
+// answer was read, so that a process that was killed in between is not asked again.
+func (c *catFile) ask(question string, o git.OID) (kind string, size int64, err error) {
+	c.broken = true
+	if _, err := io.WriteString(c.git.In, question+" "+string(o)+"\n"); err != nil {
+		return "", 0, err
+	}
+	header, err := c.git.Out.ReadString('\n')
+	if err != nil {
+		return "", 0, err
+	}
+	var name string
+	if _, err := fmt.Sscan(header, &name, &kind, &size); err != nil { // "<name> missing"
+		c.broken = false
+		return "", 0, git.ErrNotFound
+	}
+	return kind, size, nil
 }
 
 // catFiles are the processes of a store that wait for the next call. They end

@@ -94,9 +94,6 @@ func (repo *Repository) moveFiles(ctx context.Context, m move, hold []*os.File) 
 	own := filepath.Join(m.GitDir, ownIndex)
 	defer func() { _ = os.Remove(own) }()
 	k := m.person(hold)
-	if _, err := git.Run(ctx, k, "update-index", "-q", "--refresh"); err != nil && git.ExitCode(err) != 1 {
-		return err
-	}
 	changed, err := repo.overlap(ctx, m, k)
 	if err != nil {
 		return err

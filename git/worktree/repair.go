@@ -99,7 +99,7 @@ const staleAfter = 2 * time.Second
 
 // rollBack puts index and files back to the old commit where they are ours, and forgets the move.
 func (repo *Repository) rollBack(ctx context.Context, m move, hold []*os.File) error {
-	changes, err := repo.changesOf(ctx, m)
+	changes, err := repo.RawChanges(ctx, m.Old, m.New)
 	if err != nil {
 		return err
 	}
@@ -132,12 +132,6 @@ func (repo *Repository) rollBack(ctx context.Context, m move, hold []*os.File) e
 		return err
 	}
 	return os.Remove(repo.moveFile())
-}
-
-// changesOf returns the paths that a move changes, with modes and object names
-// before and after.
-func (repo *Repository) changesOf(ctx context.Context, m move) ([]git.RawChange, error) {
-	return git.RawChanges(git.Run(ctx, repo.ObjectCommand(), "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(m.Old), string(m.New)))
 }
 
 // resetEntries sets the index entries that equal the new commit back to the old one.

@@ -21,7 +21,7 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 	list := func(c git.Command, args ...string) (paths []string, err error) {
 		return git.SplitNUL(git.Run(ctx, c, append(args, "-z")...))
 	}
-	changes, err := repo.changesOf(ctx, m)
+	changes, err := repo.RawChanges(ctx, m.Old, m.New)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,13 @@ func (repo *Repository) edited(ctx context.Context, k git.Command, paths []strin
 // whether the move would succeed.
 func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, files []string) error {
 	if len(files) == 0 {
-		_, err := git.Run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
+		err := m.tried(ctx, k)
+		if err != nil { // perhaps a file was only touched: git reads all that look changed, which few moves need
+			if _, err := git.Run(ctx, k, "update-index", "-q", "--refresh"); err != nil && git.ExitCode(err) != 1 {
+				return err
+			}
+			err = m.tried(ctx, k)
+		}
 		quoted := quotedPath.FindStringSubmatch(git.Stderr(err))
 		if err == nil || quoted == nil {
 			return err
@@ -84,6 +90,12 @@ func (repo *Repository) verdict(ctx context.Context, m move, k git.Command, file
 	}
 	slices.Sort(files)
 	return &git.UncommittedError{Files: slices.Compact(files)}
+}
+
+// tried returns git's error if it would not move the files.
+func (m move) tried(ctx context.Context, k git.Command) error {
+	_, err := git.Run(ctx, k, "read-tree", "-m", "-u", "-n", string(m.Old), string(m.New))
+	return err
 }
 
 // quotedPath matches the path in a complaint of git read-tree.

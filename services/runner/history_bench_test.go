@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -28,8 +27,9 @@ import (
 const messagesOfEnded = 20
 
 // BenchmarkHistory measures what 50,000 ended intents with 1,000,000 messages in their journals cost the start of a runner, with and without the
-// list of open intents, beside 100 ended ones, and what an intent costs then. Heap and processor time are those of the process: of server,
-// runner, and the benchmark's own reader. Unlike BenchmarkRestart, it makes their journals without running them: a store of 1.6 GB, each message
+// list of open intents, beside 100 ended ones, and what an intent costs then. Processor time is that of the process: of server,
+// runner, and the benchmark's own reader. Memory is that of processes which only start: runner- is one with a runner alone, and local- one
+// with the server as well. Unlike BenchmarkRestart, it makes their journals without running them: a store of 1.6 GB, each message
 // flushed. Where that takes hours, TMPDIR has to be in memory.
 func BenchmarkHistory(b *testing.B) {
 	for _, ended := range []int{100, 50_000} {
@@ -48,6 +48,7 @@ func BenchmarkHistory(b *testing.B) {
 // measureHistory starts the server and runners.
 func measureHistory(b *testing.B, dir string, ended int) {
 	b.Helper()
+	measureAlone(b, "local", aloneDir+"="+dir)
 	began := time.Now()
 	s := startStore(b, dir)
 	defer s.Shutdown()
@@ -56,16 +57,13 @@ func measureHistory(b *testing.B, dir string, ended int) {
 		began = time.Now()
 	}
 	part("server")
+	measureAlone(b, "runner", aloneURL+"="+s.URL(), aloneToken+"="+s.Token())
 	conn := connectTo(b, s)
 	defer conn.Close()
 	began, used := time.Now(), processorTime(b)
 	runBriefly(b, conn, func() {
 		part("ready")
 		b.ReportMetric(float64((processorTime(b) - used).Milliseconds()), "ready-cpu-ms")
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
 	})
 	began = time.Now()
 	if list, err := conn.Journal.Summaries(b.Context(), ""); err != nil || len(list) != ended+1 {
