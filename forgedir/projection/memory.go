@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/internal/unpack"
 )
 
 // memory has the results of the look before, so that this one need not read thousands of files of which none has changed:
@@ -178,73 +179,46 @@ func (m *memory) appendHeld(b []byte, rel string) []byte {
 
 // decode is the reverse of encode. It reports whether data is such a content, to the last byte.
 func (m *memory) decode(data []byte) bool {
-	u := unpacking{rest: data}
-	if string(u.bytes(uint64(len(memoryKind)))) != memoryKind {
+	u := unpack.New(data)
+	if string(u.Bytes(uint64(len(memoryKind)))) != memoryKind {
 		return false
 	}
-	m.sum = u.digest()
-	m.index.read, m.index.project = int(u.number()), u.number()
-	m.unpackHeld(&u, layout.Index)
-	for range u.number() {
-		id := forge.IntentID(u.text())
-		if m.index.seqs[id] = u.number(); u.bad {
+	m.sum = unpackDigest(u)
+	m.index.read, m.index.project = int(u.Number()), u.Number()
+	m.unpackHeld(u, layout.Index)
+	for range u.Number() {
+		id := forge.IntentID(u.Text())
+		if m.index.seqs[id] = u.Number(); u.Bad() {
 			return false
 		}
 	}
-	for range u.number() {
-		rel := u.text()
+	for range u.Number() {
+		rel := string(u.Text())
 		var versions []disk.Digest
-		for range u.number() {
-			if versions = append(versions, u.digest()); u.bad {
+		for range u.Number() {
+			if versions = append(versions, unpackDigest(u)); u.Bad() {
 				return false
 			}
 		}
 		m.index.files[rel] = versions
-		if m.unpackHeld(&u, rel); u.bad {
+		if m.unpackHeld(u, rel); u.Bad() {
 			return false
 		}
 	}
-	return !u.bad && len(u.rest) == 0 && m.index.read >= 0
+	return !u.Bad() && u.Left() == 0 && m.index.read >= 0
 }
 
 // unpackHeld is the reverse of appendHeld.
-func (m *memory) unpackHeld(u *unpacking, rel string) {
-	if known := u.bytes(1); u.bad || known[0] == 0 {
+func (m *memory) unpackHeld(u *unpack.Reader, rel string) {
+	if known := u.Bytes(1); u.Bad() || known[0] == 0 {
 		return
 	}
-	s := disk.Stamp{Size: int64(u.number()), Inode: u.number(), Modified: int64(u.number()), Changed: int64(u.number())}
-	m.held[rel] = held{s, u.digest()}
+	s := disk.Stamp{Size: int64(u.Number()), Inode: u.Number(), Modified: int64(u.Number()), Changed: int64(u.Number())}
+	m.held[rel] = held{s, unpackDigest(u)}
 }
 
-// unpacking takes values off a text, in the order in which they were added. Once one is not there, all that follow are zero.
-type unpacking struct {
-	rest []byte
-	bad  bool
-}
-
-func (u *unpacking) bytes(n uint64) []byte {
-	if n > uint64(len(u.rest)) {
-		u.rest, u.bad = nil, true
-		return nil
-	}
-	b := u.rest[:n]
-	u.rest = u.rest[n:]
-	return b
-}
-
-func (u *unpacking) number() uint64 {
-	v, n := binary.Uvarint(u.rest)
-	if n <= 0 {
-		u.rest, u.bad = nil, true
-		return 0
-	}
-	u.rest = u.rest[n:]
-	return v
-}
-
-func (u *unpacking) text() string { return string(u.bytes(u.number())) }
-
-func (u *unpacking) digest() (d disk.Digest) {
-	copy(d[:], u.bytes(uint64(len(d))))
+// unpackDigest returns the next digest.
+func unpackDigest(u *unpack.Reader) (d disk.Digest) {
+	copy(d[:], u.Bytes(uint64(len(d))))
 	return d
 }
