@@ -97,6 +97,28 @@ func (s access) report(r *forge.Result, seen int) {
 	}})
 }
 
+// tellLacking tells the project when the intent begins to have a step that no replica can do for long, and when it has none any more. It does so
+// once more by a later answer if a person has had the project forget it.
+func (s access) tellLacking() {
+	waits := 0
+	_, c := s.lacking(longLacking)
+	if c != nil && s.Phase != control.Closed {
+		waits = c.Waits
+	}
+	told := s.Obstacles.Lacks
+	news := (waits > 0) != (told > 0) || waits > told && s.Obstacles.Find(forge.AnyReplica, s.now) == nil
+	if !s.Obstacles.Talks || !news {
+		return
+	}
+	s.Obstacles.Lacks = waits
+	s.Obstacles.Reports++
+	m := &forge.ObstacleReported{Run: s.Run, Number: s.Obstacles.Reports, Seen: s.Obstacles.Number, Agent: forge.AnyReplica}
+	if waits > 0 {
+		m.Failure = forge.Failure{Reason: forge.FailReplica, Message: c.Why}
+	}
+	s.tell(accountKey, m.Number, true, forge.Event{Message: m})
+}
+
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
 func (s access) parked(r *forge.Result) {
 	if s.Obstacles.Talks && r.Agent != "" && !s.Policy.Reading && obstacle.Closes(r.Failure(), s.now) {

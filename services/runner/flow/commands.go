@@ -2,12 +2,14 @@ package flow
 
 import (
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -120,8 +122,39 @@ func (s *Intent) ownBudget() float64 {
 // send issues a command as soon as it is neither held nor waits for budget.
 func (s *Intent) send(c *forge.Command) {
 	x := s.turn()
+	c.Patience = s.patience(c.Attempt)
 	s.Dispatch.Send(&x, c)
 	s.overBudget(x.Refused)
+}
+
+// counter returns the counter of the step of an attempt.
+func (s *Intent) counter(a forge.Attempt) *retry.Counter {
+	if t := s.Tasks.Find(a.Task); t != nil {
+		return s.strategy().Counter(t, a.Step)
+	}
+	return &s.Plan.Attempts
+}
+
+// longLacking is after how many answers that no replica can do a step a person hears of it: by rule.Patience that is 45 seconds.
+const longLacking = 2
+
+// lacking returns an open attempt of a step that no replica could do, as that many answers in a row said, and its counter; nil if there is none.
+func (s *Intent) lacking(answers int) (forge.Attempt, *retry.Counter) {
+	for _, a := range s.Dispatch.Outbox.Attempts() {
+		if c := s.counter(a); c.Waits >= answers {
+			return a, c
+		}
+	}
+	return forge.Attempt{}, nil
+}
+
+// patience returns for how long replicas may leave an attempt to one another before they answer that none can do it; 0 by rules that do
+// not know that answer, which a runner that is rolled back to them cannot read.
+func (s *Intent) patience(a forge.Attempt) time.Duration {
+	if !s.DecidedBy.Has(rules.PatientSteps) {
+		return 0
+	}
+	return rule.Patience(s.counter(a).Waits)
 }
 
 // overBudget makes attempts wait for a person, because there is no budget for them: a
@@ -218,17 +251,20 @@ func (s course) startStep() {
 func (s course) readPolicy() {
 	s.Policy.Reading = true
 	s.Plan.Attempts.Next()
-	x := s.turn()
+	x, a := s.turn(), s.Plan.Attempts.Attempt("", forge.StepAnalyze)
 	s.Dispatch.Issue(&x, &forge.Command{
-		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent,
-		Input: &forge.AnalyzeInput{PolicyOnly: true},
+		To: s.key, Attempt: a, Intent: s.Intent, Patience: s.patience(a), Input: &forge.AnalyzeInput{PolicyOnly: true},
 	})
 }
 
 // started notes that the replica that the work was sent to has begun. Now it has
-// as long as an attempt may take. A task names a replica only until then: should this attempt
+// as long as an attempt may take. Or it notes that a replica can do what none could. A task names a replica only until then: should this attempt
 // get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
+	if c := s.counter(r.Attempt); c.Waits > 0 { // and a replica can do it
+		c.Found()
+		return forge.Applied, nil
+	}
 	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {
 		return rule.Ignore("nobody waits for %s to begin", r.Attempt)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/claimtest"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -291,6 +292,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if c.Resume {
 		fmt.Fprintf(&b, " resuming %.4s", c.Session)
+	}
+	if c.Patience > rule.Patience(0) {
+		fmt.Fprintf(&b, " patient for %s", c.Patience)
 	}
 	if implement.Continue {
 		b.WriteString(" going on")
