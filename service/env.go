@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
+	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/statedir"
@@ -51,8 +52,12 @@ type Env struct {
 	refusedFor time.Duration
 	// getenv returns a variable of the environment.
 	getenv func(string) string
-	// withdraw ends the newest announcement; nil before the first.
-	withdraw func()
+	// mu guards announced, which others see, and withdraw, which ends that; both nil before the first announcement.
+	mu        sync.Mutex
+	announced *presence.Replica
+	withdraw  func()
+	// unwatch ends the watch over this replica's health, for those announcements.
+	unwatch func()
 	// redactor is made by the first call of secrets.
 	redactOnce sync.Once
 	redactor   *redact.Redactor
@@ -68,7 +73,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 		e.Log.Error("results are not kept until they are journaled", "error", err)
 	}
 	disk := statedir.New(e.Config.StateDir)
-	e.Health.Add("state", disk.Check)
+	e.Health.AddTold("state", disk.Check, disk.Check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)

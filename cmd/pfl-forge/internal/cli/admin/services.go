@@ -39,6 +39,8 @@ type replica struct {
 	// Executor is where it runs agents and commands, in its own words; nil of a runner, and of
 	// an older version.
 	Executor *executor `json:"executor,omitempty" yaml:"executor,omitempty"`
+	// Unwell says why it can do no work now, or not all; nil while it can.
+	Unwell *unwell `json:"unwell,omitempty" yaml:"unwell,omitempty"`
 }
 
 // entry is a finding as programs read it.
@@ -122,6 +124,7 @@ func checkServices(ctx context.Context, t *target.Target) ([]finding, []replica)
 		}
 	}
 	found = append(found, checkGateway(t, answer.Services))
+	found = append(found, checkUnwell(replicas)...)
 	found = append(found, checkExecutors(replicas)...)
 	found = append(found, checkLacks(t, &answer)...)
 	found = append(found, checkTwice(replicas)...)
@@ -173,7 +176,7 @@ func replicasOf(answer *requests.Services) []replica {
 			}
 			rows = append(rows, replica{
 				Service: s.Service, Replica: r.Replica, Group: s.Group, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
-				Executor: (*executor)(r.Executor),
+				Executor: (*executor)(r.Executor), Unwell: (*unwell)(r.Unwell),
 			})
 		}
 	}
