@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -102,13 +103,36 @@ func (t Fault) waits(x *Turn) bool {
 
 // together returns the feedback on a change that passes where it was made, and fails with what landed meanwhile.
 func together(rb *forge.Rebase) string {
-	const most = 20
-	landed := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
-	if len(rb.Landed) > most {
-		landed += ", ..."
-	}
 	return fmt.Sprintf("The change passes where it was made, and so does the present base branch without it. Together %q fails. "+
-		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, landed, rb.Verify.Output)
+		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, landed(rb), rb.Verify.Output)
+}
+
+// outrun has a recipe made again with precedence whose check fails on a tip that has moved since the change was made, and reports whether it
+// does: what was merged meanwhile may be what fails, as where files are formatted beside others that write some. Once it has
+// precedence no sibling moves the tip, and a check that fails is the change's own fault.
+func (t Fault) outrun(x *Turn, issues []string) bool {
+	if x.Intent.Recipe == "" || t.Candidate == nil || len(t.Candidate.Landed) == 0 || !x.Rules.Has(rules.OutrunCheck) {
+		return false
+	}
+	if _, ok := x.Strategy.Table().Find(t.Stage, Combination); !ok {
+		return false
+	}
+	said := strings.Join(issues, "\n")
+	t.step(x, Input{
+		On: Combination, Detail: cause.Gist(said), Conflicts: t.Candidate.Landed, Files: t.Candidate.Files,
+		Feedback: fmt.Sprintf("The check failed on the change together with what was merged meanwhile: %s.\n%s", landed(t.Candidate), said),
+	})
+	return true
+}
+
+// landed lists the files that were merged since a change was made, so many as can be read.
+func landed(rb *forge.Rebase) string {
+	const most = 20
+	list := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
+	if len(rb.Landed) > most {
+		list += ", ..."
+	}
+	return list
 }
 
 // red waits for the base branch to pass again: for a person or another change to mend it.

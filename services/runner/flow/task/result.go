@@ -174,6 +174,9 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) 
 		pair.disagree(x)
 	case on == Rejected:
 		x.Correct("rejected")
+		if (Fault{t}).outrun(x, rv.Issues) {
+			return nil
+		}
 		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n")+failed(rv.Asked))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
