@@ -86,8 +86,7 @@ type Cancel struct {
 const (
 	// ProjectPaused is the reason that an intent shows while its project is paused.
 	ProjectPaused = "the project is paused"
-	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
-	AccountClosed = "the account of "
+	AccountClosed = "the account of "         // AccountClosed begins the reason of an intent that asks a person about an account, for all
 	GitOrigin     = "git origin"              // GitOrigin stands in an Obstacle in the place of an agent: its server does not answer
 	GitPush       = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
 	GitBase       = "git base"                // GitBase stands there as well: the base branch is red

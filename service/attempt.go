@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
 const (
@@ -240,20 +241,6 @@ func (a *attempt) begun(ctx context.Context) error {
 	})
 }
 
-// tellBegun reports after a while that the attempt has begun, unless it has ended: its intent says that no replica can do it.
-func (a *attempt) tellBegun(ctx context.Context, after time.Duration) {
-	timer := time.NewTimer(after)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return
-	}
-	if err := a.begun(ctx); err != nil && ctx.Err() == nil {
-		a.log.WarnContext(ctx, "cannot tell that an attempt has begun", "error", err)
-	}
-}
-
 // do runs the handler and completes its result. The error is the cause for which the
 // attempt was cancelled: ErrNotWanted, ErrDraining or work.ErrLeaseLost; nil if it
 // ran to its end.
@@ -265,9 +252,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	watch.Go(func() { a.watch(watching, cancel) })
 	told := a.newReporter()
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
-	if after := elsewhere.Told(&a.cmd); after > 0 {
-		watch.Go(func() { a.tellBegun(watching, after) })
-	}
+	watch.Go(func() { elsewhere.TellBegun(watching, &a.cmd, a.begun) })
 	began := time.Now()
 	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.InfoContext(ctx, "start")
@@ -275,7 +260,7 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 		ctx, a.heard = elsewhere.Listen(ctx, func(ctx context.Context) error { return a.run.unwell(ctx, true) })
 	}
 
-	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
+	res := withheld.Result(a.run.redactor(), a.call(ctx, h, told.report))
 
 	stop()
 	watch.Wait()

@@ -15,13 +15,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/access"
-	"github.com/pfl-forge/pfl-forge/bus/presence"
 	"github.com/pfl-forge/pfl-forge/bus/signed"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/statedir"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/service/announced"
 )
 
 // Env is passed by [Main] to the run function of a service.
@@ -52,12 +52,8 @@ type Env struct {
 	refusedFor time.Duration
 	// getenv returns a variable of the environment.
 	getenv func(string) string
-	// mu guards announced, which others see, and withdraw, which ends that; both nil before the first announcement.
-	mu        sync.Mutex
-	announced *presence.Replica
-	withdraw  func()
-	// unwatch ends the watch over this replica's health, for those announcements.
-	unwatch func()
+	// announcer makes this replica known to others.
+	announcer announced.Announcer
 	// redactor is made by the first call of secrets.
 	redactOnce sync.Once
 	redactor   *redact.Redactor
@@ -73,7 +69,8 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 		e.Log.Error("results are not kept until they are journaled", "error", err)
 	}
 	disk := statedir.New(e.Config.StateDir)
-	e.Health.AddTold("state", disk.Check, disk.Check)
+	e.Health.Add("state", disk.Check)
+	e.TellUnwell(disk.Check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)

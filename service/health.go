@@ -14,7 +14,6 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/alive"
-	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
 // checkTimeout bounds all readiness checks together, and the shutdown of the
@@ -40,8 +39,6 @@ type Health struct {
 type check struct {
 	name string
 	ask  func(context.Context) error
-	// told is what of it others are told; nil: nothing is.
-	told func(context.Context) error
 
 	mu sync.Mutex
 	// since is when it was first seen to fail; zero while it does not.
@@ -85,33 +82,6 @@ func (h *Health) Add(name string, ask func(context.Context) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.checks = append(h.checks, &check{name: name, ask: ask})
-}
-
-// AddTold is Add for a condition of this replica, of which others are told with its announcement what told says: nil: nothing. Told is
-// asked every few seconds, so it must cost little, and it must not name what not all may know.
-func (h *Health) AddTold(name string, ask, told func(context.Context) error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.checks = append(h.checks, &check{name: name, ask: ask, told: told})
-}
-
-// unwell returns what others are told of this replica; empty if it is well.
-func (h *Health) unwell(ctx context.Context) string {
-	h.mu.Lock()
-	checks := h.checks
-	h.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	var list []string
-	for _, c := range checks {
-		if c.told == nil {
-			continue
-		}
-		if err := c.told(ctx); err != nil {
-			list = append(list, term.Line(err.Error()))
-		}
-	}
-	return strings.Join(list, "; ")
 }
 
 // Know has /readyz?verbose tell facts as well, on which readiness does not depend: a service that others wait for is

@@ -2,16 +2,12 @@ package service_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
@@ -51,36 +47,6 @@ func (s *sickness) unwell(context.Context, bool) error {
 	return syscall.ENOSPC
 }
 
-// deliverAgain has the server deliver the command again whose attempt holds the lease of an analysis, as if its replica had been cut off.
-func deliverAgain(t *testing.T, s *bustest.Server) {
-	t.Helper()
-	nc, err := nats.Connect(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := js.Stream(wait.Context(t), "FORGE_LEASES")
-	if err != nil {
-		t.Fatal(err)
-	}
-	subject, err := subjects.Lease(key, "", forge.StepAnalyze)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := stream.GetLastMsgForSubject(wait.Context(t), subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lease struct{ Ack string }
-	if err := errors.Join(json.Unmarshal(m.Data, &lease), nc.Publish(lease.Ack, []byte("-NAK")), nc.Flush()); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestSickBesideAtWork: a replica that is not well gets a command that another one is carrying out. It does not answer for it, and the
 // result is what that one found.
 func TestSickBesideAtWork(t *testing.T) {
@@ -98,8 +64,12 @@ func TestSickBesideAtWork(t *testing.T) {
 	other := sharedReplica(t, b, "ill", h.do)
 	other.Unwell = ill.unwell
 	workerRun(t, other)
-	deliverAgain(t, s)
-	wait.Until(t, "the sick replica has had it for long enough to answer", func() bool { return ill.asked.Load() >= 8 })
+	lease, err := subjects.Lease(key, "", forge.StepAnalyze)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.DeliverAgain(t, lease)
+	wait.Until(t, "the sick replica has had it for long enough to answer", func() bool { return ill.asked.Load() >= 7 }) // the other one had the first delivery
 	select {
 	case got := <-r.results:
 		t.Errorf("a command that is being carried out is answered: %+v", got)

@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
 // unwell returns why this replica cannot do any work now; nil if it can.
@@ -65,14 +66,20 @@ func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why erro
 		return nil
 	}
 	a.log.WarnContext(ctx, "no replica takes a command", "error", why)
-	return a.report(ctx, withoutSecrets(a.run.redactor(), forge.Result{
+	telling, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(a.run.ctx, stop)()
+	err = a.publish(telling, withheld.Result(a.run.redactor(), forge.Result{ // and not kept: it may be the disk that is at fault
 		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(),
 		Output: &forge.Failure{Reason: forge.FailReplica, Message: why.Error()},
 	}))
+	if err != nil && telling.Err() != nil {
+		return bus.Retry(0, err)
+	}
+	return err
 }
 
-// round returns how the command has gone round so far. Without a lease it is not known whether its attempt was given back: then each
-// delivery before counts as that.
+// round returns how the command has gone round. Without a lease, each delivery before counts as one at which it was given back.
 func (a *attempt) round(job *work.Job) elsewhere.Round {
 	r := elsewhere.Round{Delivery: a.delivery, Waited: time.Since(job.IssuedAt), GivenBack: a.delivery > 1}
 	if a.held != nil {
@@ -81,8 +88,7 @@ func (a *attempt) round(job *work.Job) elsewhere.Round {
 	return r
 }
 
-// giveBack returns the error with which an attempt that failed for a reason of this replica is given to another one, at most once where
-// the reason may be the task's; nil: its failure counts.
+// giveBack returns the error with which an attempt that failed for a reason of this replica goes to another one; nil: its failure counts.
 func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
 	err := a.heard.Leave(&a.cmd, a.round(job), f)
 	if err != nil && a.held != nil && a.heard.Once() {

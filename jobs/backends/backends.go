@@ -111,7 +111,8 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 		return cmp.Or(env.Config.Elsewhere(cmd.To.Project), set.Hold(cmd), holdForCredentials(env, cmd))
 	}
 	env.Unwell, env.Elsewhere = set.Unwell, set.Elsewhere
-	env.Health.AddTold("abilities", set.Check, set.Lacks)
+	env.Health.Add("abilities", set.Check)
+	env.TellUnwell(set.Lacks)
 	if env.Bus != nil {
 		if err := set.FollowCleaned(ctx, env.Bus); err != nil {
 			return nil, errors.Join(err, set.Close())

@@ -85,6 +85,21 @@ func Told(cmd *forge.Command) time.Duration {
 	return min(Patience, cmd.Patience/most)
 }
 
+// TellBegun calls a function after Told, unless ctx ends before. Its error changes nothing: the result follows.
+func TellBegun(ctx context.Context, cmd *forge.Command, tell func(context.Context) error) {
+	after := Told(cmd)
+	if after == 0 {
+		return
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		_ = tell(ctx)
+	case <-ctx.Done():
+	}
+}
+
 // heardKey is the context key of what NotHere says.
 type heardKey struct{}
 

@@ -5,6 +5,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -19,7 +20,7 @@ const accountKey = "account"
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
 	f, k := r.Failure(), &s.Obstacles
-	if of := waitsFor(r); of != r.Agent {
+	if of := obstacle.Of(r); of != r.Agent {
 		held := *r
 		held.Agent = of
 		r = &held
@@ -64,14 +65,6 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	return true
 }
 
-// waitsFor returns the name that a failed step would wait for: the agent whose account it is, or the origin.
-func waitsFor(r *forge.Result) string {
-	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
-		return forge.GitOrigin
-	}
-	return r.Agent
-}
-
 // stopped notes where an attempt ended that counts for nothing.
 func (s access) stopped(t *task.Task, r *forge.Result) {
 	var sess *session.Session
@@ -97,26 +90,12 @@ func (s access) report(r *forge.Result, seen int) {
 	}})
 }
 
-// tellLacking tells the project when the intent begins to have a step that no replica can do for long, and when it has none any more. It does so
-// once more by a later answer if a person has had the project forget it.
+// tellLacking tells the project whether the intent has a step that no replica could do for long.
 func (s access) tellLacking() {
-	waits := 0
-	_, c := s.lacking(longLacking)
-	if c != nil && s.Phase != control.Closed {
-		waits = c.Waits
+	_, c := retry.Lacking(s.Dispatch.Outbox.Attempts(), s.counter, retry.Long)
+	if m := s.Obstacles.Lacking(s.Run, c.Waits, c.Why, s.now); m != nil {
+		s.tell(accountKey, m.Number, true, forge.Event{Message: m})
 	}
-	told := s.Obstacles.Lacks
-	news := (waits > 0) != (told > 0) || waits > told && s.Obstacles.Find(forge.AnyReplica, s.now) == nil
-	if !s.Obstacles.Talks || !news {
-		return
-	}
-	s.Obstacles.Lacks = waits
-	s.Obstacles.Reports++
-	m := &forge.ObstacleReported{Run: s.Run, Number: s.Obstacles.Reports, Seen: s.Obstacles.Number, Agent: forge.AnyReplica}
-	if waits > 0 {
-		m.Failure = forge.Failure{Reason: forge.FailReplica, Message: c.Why}
-	}
-	s.tell(accountKey, m.Number, true, forge.Event{Message: m})
 }
 
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.

@@ -2,10 +2,10 @@ package flow
 
 import (
 	"strings"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
@@ -105,24 +105,16 @@ func (s *Intent) commands(step func(*dispatch.Turn)) {
 // this moment of the decision: budget and costs change on the way.
 func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
-		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: s.ownBudget(),
+		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
 		Pause: &s.Pause, Obstacles: &s.Obstacles, Effects: &s.eff,
 	}
 }
 
-// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask for less than the project allows each, not for more.
-func (s *Intent) ownBudget() float64 {
-	if most := s.Policy.Budget.IntentUSD; s.Foreign && most > 0 && s.Intent.BudgetUSD > most {
-		return 0
-	}
-	return s.Intent.BudgetUSD
-}
-
 // send issues a command as soon as it is neither held nor waits for budget.
 func (s *Intent) send(c *forge.Command) {
 	x := s.turn()
-	c.Patience = s.patience(c.Attempt)
+	c.Patience = s.counter(c.Attempt).Patience(s.DecidedBy)
 	s.Dispatch.Send(&x, c)
 	s.overBudget(x.Refused)
 }
@@ -133,28 +125,6 @@ func (s *Intent) counter(a forge.Attempt) *retry.Counter {
 		return s.strategy().Counter(t, a.Step)
 	}
 	return &s.Plan.Attempts
-}
-
-// longLacking is after how many answers that no replica can do a step a person hears of it: by rule.Patience that is 45 seconds.
-const longLacking = 2
-
-// lacking returns an open attempt of a step that no replica could do, as that many answers in a row said, and its counter; nil if there is none.
-func (s *Intent) lacking(answers int) (forge.Attempt, *retry.Counter) {
-	for _, a := range s.Dispatch.Outbox.Attempts() {
-		if c := s.counter(a); c.Waits >= answers {
-			return a, c
-		}
-	}
-	return forge.Attempt{}, nil
-}
-
-// patience returns for how long replicas may leave an attempt to one another before they answer that none can do it; 0 by rules that do
-// not know that answer, which a runner that is rolled back to them cannot read.
-func (s *Intent) patience(a forge.Attempt) time.Duration {
-	if !s.DecidedBy.Has(rules.PatientSteps) {
-		return 0
-	}
-	return rule.Patience(s.counter(a).Waits)
 }
 
 // overBudget makes attempts wait for a person, because there is no budget for them: a
@@ -252,17 +222,15 @@ func (s course) readPolicy() {
 	s.Policy.Reading = true
 	s.Plan.Attempts.Next()
 	x, a := s.turn(), s.Plan.Attempts.Attempt("", forge.StepAnalyze)
-	s.Dispatch.Issue(&x, &forge.Command{
-		To: s.key, Attempt: a, Intent: s.Intent, Patience: s.patience(a), Input: &forge.AnalyzeInput{PolicyOnly: true},
-	})
+	c := forge.Command{To: s.key, Attempt: a, Intent: s.Intent, Patience: s.Plan.Attempts.Patience(s.DecidedBy), Input: &forge.AnalyzeInput{PolicyOnly: true}}
+	s.Dispatch.Issue(&x, &c)
 }
 
 // started notes that the replica that the work was sent to has begun. Now it has
 // as long as an attempt may take. Or it notes that a replica can do what none could. A task names a replica only until then: should this attempt
 // get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
-	if c := s.counter(r.Attempt); c.Waits > 0 { // and a replica can do it
-		c.Found()
+	if s.counter(r.Attempt).Found() {
 		return forge.Applied, nil
 	}
 	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {

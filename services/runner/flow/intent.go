@@ -104,14 +104,13 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	last := s.Stamp
 	s.DecidedBy = by
 	decision, err := s.decide(&ev)
-	if decision == forge.Applied {
-		access{s}.tellLacking()
-		if control.Personal(&ev) {
-			s.Decided[ev.ID] = true
-		}
+	if decision == forge.Applied && control.Personal(&ev) {
+		s.Decided[ev.ID] = true
 	}
 	if s.UpdatedAt = ev.At; decision != forge.Applied {
 		s.Stamp = last
+	} else {
+		access{s}.tellLacking()
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}

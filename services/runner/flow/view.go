@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -14,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -118,23 +118,13 @@ func (s view) waiting() (forge.Waiting, string) {
 	case len(s.Tasks.OfBase()) > 0 && !s.Obstacles.Talks: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
-	activity := s.activity()
-	if !strings.HasPrefix(activity, waitsOn) {
-		activity += s.unable()
-	}
-	return "", activity
+	return "", s.activity() + retry.Unable(s.Dispatch.Outbox.Attempts(), s.counter, s.Obstacles.Lacks > 0)
 }
-
-// waitsOn begins the activity of an intent that waits for what is outside of the project.
-const waitsOn = "waits: "
 
 // outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
 // of that. A change in the merge queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
 	why, person = s.Obstacles.Why(s.UpdatedAt)
-	if c := s.Obstacles.Find(forge.AnyReplica, s.UpdatedAt); why == "" && c != nil && s.Obstacles.Lacks > 0 {
-		return obstacle.Words(c), true
-	}
 	// An intent that looks waits all the same, for those who are told.
 	if why != "" || !s.Tasks.Has(task.Merging) && len(s.Tasks.OfBase()) == 0 {
 		return why, person
@@ -165,8 +155,8 @@ func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	waits, person := s.outside()
 	switch {
-	case person && (len(s.Dispatch.Outbox.Commands) == 0 || strings.HasPrefix(waits, forge.NoReplica)):
-		return waitsOn + waits
+	case person && (len(s.Dispatch.Outbox.Commands) == 0 || s.Obstacles.Lacks > 0):
+		return "waits: " + waits
 	case s.Phase == control.Children:
 		return fmt.Sprintf("%d of %d child intents done", s.Plan.Children.Done(), len(s.Plan.Children))
 	case s.Phase == control.Depending:
@@ -182,15 +172,6 @@ func (s view) activity() string {
 		return ""
 	}
 	return string(s.Phase)
-}
-
-// unable returns, to be added to an activity, when and why no replica could do what is open; empty if that is not known of any of it.
-func (s view) unable() string {
-	a, c := s.lacking(1)
-	if c == nil {
-		return ""
-	}
-	return fmt.Sprintf("; no replica could do %s at %s UTC: %s", a.Step, c.At.UTC().Format(time.DateTime), c.Why)
 }
 
 // View is everything that is known of the intent.

@@ -82,6 +82,14 @@ func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 	}
 }
 
+// Of returns the name that a failed step would wait for: the agent whose account it is, or the origin.
+func Of(r *forge.Result) string {
+	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
+		return forge.GitOrigin
+	}
+	return r.Agent
+}
+
 // Hold keeps a step until its account takes calls again.
 func (k *Known) Hold(h Hold) {
 	// A task makes one step at a time, and so does the intent as a whole.
@@ -133,6 +141,9 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 		default:
 			why = Words(c)
 		}
+	}
+	if c := k.Find(forge.AnyReplica, now); why == "" && c != nil && k.Lacks > 0 {
+		return Words(c), true
 	}
 	return why, false
 }

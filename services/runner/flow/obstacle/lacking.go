@@ -29,3 +29,20 @@ func (s *State) found(id forge.IntentID) {
 		s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return c.Agent == forge.AnyReplica })
 	}
 }
+
+// Lacking returns the report of an intent to its project when the first of its steps has waited for long for a replica that can do it, and when
+// none does any more; nil if the project was told. waits counts the answers that none can, with why; 0: nothing waits. It is told once more
+// by a later answer if a person has had the project forget it.
+func (k *Known) Lacking(run, waits int, why string, now time.Time) *forge.ObstacleReported {
+	news := (waits > 0) != (k.Lacks > 0) || waits > k.Lacks && k.Find(forge.AnyReplica, now) == nil
+	if !k.Talks || !news {
+		return nil
+	}
+	k.Lacks = waits
+	k.Reports++
+	m := &forge.ObstacleReported{Run: run, Number: k.Reports, Seen: k.Number, Agent: forge.AnyReplica}
+	if waits > 0 {
+		m.Failure = forge.Failure{Reason: forge.FailReplica, Message: why}
+	}
+	return m
+}

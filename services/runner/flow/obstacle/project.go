@@ -218,12 +218,12 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 
 // Ended forgets an intent whose run is over. If it has asked the person, the next one does.
 func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.IntentID) {
-	asked, told, before := s.asks(), s.Away.tells(), len(s.Closed)
+	asked, told := s.asks(), s.Away.tells()
 	s.Away.ended(id)
 	s.Red.leave(id)
 	s.found(id)
 	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
-	if asked != s.asks() || told != s.Away.tells() || before != len(s.Closed) {
+	if asked != s.asks() || told != s.Away.tells() {
 		s.Number++
 		s.tellAll(out, active)
 	}

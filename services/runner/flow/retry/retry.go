@@ -69,8 +69,12 @@ func (c *Counter) Worked() {
 	c.Found()
 }
 
-// Found notes that a replica can do it.
-func (c *Counter) Found() { c.Waits, c.Why, c.At = 0, "", time.Time{} }
+// Found notes that a replica can do it, and reports whether that is news.
+func (c *Counter) Found() bool {
+	news := c.Waits > 0
+	c.Waits, c.Why, c.At = 0, "", time.Time{}
+	return news
+}
 
 // Limit is an agent that is at its limit.
 type Limit struct {
