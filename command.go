@@ -32,8 +32,9 @@ type Command struct {
 	Wish         *Wish // what a person wants to be different about the plan, or the task's change, that was made before; nil if none does
 	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if nothing does.
 	Stronger     *Stronger
-	ClosedAgents []string // whose accounts refuse calls: the worker calls none of them
-	Accounts     int      // the ObstaclesChanged.Number that is known by now: with a higher one than before, an account that refused calls is tried again
+	ClosedAgents []string      // whose accounts refuse calls: the worker calls none of them
+	Accounts     int           // the ObstaclesChanged.Number that is known by now: with a higher one than before, an account that refused calls is tried again
+	Patience     time.Duration // for how long replicas leave it to one another before they report FailReplica; 0: they never do, as by older rules
 	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
 	Input Input
 }

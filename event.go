@@ -86,18 +86,19 @@ type Cancel struct {
 const (
 	// ProjectPaused is the reason that an intent shows while its project is paused.
 	ProjectPaused = "the project is paused"
-	// AccountClosed begins the reason of an intent that asks a person about an account, for all that wait for it.
-	AccountClosed = "the account of "
+	AccountClosed = "the account of "         // AccountClosed begins the reason of an intent that asks a person about an account, for all
 	GitOrigin     = "git origin"              // GitOrigin stands in an Obstacle in the place of an agent: its server does not answer
 	GitPush       = "git push"                // GitPush stands there as well: the origin refuses pushes to the base branch
 	GitBase       = "git base"                // GitBase stands there as well: the base branch is red
 	OriginAway    = "the " + GitOrigin + " "  // OriginAway begins the reason of an intent that tells a person about the origin, for all
 	BaseRed       = "the base branch is red " // BaseRed begins that of one which tells a person about the base branch, for all
+	AnyReplica    = "replica"                 // AnyReplica stands in an Obstacle as well: no replica can do some step
+	NoReplica     = "no " + AnyReplica + " "  // NoReplica begins the reason of an intent that tells a person about that, for all
 )
 
-// Outside reports whether a reason that an intent waits is one that it tells for all: of an account, or of the origin.
+// Outside reports whether a reason that an intent waits is one that it tells for all: of an account, of the origin, or of the replicas.
 func Outside(reason string) bool {
-	return strings.HasPrefix(reason, AccountClosed) || strings.HasPrefix(reason, OriginAway)
+	return strings.HasPrefix(reason, AccountClosed) || strings.HasPrefix(reason, OriginAway) || strings.HasPrefix(reason, NoReplica)
 }
 
 // Pause stops agents and keeps what they did, until a Resume.
@@ -352,8 +353,8 @@ type ObstaclesChanged struct {
 
 // Obstacle says why the account of an agent is not called in a project, what the origin does not do, or that the base branch is red.
 type Obstacle struct {
-	Agent        string        // the back end, or GitOrigin, GitPush or GitBase
-	Reason       FailureReason // auth or quota; origin; push_refused; base_red
+	Agent        string        // the back end, or GitOrigin, GitPush, GitBase or AnyReplica
+	Reason       FailureReason // auth or quota; origin; push_refused; base_red; replica
 	Message      string        // as the account said it, for a person
 	Since, Until time.Time     // Until is zero if a person has to resume it, and of the origin
 }

@@ -46,7 +46,7 @@ type Queue struct {
 // Fact keeps work of a project waiting: an account that refuses calls, an origin that is away or refuses
 // pushes, a base branch that is red.
 type Fact struct {
-	// Fact is auth, quota, origin, push_refused or base_red.
+	// Fact is auth, quota, origin, push_refused, base_red or replica.
 	Fact forge.FailureReason `json:"fact" yaml:"fact"`
 	// Of is the account that refuses calls, or what of git it is about.
 	Of string `json:"of" yaml:"of"`

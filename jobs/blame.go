@@ -35,6 +35,14 @@ func (s *Set) Check(ctx context.Context) error {
 	return s.vitals.Check(ctx)
 }
 
+// Lacks is Check without the origins of projects, whose names not all may know.
+func (s *Set) Lacks(context.Context) error {
+	if !process.Installed("git") {
+		return errNoGit
+	}
+	return s.vitals.LacksBut(ofOrigin)
+}
+
 // Elsewhere returns why another replica had better take a command: this one alone does not reach the origin of its project. A project
 // that knows its origin to be away has it told so here as well.
 func (s *Set) Elsewhere(cmd *forge.Command) error {
@@ -51,8 +59,7 @@ func NotHere(ctx context.Context, j *Job, err error) bool {
 	if err == nil || !elsewhere.Listens(ctx) || j.Result.Usage != (forge.Usage{}) {
 		return false
 	}
-	lacking := []forge.FailureReason{forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox}
-	return git.Unstarted(err) || process.Starved(err) || slices.Contains(lacking, Failure(err).Reason)
+	return git.Unstarted(err) || process.Starved(err) || elsewhere.Lacks(Failure(err).Reason) || elsewhere.Unwell(ctx) != nil
 }
 
 // blame finds out whether a command failed for a reason of this replica, tells the worker if so, and returns the failure to report. A
@@ -73,7 +80,8 @@ func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *f
 	case p == nil, !git.Unreachable(err) && git.CauseOf(err) != git.CauseAuth:
 	case p.origin.Failed(j.Command.Accounts, time.Now()):
 		_ = s.vitals.Suspect(ctx, vitals.Ability{Name: originOf(p), Partial: true, Probe: func(ctx context.Context) error { return s.reaches(ctx, p) }})
-		if j.Tip == "" { // nothing was done yet; what was done, and could not be pushed, is reported as it always was
+		// Nothing was done yet; what was done, and could not be pushed, is reported as it always was. So is all to rules that do not know the reason.
+		if j.Tip == "" && (j.Command.Patience > 0 || j.Command.Attempt.Step.OfProject()) {
 			elsewhere.NotHere(ctx, err, true)
 			return &forge.Failure{Reason: forge.FailReplica, Message: "this replica alone does not reach " + f.Message}
 		}
@@ -124,7 +132,10 @@ func runsGit(ctx context.Context) error {
 }
 
 // originOf names the ability to reach the origin of a project.
-func originOf(p *project) string { return "origin of project " + string(p.src.Project) }
+func originOf(p *project) string { return ofOrigin + string(p.src.Project) }
+
+// ofOrigin begins those names.
+const ofOrigin = "origin of project "
 
 // reaches returns nil if the origin of a project is reached from here.
 func (s *Set) reaches(ctx context.Context, p *project) error {

@@ -24,9 +24,9 @@ import (
 func among(t *testing.T, set *jobs.Set, cmd forge.Command, work func(context.Context, *jobs.Job) error) (f *forge.Failure, left bool) {
 	t.Helper()
 	cmd.To, cmd.BudgetUSD = forge.Key{Project: repotest.Project, Intent: "fix"}, 5
-	ctx, heard := elsewhere.Listen(t.Context())
+	ctx, heard := elsewhere.Listen(t.Context(), nil)
 	res := set.Do(ctx, &cmd, func(forge.Progress) {}, work)
-	return res.Failure(), heard.Leave(1, cmd.Attempt.Step, res.Failure()) != nil
+	return res.Failure(), heard.Leave(&cmd, elsewhere.Round{Delivery: 1}, res.Failure()) != nil
 }
 
 func noWork(context.Context, *jobs.Job) error { return nil }
@@ -70,6 +70,10 @@ func TestOriginReachedByOthersOnly(t *testing.T) {
 		t.Errorf("an origin that may be away for all makes this replica unready: %v", err)
 	}
 	next := forge.Command{To: forge.Key{Project: repotest.Project, Intent: "fix"}, Accounts: 6}
+	if f, left := among(t, set, next, noWork); f == nil || f.Reason != forge.FailOrigin || left {
+		t.Errorf("rules that do not know the reason are told: %t, %+v", left, f)
+	}
+	next.Accounts, next.Patience = 7, elsewhere.Patience
 	if f, left := among(t, set, next, noWork); f == nil || f.Reason != forge.FailReplica || !left || !strings.Contains(f.Message, dir) {
 		t.Errorf("the second time it is left to others: %t, %+v", left, f)
 	}

@@ -96,6 +96,15 @@ func (j *Job) Recipe() (config.Recipe, bool) {
 	return r, ok
 }
 
+// HasCheck reports whether the task's recipe has a check, by which the change is reviewed.
+func (j *Job) HasCheck() bool {
+	r, ok := j.Recipe()
+	if t, named := r.Task(j.Command.Task.Name); named && t.Check != "" {
+		return true
+	}
+	return ok && r.Check != ""
+}
+
 // OID parses a commit that the command names. The error is a forge.FailInvalidOutput
 // that begins with field.
 func OID(field, commit string) (git.OID, error) {

@@ -11,7 +11,7 @@ import (
 const runnerName = "runner"
 
 // Announce makes this replica known to those who ask which services run, until ctx ends or
-// it is called again. Agents are those whose programs were found here, and in is where they
+// it is called again, with why it is unable to work while it is. Agents are those whose programs were found here, and in is where they
 // run; zero where that is not known yet. Also are projects beside those of the settings. What
 // goes wrong is only logged: the work goes on without it.
 func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executor, also ...forge.ProjectID) {
@@ -22,17 +22,8 @@ func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executo
 		}
 	}
 	r.Projects = append(r.Projects, also...)
-	stop, err := e.Bus.Presence.Announce(ctx, r)
-	if err != nil && ctx.Err() == nil {
-		e.Log.ErrorContext(ctx, "others may not see that this service runs", "error", err)
-	}
-	if e.withdraw != nil {
-		e.withdraw() // only now, so that it is always there
-	}
-	done := context.AfterFunc(ctx, stop)
-	e.withdraw = func() {
-		if done() {
-			stop()
-		}
-	}
+	e.announcer.Announce(ctx, e.Bus.Presence, e.Log, &r)
 }
+
+// TellUnwell adds a check, whose error others are told for as long as there is one, as announced.Announcer.Tell says.
+func (e *Env) TellUnwell(check func(context.Context) error) { e.announcer.Tell(check) }

@@ -1,7 +1,10 @@
 package service_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -52,4 +55,37 @@ func TestServiceAnnouncesItself(t *testing.T) {
 	drains.signal(syscall.SIGTERM)
 	drains.becomes("draining")
 	wait.Until(t, "none is seen", func() bool { return len(replicas(t, b)) == 0 })
+}
+
+// TestTellsWhenUnwell: a replica whose state directory is gone says so to those who ask which services run, with why and since when, and stops
+// saying so when it is back.
+func TestTellsWhenUnwell(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	state := t.TempDir()
+	before := time.Now().Truncate(time.Second)
+	c := startChildThat(t, "goes on", filepath.Join(state, "w1"), "--server", s.URL(), "--replica=w1", "--project=shop=/repos/shop")
+	c.becomes("ok")
+	var one presence.Replica
+	told := func() string {
+		if list := replicas(t, b); len(list) == 1 {
+			one = list[0]
+			return one.Unwell
+		}
+		return "not there"
+	}
+	wait.Until(t, "it is well", func() bool { return told() == "" })
+	if err := os.Rename(filepath.Join(state, "w1"), filepath.Join(state, "away")); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it says why it is not", func() bool {
+		return strings.Contains(told(), "(FORGE_STATE_DIR) cannot be used: what was in it is gone")
+	})
+	if one.Since.Before(before) || one.Since.After(time.Now()) {
+		t.Errorf("it is unwell since %s", one.Since)
+	}
+	if err := os.Rename(filepath.Join(state, "away"), filepath.Join(state, "w1")); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "it is well again", func() bool { return told() == "" })
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
 const (
@@ -46,6 +47,8 @@ type attempt struct {
 	delivery int
 	// heard is whether the attempt failed for a reason of this replica; nil before it began.
 	heard *elsewhere.Heard
+	// held is the lease on what the attempt is about; nil while there is none.
+	held *work.Lease
 }
 
 // take carries out one command. nil means that the command is done with, an error
@@ -54,12 +57,18 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	a := r.attempt(job.Command)
 	loop := r.Alive.Begin("command of step " + string(h.Step))
 	defer loop.End()
+	if job.Attempt > 1 {
+		r.Metrics.Redelivered(telemetry.KindCommand)
+	}
 	a.delivery = job.Attempt
-	loop.Rest() // for a moment, where the command is left to another replica
-	if begins, err := r.admit(ctx, a, job); !begins {
-		return err
+	if !r.add(a) {
+		return bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
 	defer r.remove(a)
+	loop.Rest() // for a moment, where the command is left to another replica
+	if begins, err := r.admit(ctx, h, a, job); !begins {
+		return err
+	}
 	jobs := ctx // it rests on until no other replica is at it, and a permit is free
 	// The lease is kept until the result is journaled, the permit only while an agent
 	// may run.
@@ -94,7 +103,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	}
 	res, cause := a.measured(ctx, h, job)
 	loop.Busy()
-	if counts, err := a.counts(ctx, h, &res, cause, wanted); !counts {
+	if counts, err := a.counts(ctx, h, job, &res, cause, wanted); !counts {
 		return err
 	}
 	pass()
@@ -105,7 +114,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 
 // counts reports whether the result of an attempt is to be reported. Otherwise the error says why the command
 // is to be delivered again; nil: its result is not wanted any more.
-func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, cause error, wanted bool) (bool, error) {
+func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	if wanted {
 		a.run.failed.Note(&a.cmd, res.Failure(), time.Now())
@@ -125,11 +134,11 @@ func (a *attempt) counts(ctx context.Context, h Handler, res *forge.Result, caus
 	case !isMerged(res):
 		err := a.run.unwell(ctx, true)
 		if err == nil {
-			err = a.heard.Leave(a.delivery, a.cmd.Attempt.Step, res.Failure())
+			err = a.giveBack(job, res.Failure())
 		}
 		if err != nil {
 			a.log.WarnContext(ctx, "hand a command back", "error", err)
-			return false, bus.Retry(elsewhere.Pause(a.delivery), err)
+			return false, bus.Retry(elsewhere.Pause(&a.cmd, a.delivery), err)
 		}
 	}
 	return true, nil
@@ -183,25 +192,18 @@ func (a *attempt) begin(ctx context.Context) (_ context.Context, finish func(*fo
 	return logging.Trace(ctx, a.trace), finish
 }
 
-// admit registers an attempt, and reports whether it begins. If it cannot begin here yet, or runs already, the error says when
-// its command comes again; nil: it was answered.
-func (r *workerRun) admit(ctx context.Context, a *attempt, job *work.Job) (begins bool, err error) {
-	if job.Attempt > 1 {
-		r.Metrics.Redelivered(telemetry.KindCommand)
-	}
+// admit reports whether an attempt begins. If it cannot begin here yet, the error says when its command comes again; nil: it was answered.
+func (r *workerRun) admit(ctx context.Context, h Handler, a *attempt, job *work.Job) (begins bool, err error) {
 	if r.Hold != nil {
 		if err := r.Hold(&job.Command); err != nil {
 			return false, bus.Retry(min(askAgain<<min(job.Attempt, 10), longestHold), err)
 		}
 	}
 	if err := r.unwell(ctx, false); err != nil {
-		return false, a.turnAway(ctx, job, err)
+		return false, a.turnAway(ctx, h, job, err)
 	}
 	if err := a.leave(a.avoided()); err != nil {
 		return false, err
-	}
-	if !r.add(a) {
-		return false, bus.Retry(runningElsewhere, errors.New("it runs already"))
 	}
 	return true, nil
 }
@@ -229,6 +231,11 @@ func (a *attempt) claim(ctx context.Context) error {
 	if a.cmd.Replica == "" {
 		return nil
 	}
+	return a.begun(ctx)
+}
+
+// begun reports that the attempt has begun.
+func (a *attempt) begun(ctx context.Context) error {
 	return a.run.Bus.Results.Publish(ctx, forge.Result{
 		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Output: &forge.Started{},
 	})
@@ -245,14 +252,15 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	watch.Go(func() { a.watch(watching, cancel) })
 	told := a.newReporter()
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
+	watch.Go(func() { elsewhere.TellBegun(watching, &a.cmd, a.begun) })
 	began := time.Now()
 	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.InfoContext(ctx, "start")
 	if a.run.Shared {
-		ctx, a.heard = elsewhere.Listen(ctx)
+		ctx, a.heard = elsewhere.Listen(ctx, func(ctx context.Context) error { return a.run.unwell(ctx, true) })
 	}
 
-	res := withoutSecrets(a.run.redactor(), a.call(ctx, h, told.report))
+	res := withheld.Result(a.run.redactor(), a.call(ctx, h, told.report))
 
 	stop()
 	watch.Wait()

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry/export"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/service/announced"
 )
 
 // Env is passed by [Main] to the run function of a service.
@@ -51,8 +52,8 @@ type Env struct {
 	refusedFor time.Duration
 	// getenv returns a variable of the environment.
 	getenv func(string) string
-	// withdraw ends the newest announcement; nil before the first.
-	withdraw func()
+	// announcer makes this replica known to others.
+	announcer announced.Announcer
 	// redactor is made by the first call of secrets.
 	redactOnce sync.Once
 	redactor   *redact.Redactor
@@ -69,6 +70,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 	disk := statedir.New(e.Config.StateDir)
 	e.Health.Add("state", disk.Check)
+	e.TellUnwell(disk.Check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/proof"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
 // A signed statement reaches the runner as it was signed, although it looks like a token; one with a secret in it does not.
@@ -21,12 +22,12 @@ func TestEnvelopesAreToldWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := withoutSecrets(redact.New(secret), forge.Result{Output: &forge.Review{Statement: e}})
+		res := withheld.Result(redact.New(secret), forge.Result{Output: &forge.Review{Statement: e}})
 		if got := forge.As[*forge.Review](res.Output).Statement; (got == e) != told || !told && got != "" {
 			t.Errorf("%s: told %q", model, got)
 		}
 	}
-	res := withoutSecrets(redact.New(secret), forge.Result{Output: &forge.Rebase{Statement: "no envelope"}})
+	res := withheld.Result(redact.New(secret), forge.Result{Output: &forge.Rebase{Statement: "no envelope"}})
 	if got := forge.As[*forge.Rebase](res.Output).Statement; got != "" {
 		t.Errorf("told %q", got)
 	}

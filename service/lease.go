@@ -62,6 +62,13 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx, release = a.keep(ctx, l)
+	return ctx, release, nil
+}
+
+// keep keeps a lease until release. The returned context ends when it is lost.
+func (a *attempt) keep(ctx context.Context, l *work.Lease) (_ context.Context, release func()) {
+	a.held = l
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, l))
 	kept := make(chan struct{})
 	go func() {
@@ -75,7 +82,7 @@ func (a *attempt) lease(ctx context.Context, h Handler, job *work.Job) (_ contex
 		cancel(nil)
 		<-kept
 		l.Release(context.WithoutCancel(ctx))
-	}, nil
+	}
 }
 
 // takenAway reports whether the attempt lost its lease.

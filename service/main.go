@@ -82,7 +82,7 @@ func (p *process) main(run func(context.Context, *Env) error) int {
 			return err
 		}
 		env.Announce(ctx, nil, presence.Executor{})
-		defer func() { env.withdraw() }()
+		defer env.announcer.Leave()
 		return env.named(run(ctx, env))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -24,7 +25,7 @@ func TestRedactedCheckCounts(t *testing.T) {
 		criteria := []string{c.check.Text()}
 		run := forge.CheckRun{ID: verdict.RunID(&c.check), Name: c.check.Name, Command: c.check.Command, Tree: "t", Passed: true}
 		rb := &forge.Rebase{Tree: "t", Verify: &forge.VerifyReport{Passed: true, Checks: []forge.CheckRun{run}}}
-		got := forge.As[*forge.Rebase](withoutSecrets(c.r, forge.Result{Output: rb}).Output)
+		got := forge.As[*forge.Rebase](withheld.Result(c.r, forge.Result{Output: rb}).Output)
 		if shown := got.Verify.Checks[0]; shown.Name+shown.Command == c.check.Name+c.check.Command {
 			t.Errorf("%+v is shown", shown)
 		}
@@ -49,7 +50,7 @@ func TestRedactedClaimCounts(t *testing.T) {
 		{&shapes, "a", "[redacted] b", false},
 	} {
 		claim := forge.Claim{Number: 1, Text: cmp.Or(c.about, c.asked), Met: true, Confidence: 1, Evidence: []forge.Citation{{Resolved: true}}}
-		rv := forge.As[*forge.Review](withoutSecrets(c.r, forge.Result{Output: &forge.Review{Claims: []forge.Claim{claim}}}).Output)
+		rv := forge.As[*forge.Review](withheld.Result(c.r, forge.Result{Output: &forge.Review{Claims: []forge.Claim{claim}}}).Output)
 		if c.counts && rv.Claims[0].Text == c.asked {
 			t.Errorf("nothing is taken out of %q", c.asked)
 		}

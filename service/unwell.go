@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
+	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
 // unwell returns why this replica cannot do any work now; nil if it can.
@@ -26,32 +28,81 @@ func (r *workerRun) unwell(ctx context.Context, anew bool) error {
 
 // turnAway leaves a command to another replica, after a pause in which it takes a place here, so that a queue of them goes round slowly.
 // One that none has taken for long is answered with forge.FailReplica: its intent waits, and says why.
-func (a *attempt) turnAway(ctx context.Context, job *work.Job, why error) error {
-	pause := time.NewTimer(askAgain)
+func (a *attempt) turnAway(ctx context.Context, h Handler, job *work.Job, why error) error {
+	pause := time.NewTimer(elsewhere.Hold(&a.cmd))
 	defer pause.Stop()
 	select {
 	case <-pause.C:
 	case <-a.run.ctx.Done():
 		return bus.Retry(0, ErrDraining)
 	}
-	if !a.run.Shared || !elsewhere.Answers(&a.cmd, job.Attempt, time.Since(job.IssuedAt)) {
+	if !a.run.Shared || !elsewhere.Answers(&a.cmd, a.round(job)) {
 		return bus.Retry(0, why)
 	}
-	a.log.WarnContext(ctx, "no replica takes a command", "error", why)
-	res := withoutSecrets(a.run.redactor(), forge.Result{
-		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(),
-		Output: &forge.Failure{Reason: forge.FailReplica, Message: why.Error()},
-	})
-	return a.report(ctx, res)
+	return a.answer(ctx, h, job, why)
 }
 
-// leave returns the error with which a command is left to another replica for a while, to begin with or because its attempt failed for a
-// reason of this one; nil: it is not.
+// answer reports that no replica takes a command, unless one is at it, or its result is not wanted any more.
+func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why error) error {
+	if a.run.leased(h) {
+		l, err := a.run.Bus.Leases.TryAcquire(ctx, job, a.run.holder)
+		if errors.Is(err, work.ErrLeaseTaken) {
+			return bus.Retry(runningElsewhere, err)
+		}
+		if err != nil {
+			return bus.Retry(askAgain, err)
+		}
+		var release func()
+		ctx, release = a.keep(ctx, l)
+		defer release()
+	}
+	wanted, err := job.Wanted(ctx)
+	if err != nil {
+		return bus.Retry(askAgain, err)
+	}
+	if !wanted {
+		a.log.InfoContext(ctx, "drop a command that is not wanted", "delivery", job.Attempt)
+		a.keepTranscript()
+		return nil
+	}
+	a.log.WarnContext(ctx, "no replica takes a command", "error", why)
+	telling, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(a.run.ctx, stop)()
+	err = a.publish(telling, withheld.Result(a.run.redactor(), forge.Result{ // and not kept: it may be the disk that is at fault
+		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(),
+		Output: &forge.Failure{Reason: forge.FailReplica, Message: why.Error()},
+	}))
+	if err != nil && telling.Err() != nil {
+		return bus.Retry(0, err)
+	}
+	return err
+}
+
+// round returns how the command has gone round. Without a lease, each delivery before counts as one at which it was given back.
+func (a *attempt) round(job *work.Job) elsewhere.Round {
+	r := elsewhere.Round{Delivery: a.delivery, Waited: time.Since(job.IssuedAt), GivenBack: a.delivery > 1}
+	if a.held != nil {
+		r.GivenBack = a.held.GivenBack()
+	}
+	return r
+}
+
+// giveBack returns the error with which an attempt that failed for a reason of this replica goes to another one; nil: its failure counts.
+func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
+	err := a.heard.Leave(&a.cmd, a.round(job), f)
+	if err != nil && a.held != nil && a.heard.Once() {
+		a.held.GiveBack()
+	}
+	return err
+}
+
+// leave returns the error with which a command is left to another replica for a while, to begin with; nil: it is not.
 func (a *attempt) leave(why error) error {
 	if why == nil || !a.run.Shared {
 		return nil
 	}
-	return bus.Retry(elsewhere.Pause(a.delivery), why)
+	return bus.Retry(elsewhere.Pause(&a.cmd, a.delivery), why)
 }
 
 // avoided returns why a command that could begin here had better begin elsewhere; nil: it begins.

@@ -3,14 +3,12 @@ package service_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
-	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
@@ -102,67 +100,26 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 }
 
 // TestLeftToAnotherReplica: an attempt that failed here for a reason of this replica is made by another one, and reported once, as what
-// that one found. A failure that another replica has as well is the attempt's own.
+// that one found.
 func TestLeftToAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
-	var ill, here atomic.Int32
-	replica := func(name forge.ReplicaID, work do) {
-		w := worker(t, b, work)
-		w.Replica, w.Shared = name, true
-		workerRun(t, w)
-	}
-	replica("ill", func(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
+	var ill atomic.Int32
+	workerRun(t, sharedReplica(t, b, "ill", func(ctx context.Context, _ forge.Command, _ service.Progress) forge.Result {
 		ill.Add(1)
-		elsewhere.NotHere(ctx, errors.New("codex is not in PATH"), cmd.Attempt.Number == 1)
+		elsewhere.NotHere(ctx, errors.New("codex is not in PATH"), true)
 		return forge.Result{Output: &forge.Failure{Reason: forge.FailMissingCLI, Message: "codex is not in PATH"}}
-	})
+	}))
 	r.start(analyze(1))
 	wait.Until(t, "it was tried", func() bool { return ill.Load() > 0 })
-	replica("well", func(ctx context.Context, cmd forge.Command, _ service.Progress) forge.Result {
-		if here.Add(1); cmd.Attempt.Number == 1 {
-			return found()
-		}
-		elsewhere.NotHere(ctx, errors.New("resource temporarily unavailable"), false)
-		return forge.Result{Output: &forge.Failure{Reason: forge.FailCrashed, Message: "it starts too many processes"}}
-	})
+	workerRun(t, sharedReplica(t, b, "well", func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
 	if got := r.result(); got.Replica != "well" || got.Failure() != nil {
 		t.Errorf("got %+v", got)
 	}
 	r.start(analyze(2))
-	if got := r.result(); got.Failure() == nil {
-		t.Errorf("a task that harms each replica goes on: %+v", got)
+	if got := r.result(); got.Replica != "well" || got.Failure() != nil {
+		t.Errorf("the next attempt: %+v", got)
 	}
 	r.none()
-}
-
-// TestNoReplicaIsWell: where each replica is unwell a command is not begun, and answered after a while with the reason. Its step is tried again,
-// and done as soon as a replica is well.
-func TestNoReplicaIsWell(t *testing.T) {
-	t.Parallel()
-	testsize.OnlyFull(t)
-	b := bustest.Start(t)
-	r := newRunner(t, b)
-	var full atomic.Bool
-	full.Store(true)
-	w := worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() })
-	w.Shared = true
-	w.Unwell = func(context.Context, bool) error {
-		if full.Load() {
-			return syscall.EMFILE
-		}
-		return nil
-	}
-	workerRun(t, w)
-	r.start(analyze(1))
-	told := r.result()
-	if f := told.Failure(); f == nil || f.Reason != forge.FailReplica || !strings.Contains(f.Message, "too many open files") {
-		t.Errorf("got %+v", f)
-	}
-	full.Store(false)
-	r.start(analyze(2))
-	if got := r.result(); got.Failure() != nil || got.Attempt.Number != 2 {
-		t.Errorf("got %+v", got)
-	}
 }

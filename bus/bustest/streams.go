@@ -3,6 +3,7 @@ package bustest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,6 +74,26 @@ func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetS
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}
+}
+
+// DeliverAgain has the server deliver the command once more on which somebody holds a lease, as if whoever has it had been cut off.
+func (s *Server) DeliverAgain(t testing.TB, lease string) {
+	t.Helper()
+	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
+		in, err := js.Stream(ctx, streams.Leases)
+		if err != nil {
+			return err
+		}
+		m, err := in.GetLastMsgForSubject(ctx, lease)
+		if err != nil {
+			return err
+		}
+		var held struct{ Ack string }
+		if err := json.Unmarshal(m.Data, &held); err != nil {
+			return err
+		}
+		return errors.Join(js.Conn().Publish(held.Ack, []byte("-NAK")), js.Conn().Flush())
+	})
 }
 
 // Alter writes all messages of a subject anew, the first one that holds a text with

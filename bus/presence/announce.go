@@ -38,6 +38,8 @@ const (
 	metaRules    = "rules"
 	metaTogether = "signed_together"
 	metaSettings = "settings_told"
+	metaUnwell   = "unwell"
+	metaSince    = "unwell_since"
 
 	metaExecutor     = "executor"
 	metaImage        = "executor_image"
@@ -64,6 +66,9 @@ type Replica struct {
 	Together bool
 	// Settings says that a runner reads a policy with its settings. Each of this program does.
 	Settings bool
+	// Unwell says why it can do no work, or not all, and since when that is so; empty while it can. One line, in its own words.
+	Unwell string
+	Since  time.Time
 }
 
 // Executor says where a replica runs agents and commands, in its own words.
@@ -112,6 +117,9 @@ func (s *Services) Announce(ctx context.Context, r Replica) (stop func(), err er
 		metaProjects: strings.Join(projects, ","), metaAgents: strings.Join(r.Agents, ","),
 	}
 	r.Executor.metadata(metadata)
+	if r.Unwell != "" {
+		metadata[metaUnwell], metadata[metaSince] = r.Unwell, r.Since.UTC().Format(time.RFC3339)
+	}
 	if r.Service == runner {
 		metadata[metaRules] = strconv.Itoa(int(cmp.Or(r.Rules, rules.Newest)))
 		metadata[metaTogether], metadata[metaSettings] = "true", "true"

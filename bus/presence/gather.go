@@ -178,6 +178,11 @@ func read(data []byte) (r Replica, ok bool) {
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
 	}
+	if r.Unwell = term.Short(info.Metadata[metaUnwell], maxReason); r.Unwell != "" {
+		if at, err := time.Parse(time.RFC3339, info.Metadata[metaSince]); err == nil {
+			r.Since = at.UTC()
+		}
+	}
 	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == runner {
 		r.Rules = rules.Version(n)
 	}

@@ -66,6 +66,7 @@ func TestGather(t *testing.T) {
 	}
 	two := presence.Replica{Service: "reviewer", ID: "r2", Version: "v2", Started: started}
 	two.Executor = presence.Executor{Name: forge.ExecutorNone, Reason: "unshare: operation not permitted"}
+	two.Unwell, two.Since = "state: no space left on device", started.Truncate(time.Second)
 	runner := presence.Replica{Service: "runner", ID: "r1", Version: "v2", Started: started, Rules: 7}
 	announce(t, s.Connect(t), runner)
 	seen := runner

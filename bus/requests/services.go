@@ -70,6 +70,14 @@ type Replica struct {
 	// Lacks says that other replicas of the service and group have the project, and this one does
 	// not: what it is given of it fails.
 	Lacks bool `json:"lacks,omitempty"`
+	// Unwell says why it can do no work now, or not all; nil while it can.
+	Unwell *Unwell `json:"unwell,omitempty"`
+}
+
+// Unwell is a failure of a replica, as it says itself.
+type Unwell struct {
+	Why   string    `json:"why"`   // one line
+	Since time.Time `json:"since"` // when it noticed
 }
 
 // Executor is where a replica runs agents and commands, as it says itself.
@@ -213,6 +221,9 @@ func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 		one := Replica{Replica: r.ID, Version: r.Version, Started: r.Started, Agents: r.Agents, Lacks: s.Serves && !has(r)}
 		if in := Executor(r.Executor); in.Name != "" {
 			one.Executor = &in
+		}
+		if r.Unwell != "" {
+			one.Unwell = &Unwell{r.Unwell, r.Since}
 		}
 		s.Replicas = append(s.Replicas, one)
 	}

@@ -32,11 +32,16 @@ const (
 	// leasePoll is the interval at which a replica that waits for a lease
 	// looks.
 	leasePoll = 500 * time.Millisecond
+	// noteTTL is how long it is known that an attempt was given back.
+	noteTTL = time.Hour
 )
 
 // ErrLeaseLost says that another replica may do what a lease was for, because its
 // holder was cut off for too long.
 var ErrLeaseLost = errors.New("cut off for too long: another replica may have taken over")
+
+// ErrLeaseTaken says that another replica has a lease.
+var ErrLeaseTaken = errors.New("another replica is at it")
 
 // LeaseHolder identifies one process of a replica.
 type LeaseHolder struct {
@@ -50,8 +55,11 @@ type LeaseHolder struct {
 type Lease struct {
 	leases  *Leases
 	subject string
-	// data is the lease as this holder writes it.
-	data []byte
+	// record is the lease as this holder writes it, and data its bytes.
+	record leaseRecord
+	data   []byte
+	// attempt is the one that it was taken for.
+	attempt string
 
 	mu sync.Mutex
 	// seq is the sequence of the lease's last message; a write needs it to be
@@ -75,6 +83,8 @@ type leaseRecord struct {
 	// Taken differs from one Acquire to the next: a lease whose confirmation got lost is
 	// known by it.
 	Taken string `json:"taken,omitempty"`
+	// GivenBack is the attempt that a holder gave back: see Lease.GiveBack. Whoever holds the lease for the same attempt keeps it.
+	GivenBack string `json:"given_back,omitempty"`
 }
 
 // Leases gives out the right to work on a task to one replica at a time.
@@ -92,12 +102,22 @@ func NewLeases(c *conn.Conn) *Leases {
 // from before its restart counts as free: its agents have ended before this one
 // began. The caller starts Keep at once, and ends with Release.
 func (ls *Leases) Acquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
+	return ls.ofJob(ctx, job, h, true)
+}
+
+// TryAcquire is Acquire that does not wait: if the lease is not free, the error is ErrLeaseTaken.
+func (ls *Leases) TryAcquire(ctx context.Context, job *Job, h LeaseHolder) (*Lease, error) {
+	return ls.ofJob(ctx, job, h, false)
+}
+
+// ofJob acquires the lease of a command.
+func (ls *Leases) ofJob(ctx context.Context, job *Job, h LeaseHolder, wait bool) (*Lease, error) {
 	cmd := &job.Command
 	subject, err := subjects.Lease(cmd.To, cmd.Attempt.Task, cmd.Attempt.Step)
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	return ls.acquire(ctx, subject, job.ack, h)
+	return acquire(ctx, &Lease{leases: ls, subject: subject, record: leaseRecord{Ack: job.ack}, attempt: cmd.Attempt.String()}, h, wait)
 }
 
 // AcquireWatch is Acquire for a gateway that is to watch a forge.
@@ -106,20 +126,18 @@ func (ls *Leases) AcquireWatch(ctx context.Context, forgeName string, h LeaseHol
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	return ls.acquire(ctx, subject, "", h)
+	return acquire(ctx, &Lease{leases: ls, subject: subject}, h, true)
 }
 
-// acquire is Acquire by the subject of the lease.
-func (ls *Leases) acquire(ctx context.Context, subject, ack string, h LeaseHolder) (*Lease, error) {
-	data, err := json.Marshal(leaseRecord{h.Replica, h.Life, ack, nuid.Next()})
-	if err != nil {
-		return nil, err
-	}
-	l := &Lease{leases: ls, subject: subject, data: data}
+// acquire takes a lease when it is free, and returns it. Unless it is to wait for that, it looks once.
+func acquire(ctx context.Context, l *Lease, h LeaseHolder, wait bool) (*Lease, error) {
+	l.record.Replica, l.record.Life, l.record.Taken = h.Replica, h.Life, nuid.Next()
 	for {
 		free, err := l.look(ctx, h)
 		if err == nil && free {
-			err = l.publish(ctx, data, leaseTTL)
+			if l.data, err = json.Marshal(l.record); err == nil {
+				err = l.publish(ctx, l.data, leaseTTL)
+			}
 			if err == nil {
 				return l, nil
 			}
@@ -128,7 +146,11 @@ func (ls *Leases) acquire(ctx context.Context, subject, ack string, h LeaseHolde
 				err = nil
 			}
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case !wait:
+			err = ErrLeaseTaken
+		default:
 			err = conn.Sleep(ctx, leasePoll)
 		}
 		if err != nil {
@@ -155,14 +177,15 @@ func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 		return false, err
 	}
 	l.seq = m.Seq
-	if string(m.Data) == string(l.data) {
-		return true, nil
-	}
 	var r leaseRecord
 	if json.Unmarshal(m.Data, &r) != nil {
 		return true, nil //nolint:nilerr // nobody can renew it
 	}
-	return r.Replica == "" || r.Replica == h.Replica && r.Life != h.Life, nil
+	if l.attempt != "" && r.GivenBack == l.attempt {
+		l.record.GivenBack = r.GivenBack
+	}
+	mine := r.Taken != "" && r.Taken == l.record.Taken
+	return mine || r.Replica == "" || r.Replica == h.Replica && r.Life != h.Life, nil
 }
 
 // publish writes the lease if its last message is still the known one.
@@ -254,9 +277,31 @@ func (l *Lease) Release(ctx context.Context) {
 		return
 	}
 	l.lost = true
-	if err := l.publish(ctx, []byte("{}"), time.Second); err != nil {
+	data, ttl := []byte("{}"), time.Second
+	if l.record.GivenBack != "" {
+		if note, err := json.Marshal(leaseRecord{GivenBack: l.record.GivenBack}); err == nil {
+			data, ttl = note, noteTTL
+		}
+	}
+	if err := l.publish(ctx, data, ttl); err != nil {
 		l.leases.conn.Log.DebugContext(ctx, "cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
 	}
+}
+
+// GivenBack reports whether a holder has given the attempt back before, as GiveBack says. It is forgotten with a holder that
+// was killed, and after an hour.
+func (l *Lease) GivenBack() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.record.GivenBack != ""
+}
+
+// GiveBack notes that the attempt failed for a reason that may be the replica's, for whoever holds the lease next for the same attempt.
+// Release tells it.
+func (l *Lease) GiveBack() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.record.GivenBack = l.attempt
 }
 
 // HandBack has the server deliver the commands again that a replica had taken

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -108,7 +109,7 @@ func (w *worker) acknowledge(work context.Context, m jetstream.Msg, cmd forge.Co
 	case errors.Is(err, ErrLeaseLost):
 		return // another replica may have it; if not, the server finds that out
 	case errors.As(err, &retry):
-		w.commands.conn.Log.WarnContext(ctx, "a command has to wait", "error", err)
+		w.commands.conn.Log.Log(ctx, often(m), "a command has to wait", "error", err)
 		err = conn.Again(m, retry.After)
 	case work.Err() != nil:
 		<-w.untaken // before that the server could send it here again
@@ -122,6 +123,14 @@ func (w *worker) acknowledge(work context.Context, m jetstream.Msg, cmd forge.Co
 	if err != nil {
 		w.commands.conn.Log.WarnContext(ctx, "cannot acknowledge a command; it is delivered again", "error", err)
 	}
+}
+
+// often returns the level at which it is logged that a command waits: one that does all night is told ever less often.
+func often(m jetstream.Msg) slog.Level {
+	if meta, err := m.Metadata(); err == nil && meta.NumDelivered&(meta.NumDelivered-1) != 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 // unreadable settles a message that is no command: one of a newer version

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/forgedir/disk"
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
+	"github.com/pfl-forge/pfl-forge/internal/unpack"
 )
 
 // memory has the results of the look before, so that this one need not read thousands of files of which none has changed:
@@ -178,86 +179,46 @@ func (m *memory) appendHeld(b []byte, rel string) []byte {
 
 // decode is the reverse of encode. It reports whether data is such a content, to the last byte. All texts share the memory of one.
 func (m *memory) decode(data []byte) bool {
-	u := unpacking{rest: string(data)}
-	if u.bytes(uint64(len(memoryKind))) != memoryKind {
+	u := unpack.New(data)
+	if u.Bytes(uint64(len(memoryKind))) != memoryKind {
 		return false
 	}
-	m.sum = u.digest()
-	m.index.read, m.index.project = int(u.number()), u.number()
-	intents, files := u.count(), u.count()
+	m.sum = unpackDigest(u)
+	m.index.read, m.index.project = int(u.Number()), u.Number()
+	intents, files := u.Count(), u.Count()
 	m.index.seqs, m.index.files, m.held = make(map[forge.IntentID]uint64, intents), make(map[string][]disk.Digest, files), make(map[string]held, files+1)
-	m.unpackHeld(&u, layout.Index)
+	m.unpackHeld(u, layout.Index)
 	for range intents {
-		id := forge.IntentID(u.text())
-		if m.index.seqs[id] = u.number(); u.bad {
+		id := forge.IntentID(u.Text())
+		if m.index.seqs[id] = u.Number(); u.Bad() {
 			return false
 		}
 	}
 	for range files {
-		rel := u.text()
-		versions := make([]disk.Digest, u.count())
+		rel := u.Text()
+		versions := make([]disk.Digest, u.Count())
 		for i := range versions {
-			versions[i] = u.digest()
+			versions[i] = unpackDigest(u)
 		}
 		m.index.files[rel] = versions
-		if m.unpackHeld(&u, rel); u.bad {
+		if m.unpackHeld(u, rel); u.Bad() {
 			return false
 		}
 	}
-	return !u.bad && len(u.rest) == 0 && m.index.read >= 0
+	return !u.Bad() && u.Left() == 0 && m.index.read >= 0
 }
 
 // unpackHeld is the reverse of appendHeld.
-func (m *memory) unpackHeld(u *unpacking, rel string) {
-	if known := u.bytes(1); u.bad || known == "\x00" {
+func (m *memory) unpackHeld(u *unpack.Reader, rel string) {
+	if known := u.Bytes(1); u.Bad() || known == "\x00" {
 		return
 	}
-	s := disk.Stamp{Size: int64(u.number()), Inode: u.number(), Modified: int64(u.number()), Changed: int64(u.number())}
-	m.held[rel] = held{s, u.digest()}
+	s := disk.Stamp{Size: int64(u.Number()), Inode: u.Number(), Modified: int64(u.Number()), Changed: int64(u.Number())}
+	m.held[rel] = held{s, unpackDigest(u)}
 }
 
-// unpacking takes values off a text, in the order in which they were added. Once one is not there, all that follow are zero.
-type unpacking struct {
-	rest string
-	bad  bool
-}
-
-func (u *unpacking) bytes(n uint64) string {
-	if n > uint64(len(u.rest)) {
-		u.rest, u.bad = "", true
-		return ""
-	}
-	b := u.rest[:n]
-	u.rest = u.rest[n:]
-	return b
-}
-
-func (u *unpacking) number() uint64 {
-	var v uint64
-	for i := 0; i < len(u.rest) && i < binary.MaxVarintLen64; i++ {
-		v |= uint64(u.rest[i]&0x7f) << (7 * i)
-		if u.rest[i] < 0x80 {
-			u.rest = u.rest[i+1:]
-			return v
-		}
-	}
-	u.rest, u.bad = "", true
-	return 0
-}
-
-// count returns the number of values that follow, of a byte each at least: no more than there can be.
-func (u *unpacking) count() int {
-	n := u.number()
-	if n > uint64(len(u.rest)) {
-		u.rest, u.bad = "", true
-		return 0
-	}
-	return int(n)
-}
-
-func (u *unpacking) text() string { return u.bytes(u.number()) }
-
-func (u *unpacking) digest() (d disk.Digest) {
-	copy(d[:], u.bytes(uint64(len(d))))
+// unpackDigest returns the next digest.
+func unpackDigest(u *unpack.Reader) (d disk.Digest) {
+	copy(d[:], u.Bytes(uint64(len(d))))
 	return d
 }

@@ -17,7 +17,8 @@
 //	   and that there is none; one intent at a time looks at what a forge merged unverified; a person may have a commit that another one pushed
 //	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
 //	   one that failed is searched; who approved a plan or a change does not say what is done while that counts; what failed
-//	   for a reason of a replica is for any of them next
+//	   for a reason of a replica is for any of them next; a step that no replica can do stays with the workers, which say so ever less often;
+//	   a recipe whose check fails where others were merged meanwhile is made again with precedence
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -163,6 +164,16 @@ var (
 		Name: "OtherReplica", Since: 5,
 		Why: "an attempt that failed for a reason of its replica was made again on that one, which has its checkout",
 	}
+	// PatientSteps is asked for where an intent issues a command.
+	PatientSteps = Change{
+		Name: "PatientSteps", Since: 5,
+		Why: "workers reported a reason to runners that could not read it, and a wait for a replica was two records a minute",
+	}
+	// OutrunCheck is asked for where a review rejects.
+	OutrunCheck = Change{
+		Name: "OutrunCheck", Since: 5,
+		Why: "a recipe whose check failed on what had been merged meanwhile was made again beside the same others, until it had no attempt left",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -175,7 +186,7 @@ func Changes() []Change {
 	return []Change{
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
-		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica,
+		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
 	}
 }
 

@@ -142,6 +142,11 @@ func (v *Vitals) Unwell() error { return v.lacks(func(l *lack) bool { return !l.
 // Check is a condition of readiness: nil if the replica lacks nothing.
 func (v *Vitals) Check(context.Context) error { return v.lacks(func(*lack) bool { return true }) }
 
+// LacksBut is Check without the abilities whose names begin with a text.
+func (v *Vitals) LacksBut(prefix string) error {
+	return v.lacks(func(l *lack) bool { return !strings.HasPrefix(l.Name, prefix) })
+}
+
 // Lacks returns why the replica does not have one ability; nil if it has it.
 func (v *Vitals) Lacks(name string) error {
 	return v.lacks(func(l *lack) bool { return l.Name == name })

@@ -2,12 +2,12 @@
 // attempt failed for a reason of the replica, which is not the task's.
 //
 //	an attempt ends with                        what follows here
-//	a cause that lasts: no such program, ...    left to others for as long as Patience allows, then answered
+//	a cause that lasts: no such program, ...    left to others for as long as the command's Patience, then answered
 //	a cause that may be the task's own          left to others once, then answered
 //	an answer that may be the replica's         the next attempt of the step is left to others for a moment
 //
-// Nothing of it is stored: what a process knows ends with it, and whoever is given a command for long enough begins it, so that
-// none waits for a replica that is not there.
+// That an attempt was left to others once is noted in its lease. Nothing else is stored: what a process knows ends with it, and whoever
+// is given a command for long enough begins it, so that none waits for a replica that is not there.
 package elsewhere
 
 import (
@@ -21,15 +21,17 @@ import (
 )
 
 const (
-	// Patience is how long a command goes round before it is answered that no replica can do it. A person need not hear of less.
+	// Patience is for how long a command goes round that says nothing of it (forge.Command.Patience).
 	Patience = 15 * time.Second
-	// most is the number of deliveries after which a command that was left to others is answered: by Pause that is Patience, about.
+	// most is the number of deliveries that a command takes at least before it is answered that no replica can do it: by Pause, those
+	// of Patience.
 	most = 8
 	// aMoment is the number of deliveries for which the next attempt is left to others.
 	aMoment = 4
-	// firstPause and longestPause bound Pause.
+	// firstPause and longestPause bound Pause, and hold bounds Hold.
 	firstPause   = 250 * time.Millisecond
-	longestPause = 5 * time.Second
+	longestPause = time.Minute
+	hold         = time.Second
 	// memory is how long it is known where an attempt failed, and maxMemory how many of them are.
 	memory    = 10 * time.Minute
 	maxMemory = 10_000
@@ -38,12 +40,64 @@ const (
 // places are the reasons of failures that may lie in the replica. Programs that crash are not among them, since
 // they run, and neither is a pod that is lost, which is elsewhere.
 var places = []forge.FailureReason{
-	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailReplica,
+	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox,
 }
 
-// Pause returns after how long a command is delivered again that was left to another replica at that delivery, which counts from 1.
-func Pause(delivery int) time.Duration {
-	return min(firstPause<<min(max(delivery-1, 0), 10), longestPause)
+// lacking are those of them that say what a replica lacks, for a person to bring there.
+var lacking = []forge.FailureReason{forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox}
+
+// Lacks reports whether a reason of a failure says what its replica lacks.
+func Lacks(r forge.FailureReason) bool { return slices.Contains(lacking, r) }
+
+// Round says how a command has gone round so far.
+type Round struct {
+	// Delivery counts from 1.
+	Delivery int
+	// Waited is the time since it was issued.
+	Waited time.Duration
+	// GivenBack says that its attempt was left to others once already for a cause that may be the task's own.
+	GivenBack bool
+}
+
+// patience returns how long a command goes round: at least so long where others are to be asked.
+func patience(cmd *forge.Command) time.Duration {
+	if cmd.Patience > 0 {
+		return cmd.Patience
+	}
+	return Patience
+}
+
+// Pause returns after how long a command is delivered again that was left to another replica at that delivery, which counts from 1. One
+// that waits for long is tried less often, since each try costs a replica something.
+func Pause(cmd *forge.Command, delivery int) time.Duration {
+	return min(firstPause<<min(max(delivery-1, 0), 10), patience(cmd)/3, longestPause)
+}
+
+// Hold returns for how long a replica that can do no work keeps a command before it gives it back, which costs nothing.
+func Hold(cmd *forge.Command) time.Duration { return min(hold, patience(cmd)/most) }
+
+// Told returns after how long a replica that has begun a command says so, since the rules think that none can do it: what it lacks would have
+// shown by then. 0: none has answered so of this step.
+func Told(cmd *forge.Command) time.Duration {
+	if cmd.Patience <= Patience {
+		return 0
+	}
+	return min(Patience, cmd.Patience/most)
+}
+
+// TellBegun calls a function after Told, unless ctx ends before. Its error changes nothing: the result follows.
+func TellBegun(ctx context.Context, cmd *forge.Command, tell func(context.Context) error) {
+	after := Told(cmd)
+	if after == 0 {
+		return
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		_ = tell(ctx)
+	case <-ctx.Done():
+	}
 }
 
 // heardKey is the context key of what NotHere says.
@@ -51,15 +105,28 @@ type heardKey struct{}
 
 // Heard keeps the words of NotHere about an attempt. It is safe for concurrent use; a nil one has heard nothing.
 type Heard struct {
+	// unwell returns why the replica can do no work; nil if it can.
+	unwell func(context.Context) error
+
 	mu    sync.Mutex
 	why   error
 	lasts bool
 }
 
-// Listen returns the context of an attempt, and the words of NotHere in it.
-func Listen(ctx context.Context) (context.Context, *Heard) {
-	h := &Heard{}
+// Listen returns the context of an attempt, and the words of NotHere in it. unwell returns why the replica can do no work now; nil if it can.
+func Listen(ctx context.Context, unwell func(context.Context) error) (context.Context, *Heard) {
+	h := &Heard{unwell: unwell}
 	return context.WithValue(ctx, heardKey{}, h), h
+}
+
+// Unwell returns why the replica of an attempt can do no work now, so that the attempt is handed back when it ends, whatever it found; nil
+// if it can.
+func Unwell(ctx context.Context) error {
+	h, ok := ctx.Value(heardKey{}).(*Heard)
+	if !ok || h.unwell == nil {
+		return nil
+	}
+	return h.unwell(ctx)
 }
 
 // Listens reports whether there may be other replicas, and so whether NotHere is heard.
@@ -78,27 +145,37 @@ func NotHere(ctx context.Context, why error, lasts bool) {
 	h.why, h.lasts = why, lasts
 }
 
-// Leave returns why an attempt that failed is left to another replica, at its present delivery; nil: its failure counts. The failure of one
-// that is not left any more, and has done nothing, becomes forge.FailReplica where it would be for a person to mend here. A step of a project
-// is left for as long as the reason lasts: no rule waits for a replica with it.
-func (h *Heard) Leave(delivery int, step forge.Step, f *forge.Failure) error {
+// Leave returns why an attempt that failed is left to another replica; nil: its failure counts. The failure of one
+// that none can do, and that has done nothing, becomes forge.FailReplica where a person would have to bring something to the replicas. A step of a
+// project is left for as long as the reason lasts: no rule waits for a replica with it.
+func (h *Heard) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
 	if h == nil || f == nil {
 		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	bound := 2
-	if h.lasts {
-		bound = most
-	}
 	switch {
 	case h.why == nil:
-	case delivery < bound || h.lasts && step.OfProject():
+	case !h.lasts && r.GivenBack:
+	case h.lasts && Answers(cmd, r):
+		if Lacks(f.Reason) {
+			f.Reason = forge.FailReplica
+		}
+	case h.lasts && cmd.Patience == 0 && r.Delivery >= most && !cmd.Attempt.Step.OfProject(): // no rule of then knows the reason
+	default:
 		return fmt.Errorf("left to another replica: %w", h.why)
-	case h.lasts && slices.Contains([]forge.FailureReason{forge.FailMissingCLI, forge.FailCLITooOld}, f.Reason):
-		f.Reason = forge.FailReplica
 	}
 	return nil
+}
+
+// Once reports whether an attempt that Leave left to others is not left to them a second time.
+func (h *Heard) Once() bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why != nil && !h.lasts
 }
 
 // step identifies the attempts that follow one another.
@@ -147,8 +224,8 @@ func (m *Memory) Avoid(cmd *forge.Command, delivery int, now time.Time) error {
 // Begins reports whether a command is begun here although a hook had rather left it to others: it went round for long enough.
 func Begins(delivery int) bool { return delivery >= most }
 
-// Answers reports whether a command that no replica takes is answered after a time, so that people see why it waits. The steps of a project
-// are not: they have no intent whose status would say it.
-func Answers(cmd *forge.Command, delivery int, waited time.Duration) bool {
-	return delivery >= most && waited >= Patience && !cmd.Attempt.Step.OfProject() && cmd.Attempt.Step != forge.StepMerge
+// Answers reports whether a command that no replica takes is answered with forge.FailReplica, so that people see why it waits: one whose rules know
+// that reason, which they say by its Patience.
+func Answers(cmd *forge.Command, r Round) bool {
+	return cmd.Patience > 0 && r.Delivery >= most && r.Waited >= cmd.Patience && !cmd.Attempt.Step.OfProject()
 }

@@ -100,7 +100,9 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Ch
 	if err := i.results.OnTip(ctx, j, r, v); err != nil {
 		return r, err
 	}
-	if verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth { // with these the change has to be made again
+	// With these the change has to be made again; or it may have to, if the check of its recipe fails in the review.
+	outrun := j.Command.Attempt.Step == forge.StepRebase && made != j.Tip && j.HasCheck()
+	if outrun || verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth {
 		meanwhile, err := ontip.Files(ctx, j, made, j.Tip)
 		if err != nil {
 			return nil, err

@@ -88,7 +88,7 @@ func runs(v *forge.VerifyReport) []forge.CheckRun {
 func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, q inquiry, recipe bool) ([]byte, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
-	if recipe && !checks(j) {
+	if recipe && !j.HasCheck() {
 		return h.run(ctx, j, call)
 	}
 	view, done, err := j.View(ctx, string(forge.StepReview), head)
@@ -141,13 +141,4 @@ func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, h
 	}
 	call.System, call.Prompt, err = render(c)
 	return err
-}
-
-// checks reports whether the task's recipe has a check to run.
-func checks(j *jobs.Job) bool {
-	r, ok := j.Recipe()
-	if t, named := r.Task(j.Command.Task.Name); named && t.Check != "" {
-		return true
-	}
-	return ok && r.Check != ""
 }

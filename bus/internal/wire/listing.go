@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/unpack"
 )
 
 // Listing is a list of the intents of a project as of a message of the stream of their journals, as it is kept.
@@ -56,50 +57,23 @@ func (l *Listing) Marshal() []byte {
 
 // UnmarshalListing reads a list. The error is a *GarbageError, also for a list of another version.
 func UnmarshalListing(data []byte) (*Listing, error) {
-	r := values{rest: data}
-	if string(r.text()) != listingKind {
+	r := unpack.New(data)
+	if r.Text() != listingKind {
 		return nil, Garbage("Listing", "is of another kind")
 	}
-	l := &Listing{Project: forge.ProjectID(r.text()), Seq: r.number()}
-	if n := copy(l.Hash[:], r.text()); n != len(l.Hash) {
+	l := &Listing{Project: forge.ProjectID(r.Text()), Seq: r.Number()}
+	if n := copy(l.Hash[:], r.Text()); n != len(l.Hash) {
 		return nil, Garbage("Listing", "has no hash")
 	}
-	l.At, l.Gone = time.Unix(0, int64(r.number())).UTC(), r.number()
-	for n := r.number(); n > 0 && r.err == nil; n-- {
-		l.Intents = append(l.Intents, Listed{ID: forge.IntentID(r.text()), Seq: r.number(), Summary: r.text()})
+	l.At, l.Gone = time.Unix(0, int64(r.Number())).UTC(), r.Number()
+	for n := r.Number(); n > 0 && !r.Bad(); n-- {
+		l.Intents = append(l.Intents, Listed{ID: forge.IntentID(r.Text()), Seq: r.Number(), Summary: []byte(r.Text())})
 	}
 	switch {
-	case r.err != nil:
-		return nil, r.err
-	case len(r.rest) > 0:
-		return nil, Garbage("Listing", "has %d bytes more than a list", len(r.rest))
+	case r.Bad():
+		return nil, Garbage("Listing", "is cut off")
+	case r.Left() > 0:
+		return nil, Garbage("Listing", "has %d bytes more than a list", r.Left())
 	}
 	return l, nil
-}
-
-// values takes values off bytes, in the order in which they were added. After an error nothing is left.
-type values struct {
-	rest []byte
-	err  error
-}
-
-func (r *values) text() []byte {
-	b, n := protowire.ConsumeBytes(r.rest)
-	r.behind(n)
-	return b
-}
-
-func (r *values) number() uint64 {
-	v, n := protowire.ConsumeVarint(r.rest)
-	r.behind(n)
-	return v
-}
-
-// behind goes on behind a value of n bytes; below 0 there was none.
-func (r *values) behind(n int) {
-	if n < 0 {
-		r.rest, r.err = nil, Garbage("Listing", "%w", protowire.ParseError(n))
-		return
-	}
-	r.rest = r.rest[n:]
 }

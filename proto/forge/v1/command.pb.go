@@ -40,6 +40,7 @@ type Command struct {
 	xxx_hidden_ClosedAgents  []string               `protobuf:"bytes,21,rep,name=closed_agents,json=closedAgents"`
 	xxx_hidden_Accounts      int32                  `protobuf:"varint,22,opt,name=accounts"`
 	xxx_hidden_Wish          *Wish                  `protobuf:"bytes,25,opt,name=wish"`
+	xxx_hidden_Patience      *durationpb.Duration   `protobuf:"bytes,26,opt,name=patience"`
 	xxx_hidden_Input         isCommand_Input        `protobuf_oneof:"input"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
@@ -179,6 +180,13 @@ func (x *Command) GetWish() *Wish {
 	return nil
 }
 
+func (x *Command) GetPatience() *durationpb.Duration {
+	if x != nil {
+		return x.xxx_hidden_Patience
+	}
+	return nil
+}
+
 func (x *Command) GetAnalyze() *AnalyzeInput {
 	if x != nil {
 		if x, ok := x.xxx_hidden_Input.(*command_Analyze); ok {
@@ -288,7 +296,7 @@ func (x *Command) SetAttempt(v *Attempt) {
 
 func (x *Command) SetReplica(v string) {
 	x.xxx_hidden_Replica = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 16)
 }
 
 func (x *Command) SetIntent(v *Intent) {
@@ -301,12 +309,12 @@ func (x *Command) SetTask(v *Task) {
 
 func (x *Command) SetSession(v string) {
 	x.xxx_hidden_Session = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 16)
 }
 
 func (x *Command) SetResume(v bool) {
 	x.xxx_hidden_Resume = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 6, 16)
 }
 
 func (x *Command) SetLimitedAgents(v []string) {
@@ -315,12 +323,12 @@ func (x *Command) SetLimitedAgents(v []string) {
 
 func (x *Command) SetBudgetUsd(v float64) {
 	x.xxx_hidden_BudgetUsd = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 16)
 }
 
 func (x *Command) SetInstructions(v string) {
 	x.xxx_hidden_Instructions = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 16)
 }
 
 func (x *Command) SetStronger(v *Stronger) {
@@ -333,11 +341,15 @@ func (x *Command) SetClosedAgents(v []string) {
 
 func (x *Command) SetAccounts(v int32) {
 	x.xxx_hidden_Accounts = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 15)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 12, 16)
 }
 
 func (x *Command) SetWish(v *Wish) {
 	x.xxx_hidden_Wish = v
+}
+
+func (x *Command) SetPatience(v *durationpb.Duration) {
+	x.xxx_hidden_Patience = v
 }
 
 func (x *Command) SetAnalyze(v *AnalyzeInput) {
@@ -512,6 +524,13 @@ func (x *Command) HasWish() bool {
 	return x.xxx_hidden_Wish != nil
 }
 
+func (x *Command) HasPatience() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Patience != nil
+}
+
 func (x *Command) HasInput() bool {
 	if x == nil {
 		return false
@@ -659,6 +678,10 @@ func (x *Command) ClearAccounts() {
 
 func (x *Command) ClearWish() {
 	x.xxx_hidden_Wish = nil
+}
+
+func (x *Command) ClearPatience() {
+	x.xxx_hidden_Patience = nil
 }
 
 func (x *Command) ClearInput() {
@@ -820,6 +843,10 @@ type Command_builder struct {
 	// wish is what a person wants to be different about the plan, or the task's
 	// change, that was made before. Unset if none does.
 	Wish *Wish
+	// patience is for how long replicas leave the command to one another before
+	// they report that none can do it. Unset: they never do, since the rules that
+	// issued it do not know that reason.
+	Patience *durationpb.Duration
 	// What the step works on besides the intent and the task.
 
 	// Fields of oneof xxx_hidden_Input:
@@ -855,35 +882,36 @@ func (b0 Command_builder) Build() *Command {
 	x.xxx_hidden_To = b.To
 	x.xxx_hidden_Attempt = b.Attempt
 	if b.Replica != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 16)
 		x.xxx_hidden_Replica = b.Replica
 	}
 	x.xxx_hidden_Intent = b.Intent
 	x.xxx_hidden_Task = b.Task
 	if b.Session != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 16)
 		x.xxx_hidden_Session = b.Session
 	}
 	if b.Resume != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 6, 16)
 		x.xxx_hidden_Resume = *b.Resume
 	}
 	x.xxx_hidden_LimitedAgents = b.LimitedAgents
 	if b.BudgetUsd != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 16)
 		x.xxx_hidden_BudgetUsd = *b.BudgetUsd
 	}
 	if b.Instructions != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 16)
 		x.xxx_hidden_Instructions = b.Instructions
 	}
 	x.xxx_hidden_Stronger = b.Stronger
 	x.xxx_hidden_ClosedAgents = b.ClosedAgents
 	if b.Accounts != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 15)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 12, 16)
 		x.xxx_hidden_Accounts = *b.Accounts
 	}
 	x.xxx_hidden_Wish = b.Wish
+	x.xxx_hidden_Patience = b.Patience
 	if b.Analyze != nil {
 		x.xxx_hidden_Input = &command_Analyze{b.Analyze}
 	}
@@ -2795,7 +2823,7 @@ var File_forge_v1_command_proto protoreflect.FileDescriptor
 
 const file_forge_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\xa7\b\n" +
+	"\x16forge/v1/command.proto\x12\bforge.v1\x1a\x14forge/v1/event.proto\x1a\x13forge/v1/goal.proto\x1a\x15forge/v1/intent.proto\x1a\x18forge/v1/knowledge.proto\x1a\x13forge/v1/pull.proto\x1a\x15forge/v1/result.proto\x1a\x13forge/v1/step.proto\x1a\x13forge/v1/task.proto\x1a\x1egoogle/protobuf/duration.proto\x1a!google/protobuf/go_features.proto\"\xde\b\n" +
 	"\aCommand\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12+\n" +
 	"\aattempt\x18\x02 \x01(\v2\x11.forge.v1.AttemptR\aattempt\x12\x18\n" +
@@ -2812,7 +2840,8 @@ const file_forge_v1_command_proto_rawDesc = "" +
 	"\bstronger\x18\x14 \x01(\v2\x12.forge.v1.StrongerR\bstronger\x12#\n" +
 	"\rclosed_agents\x18\x15 \x03(\tR\fclosedAgents\x12\x1a\n" +
 	"\baccounts\x18\x16 \x01(\x05R\baccounts\x12\"\n" +
-	"\x04wish\x18\x19 \x01(\v2\x0e.forge.v1.WishR\x04wish\x122\n" +
+	"\x04wish\x18\x19 \x01(\v2\x0e.forge.v1.WishR\x04wish\x125\n" +
+	"\bpatience\x18\x1a \x01(\v2\x19.google.protobuf.DurationR\bpatience\x122\n" +
 	"\aanalyze\x18\v \x01(\v2\x16.forge.v1.AnalyzeInputH\x00R\aanalyze\x122\n" +
 	"\aobserve\x18\f \x01(\v2\x16.forge.v1.ObserveInputH\x00R\aobserve\x125\n" +
 	"\babstract\x18\r \x01(\v2\x17.forge.v1.AbstractInputH\x00R\babstract\x128\n" +
@@ -2910,23 +2939,23 @@ var file_forge_v1_command_proto_goTypes = []any{
 	(*Intent)(nil),              // 14: forge.v1.Intent
 	(*Task)(nil),                // 15: forge.v1.Task
 	(*Stronger)(nil),            // 16: forge.v1.Stronger
-	(*PullInput)(nil),           // 17: forge.v1.PullInput
-	(*PastRun)(nil),             // 18: forge.v1.PastRun
-	(*Knowledge)(nil),           // 19: forge.v1.Knowledge
-	(*Observation)(nil),         // 20: forge.v1.Observation
-	(*Pattern)(nil),             // 21: forge.v1.Pattern
-	(*Review)(nil),              // 22: forge.v1.Review
-	(*Overlap)(nil),             // 23: forge.v1.Overlap
-	(*GoalContext)(nil),         // 24: forge.v1.GoalContext
-	(*CheckRun)(nil),            // 25: forge.v1.CheckRun
-	(*Adoption)(nil),            // 26: forge.v1.Adoption
-	(*VerifyReport)(nil),        // 27: forge.v1.VerifyReport
-	(*Reviewer)(nil),            // 28: forge.v1.Reviewer
-	(*QueueMerge)(nil),          // 29: forge.v1.QueueMerge
-	(*Rebase)(nil),              // 30: forge.v1.Rebase
-	(Executor)(0),               // 31: forge.v1.Executor
-	(*Landing)(nil),             // 32: forge.v1.Landing
-	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
+	(*durationpb.Duration)(nil), // 17: google.protobuf.Duration
+	(*PullInput)(nil),           // 18: forge.v1.PullInput
+	(*PastRun)(nil),             // 19: forge.v1.PastRun
+	(*Knowledge)(nil),           // 20: forge.v1.Knowledge
+	(*Observation)(nil),         // 21: forge.v1.Observation
+	(*Pattern)(nil),             // 22: forge.v1.Pattern
+	(*Review)(nil),              // 23: forge.v1.Review
+	(*Overlap)(nil),             // 24: forge.v1.Overlap
+	(*GoalContext)(nil),         // 25: forge.v1.GoalContext
+	(*CheckRun)(nil),            // 26: forge.v1.CheckRun
+	(*Adoption)(nil),            // 27: forge.v1.Adoption
+	(*VerifyReport)(nil),        // 28: forge.v1.VerifyReport
+	(*Reviewer)(nil),            // 29: forge.v1.Reviewer
+	(*QueueMerge)(nil),          // 30: forge.v1.QueueMerge
+	(*Rebase)(nil),              // 31: forge.v1.Rebase
+	(Executor)(0),               // 32: forge.v1.Executor
+	(*Landing)(nil),             // 33: forge.v1.Landing
 	(*History)(nil),             // 34: forge.v1.History
 	(*Proposal)(nil),            // 35: forge.v1.Proposal
 }
@@ -2937,50 +2966,51 @@ var file_forge_v1_command_proto_depIdxs = []int32{
 	15, // 3: forge.v1.Command.task:type_name -> forge.v1.Task
 	16, // 4: forge.v1.Command.stronger:type_name -> forge.v1.Stronger
 	1,  // 5: forge.v1.Command.wish:type_name -> forge.v1.Wish
-	2,  // 6: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
-	3,  // 7: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
-	4,  // 8: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
-	5,  // 9: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
-	6,  // 10: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
-	7,  // 11: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
-	8,  // 12: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
-	9,  // 13: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
-	11, // 14: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
-	10, // 15: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
-	17, // 16: forge.v1.Command.pull:type_name -> forge.v1.PullInput
-	18, // 17: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
-	19, // 18: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
-	18, // 19: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
-	20, // 20: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
-	21, // 21: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
-	22, // 22: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
-	23, // 23: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
-	24, // 24: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
-	19, // 25: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
-	25, // 26: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
-	26, // 27: forge.v1.RebaseInput.adopted:type_name -> forge.v1.Adoption
-	27, // 28: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
-	22, // 29: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
-	28, // 30: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
-	28, // 31: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
-	25, // 32: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
-	24, // 33: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
-	27, // 34: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
-	29, // 35: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
-	29, // 36: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
-	30, // 37: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
-	31, // 38: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
-	32, // 39: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
-	33, // 40: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
-	34, // 41: forge.v1.ReflectInput.history:type_name -> forge.v1.History
-	34, // 42: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
-	20, // 43: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
-	35, // 44: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	17, // 6: forge.v1.Command.patience:type_name -> google.protobuf.Duration
+	2,  // 7: forge.v1.Command.analyze:type_name -> forge.v1.AnalyzeInput
+	3,  // 8: forge.v1.Command.observe:type_name -> forge.v1.ObserveInput
+	4,  // 9: forge.v1.Command.abstract:type_name -> forge.v1.AbstractInput
+	5,  // 10: forge.v1.Command.implement:type_name -> forge.v1.ImplementInput
+	6,  // 11: forge.v1.Command.rebase:type_name -> forge.v1.RebaseInput
+	7,  // 12: forge.v1.Command.review:type_name -> forge.v1.ReviewInput
+	8,  // 13: forge.v1.Command.iteration:type_name -> forge.v1.IterationInput
+	9,  // 14: forge.v1.Command.merge:type_name -> forge.v1.MergeInput
+	11, // 15: forge.v1.Command.reflect:type_name -> forge.v1.ReflectInput
+	10, // 16: forge.v1.Command.probe:type_name -> forge.v1.ProbeInput
+	18, // 17: forge.v1.Command.pull:type_name -> forge.v1.PullInput
+	19, // 18: forge.v1.AnalyzeInput.past:type_name -> forge.v1.PastRun
+	20, // 19: forge.v1.AnalyzeInput.knowledge:type_name -> forge.v1.Knowledge
+	19, // 20: forge.v1.ObserveInput.past:type_name -> forge.v1.PastRun
+	21, // 21: forge.v1.ObserveInput.observations:type_name -> forge.v1.Observation
+	22, // 22: forge.v1.AbstractInput.patterns:type_name -> forge.v1.Pattern
+	23, // 23: forge.v1.ImplementInput.reviews:type_name -> forge.v1.Review
+	24, // 24: forge.v1.ImplementInput.overlaps:type_name -> forge.v1.Overlap
+	25, // 25: forge.v1.ImplementInput.goal:type_name -> forge.v1.GoalContext
+	20, // 26: forge.v1.ImplementInput.knowledge:type_name -> forge.v1.Knowledge
+	26, // 27: forge.v1.RebaseInput.tried:type_name -> forge.v1.CheckRun
+	27, // 28: forge.v1.RebaseInput.adopted:type_name -> forge.v1.Adoption
+	28, // 29: forge.v1.ReviewInput.verify:type_name -> forge.v1.VerifyReport
+	23, // 30: forge.v1.ReviewInput.reviews:type_name -> forge.v1.Review
+	29, // 31: forge.v1.ReviewInput.second:type_name -> forge.v1.Reviewer
+	29, // 32: forge.v1.ReviewInput.first:type_name -> forge.v1.Reviewer
+	26, // 33: forge.v1.ReviewInput.asked:type_name -> forge.v1.CheckRun
+	25, // 34: forge.v1.IterationInput.goal:type_name -> forge.v1.GoalContext
+	28, // 35: forge.v1.IterationInput.verify:type_name -> forge.v1.VerifyReport
+	30, // 36: forge.v1.MergeInput.change:type_name -> forge.v1.QueueMerge
+	30, // 37: forge.v1.MergeInput.ahead:type_name -> forge.v1.QueueMerge
+	31, // 38: forge.v1.MergeInput.tried:type_name -> forge.v1.Rebase
+	32, // 39: forge.v1.MergeInput.in:type_name -> forge.v1.Executor
+	33, // 40: forge.v1.MergeInput.landed:type_name -> forge.v1.Landing
+	17, // 41: forge.v1.ProbeInput.patience:type_name -> google.protobuf.Duration
+	34, // 42: forge.v1.ReflectInput.history:type_name -> forge.v1.History
+	34, // 43: forge.v1.ReflectInput.histories:type_name -> forge.v1.History
+	21, // 44: forge.v1.ReflectInput.observations:type_name -> forge.v1.Observation
+	35, // 45: forge.v1.ReflectInput.proposed:type_name -> forge.v1.Proposal
+	46, // [46:46] is the sub-list for method output_type
+	46, // [46:46] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_command_proto_init() }

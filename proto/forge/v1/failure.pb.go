@@ -492,7 +492,7 @@ type Obstacle_builder struct {
 
 	// agent is the back end; or the origin, pushes to it, or the base branch.
 	Agent *string
-	// reason is auth or quota; origin; push_refused; base_red.
+	// reason is auth or quota; origin; push_refused; base_red; replica.
 	Reason *FailureReason
 	// message is what the account said, for a person.
 	Message *string

@@ -5,6 +5,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -19,7 +20,7 @@ const accountKey = "account"
 // by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
 	f, k := r.Failure(), &s.Obstacles
-	if of := waitsFor(r); of != r.Agent {
+	if of := obstacle.Of(r); of != r.Agent {
 		held := *r
 		held.Agent = of
 		r = &held
@@ -64,14 +65,6 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	return true
 }
 
-// waitsFor returns the name that a failed step would wait for: the agent whose account it is, or the origin.
-func waitsFor(r *forge.Result) string {
-	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
-		return forge.GitOrigin
-	}
-	return r.Agent
-}
-
 // stopped notes where an attempt ended that counts for nothing.
 func (s access) stopped(t *task.Task, r *forge.Result) {
 	var sess *session.Session
@@ -95,6 +88,14 @@ func (s access) report(r *forge.Result, seen int) {
 	s.tell(accountKey, s.Obstacles.Reports, true, forge.Event{Message: &forge.ObstacleReported{
 		Run: s.Run, Number: s.Obstacles.Reports, Seen: seen, Agent: r.Agent, Failure: f,
 	}})
+}
+
+// tellLacking tells the project whether the intent has a step that no replica could do for long.
+func (s access) tellLacking() {
+	_, c := retry.Lacking(s.Dispatch.Outbox.Attempts(), s.counter, retry.Long)
+	if m := s.Obstacles.Lacking(s.Run, c.Waits, c.Why, s.now); m != nil {
+		s.tell(accountKey, m.Number, true, forge.Event{Message: m})
+	}
 }
 
 // parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
@@ -18,7 +19,7 @@ func (s course) split() {
 		case c.Run == 0:
 			in := c.Intent
 			in.CreatedAt = s.now
-			in.BudgetUSD = s.ownBudget() // so that it knows of a budget; the project keeps it for all of them
+			in.BudgetUSD = budget.Own(&s.Intent, s.Policy.Budget, s.Foreign) // so that it knows of a budget; the project keeps it for all of them
 			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
@@ -30,7 +31,7 @@ func (s course) split() {
 
 // childRetry returns the retry of a child. With the words of people it gets their authors, who may not approve what comes of them.
 func (s course) childRetry() *forge.Retry {
-	r := &forge.Retry{Instructions: s.Instructions, BudgetUSD: s.ownBudget()}
+	r := &forge.Retry{Instructions: s.Instructions, BudgetUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign)}
 	if r.Instructions != "" {
 		r.Requesters = s.Intent.Requesters
 	}

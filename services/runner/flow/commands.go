@@ -5,9 +5,11 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -103,25 +105,26 @@ func (s *Intent) commands(step func(*dispatch.Turn)) {
 // this moment of the decision: budget and costs change on the way.
 func (s *Intent) turn() dispatch.Turn {
 	return dispatch.Turn{
-		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: s.ownBudget(),
+		Key: s.key, Now: s.now, Run: s.Run, Budget: s.Policy.Budget, OwnUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign),
 		SpentUSD: s.History.Usage.CostUSD, Recipe: s.Intent.Recipe != "", ClaimTimeout: s.Policy.ClaimTimeout,
 		Pause: &s.Pause, Obstacles: &s.Obstacles, Effects: &s.eff,
 	}
 }
 
-// ownBudget returns the budget that the intent has by itself; 0 if it has none. A system may ask for less than the project allows each, not for more.
-func (s *Intent) ownBudget() float64 {
-	if most := s.Policy.Budget.IntentUSD; s.Foreign && most > 0 && s.Intent.BudgetUSD > most {
-		return 0
-	}
-	return s.Intent.BudgetUSD
-}
-
 // send issues a command as soon as it is neither held nor waits for budget.
 func (s *Intent) send(c *forge.Command) {
 	x := s.turn()
+	c.Patience = s.counter(c.Attempt).Patience(s.DecidedBy)
 	s.Dispatch.Send(&x, c)
 	s.overBudget(x.Refused)
+}
+
+// counter returns the counter of the step of an attempt.
+func (s *Intent) counter(a forge.Attempt) *retry.Counter {
+	if t := s.Tasks.Find(a.Task); t != nil {
+		return s.strategy().Counter(t, a.Step)
+	}
+	return &s.Plan.Attempts
 }
 
 // overBudget makes attempts wait for a person, because there is no budget for them: a
@@ -218,17 +221,18 @@ func (s course) startStep() {
 func (s course) readPolicy() {
 	s.Policy.Reading = true
 	s.Plan.Attempts.Next()
-	x := s.turn()
-	s.Dispatch.Issue(&x, &forge.Command{
-		To: s.key, Attempt: s.Plan.Attempts.Attempt("", forge.StepAnalyze), Intent: s.Intent,
-		Input: &forge.AnalyzeInput{PolicyOnly: true},
-	})
+	x, a := s.turn(), s.Plan.Attempts.Attempt("", forge.StepAnalyze)
+	c := forge.Command{To: s.key, Attempt: a, Intent: s.Intent, Patience: s.Plan.Attempts.Patience(s.DecidedBy), Input: &forge.AnalyzeInput{PolicyOnly: true}}
+	s.Dispatch.Issue(&x, &c)
 }
 
 // started notes that the replica that the work was sent to has begun. Now it has
-// as long as an attempt may take. A task names a replica only until then: should this attempt
+// as long as an attempt may take. Or it notes that a replica can do what none could. A task names a replica only until then: should this attempt
 // get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
+	if s.counter(r.Attempt).Found() {
+		return forge.Applied, nil
+	}
 	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {
 		return rule.Ignore("nobody waits for %s to begin", r.Attempt)
 	}

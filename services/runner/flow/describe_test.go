@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 func describeCommand(c forge.Command) string {
@@ -19,6 +20,9 @@ func describeCommand(c forge.Command) string {
 	}
 	if c.Resume {
 		fmt.Fprintf(&b, " resuming %.4s", c.Session)
+	}
+	if c.Patience > rule.Patience(0) {
+		fmt.Fprintf(&b, " patient for %s", c.Patience)
 	}
 	if implement.Continue {
 		b.WriteString(" going on")

@@ -109,6 +109,8 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	}
 	if s.UpdatedAt = ev.At; decision != forge.Applied {
 		s.Stamp = last
+	} else {
+		access{s}.tellLacking()
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}
@@ -211,9 +213,9 @@ func (s *Intent) invalid(a forge.Attempt, err error) {
 // failed takes an attempt that did not do its job.
 func (s *Intent) failed(r *forge.Result) {
 	step, t := r.Attempt.Step, s.Tasks.Find(r.Attempt.Task)
-	counter, sess := &s.Plan.Attempts, &s.Plan.Session
+	sess := &s.Plan.Session
 	if t != nil {
-		counter, sess = s.strategy().Counter(t, step), s.strategy().Session(t, step)
+		sess = s.strategy().Session(t, step)
 		s.tasks(func(x *task.Turn) {
 			t.AttemptFailed(x, step, r.Failure(), task.Worker{Replica: r.Replica, Session: r.Session})
 		})
@@ -232,7 +234,7 @@ func (s *Intent) failed(r *forge.Result) {
 		alone := *policy
 		alone.Fallbacks, policy = 0, &alone // nobody stands in for the second reviewer: it could be the first
 	}
-	d := retry.Decide(counter, &s.Limits, &retry.Failed{
+	d := retry.Decide(s.counter(r.Attempt), &s.Limits, &retry.Failed{
 		Result: r, Now: s.now, Policy: policy, PolicyKnown: s.Policy.Known,
 		Budgeted: turn.Charged(), PolicyOnly: s.Policy.Reading,
 	})
@@ -252,9 +254,6 @@ func (s *Intent) failed(r *forge.Result) {
 		sess.Start(s.names(), r.Attempt.Task, step)
 		s.again(t, step)
 	case retry.Later:
-		if r.Failure().Reason == forge.FailReplica {
-			t.Uncount(step)
-		}
 		access{s}.parked(r)
 		s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, r.Attempt.Task, step, d.At) })
 	case retry.NoBudget:

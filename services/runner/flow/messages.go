@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
@@ -100,16 +101,9 @@ func (s course) askAdmission() {
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
 	s.tell(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
-		Run: s.Run, Title: in.Title, About: s.about(), Type: in.Type, Parent: in.Parent, Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(),
-		Requesters: in.Requesters,
+		Run: s.Run, Title: in.Title, About: plan.About(in, s.Tasks.Files(maxPlannedFiles)), Type: in.Type, Parent: in.Parent,
+		Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(), Requesters: in.Requesters,
 	}})
-}
-
-// about sums up the subject of the intent, besides its title: for the search of what has to do with it.
-func (s course) about() string {
-	const most = 4 << 10 // bytes, of the body and of the rest
-	rest := strings.Join(slices.Concat(s.Intent.Criteria, s.Tasks.Files(maxPlannedFiles)), "\n")
-	return strings.ToValidUTF8(rule.Shorten(s.Intent.Body, most)+"\n"+rule.Shorten(rest, most), "")
 }
 
 // request sends a request of a task to the project, in place of the one before.
@@ -173,7 +167,7 @@ func (s *Intent) raiseChildren() {
 		key := raiseKey(c.Intent.ID)
 		s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
 			ID: fmt.Sprintf("%s/%s/%d", s.key.Intent, key, s.Dispatch.Messages), To: forge.Key{Project: s.key.Project, Intent: c.Intent.ID},
-			Actor: string(s.key.Intent), Message: &forge.Retry{BudgetUSD: s.ownBudget()},
+			Actor: string(s.key.Intent), Message: &forge.Retry{BudgetUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign)},
 		}})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/budget"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
@@ -251,7 +252,8 @@ const maxPlannedFiles = 100
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
 	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
-		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing, OwnUSD: s.ownBudget(), Number: s.Dispatch.Messages,
+		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing, Number: s.Dispatch.Messages,
+		OwnUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign),
 	}})
 	if len(missing) == 0 {
 		s.work()

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
@@ -117,7 +118,7 @@ func (s view) waiting() (forge.Waiting, string) {
 	case len(s.Tasks.OfBase()) > 0 && !s.Obstacles.Keeps: // one that is paused does not look
 		return forge.WaitingBase, "waits for the base branch to pass"
 	}
-	return "", s.activity()
+	return "", s.activity() + retry.Unable(s.Dispatch.Outbox.Attempts(), s.counter, s.Obstacles.Lacks > 0)
 }
 
 // outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
@@ -154,14 +155,14 @@ func (s view) activity() string {
 	parked := s.Dispatch.Outbox.Earliest(dispatch.ParkPrefix)
 	waits, person := s.outside()
 	switch {
-	case len(s.Dispatch.Outbox.Commands) == 0 && person:
+	case person && (len(s.Dispatch.Outbox.Commands) == 0 || s.Obstacles.Lacks > 0):
 		return "waits: " + waits
 	case s.Phase == control.Children:
 		return fmt.Sprintf("%d of %d child intents done", s.Plan.Children.Done(), len(s.Plan.Children))
 	case s.Phase == control.Depending:
 		return "waits for " + plan.JoinIDs(s.Plan.Depends.Open(), ", ")
 	case len(s.Dispatch.Outbox.Commands) == 0 && !parked.IsZero():
-		return "tries again at " + parked.UTC().Format(time.DateTime) + " UTC" + s.History.Awaits(rule.AwaitReplica)
+		return "tries again at " + parked.UTC().Format(time.DateTime) + " UTC"
 	case s.Phase == control.Working && s.goalTask() != nil:
 		g := s.Goal.Summary(&s.Intent, s.goalTask(), false)
 		return fmt.Sprintf("iteration %d of %d, %d of %d criteria met", g.Used, g.Most, g.Met, g.Criteria)

@@ -187,7 +187,8 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
-			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong, forge.FailInterrupted, forge.FailLost,
+			forge.FailOverloaded, forge.FailRefused, forge.FailBudget, forge.FailPromptTooLong,
+			map[bool]forge.FailureReason{false: forge.FailInterrupted, true: forge.FailReplica}[c.Patience > 0 && c.Attempt.Number%2 == 0], forge.FailLost,
 		}
 		f := forge.Failure{Reason: reasons[w.rng.IntN(len(reasons))], Message: "the agent failed"}
 		if f.Reason == forge.FailQuota && w.rng.IntN(2) == 0 {

@@ -182,6 +182,58 @@ func TestDoctorWarns(t *testing.T) {
 	}
 }
 
+// TestDoctorSaysWhoIsUnwell: a replica that can do no work is named with since when and why: as a warning while another one does it, and as broken
+// where none does.
+func TestDoctorSaysWhoIsUnwell(t *testing.T) {
+	t.Parallel()
+	o := newOrganisation(t)
+	o.runner()
+	o.allBut("")
+	since := time.Date(2026, 11, 20, 7, 2, 0, 0, time.UTC)
+	o.announceReplica(&presence.Replica{
+		Service: "implementer", ID: "implementer-2", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "disk full \x1b[2J", Since: since,
+	})
+	at := since.Local().Format(time.DateTime)
+	o.expect(kit.ExitOK, "warn  implementer   implementer-2 is not well since "+at+": disk full; others do its work\n", "shop", "doctor")
+	o.announceReplica(&presence.Replica{
+		Service: "scout", ID: "s", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "no service of ours", Since: since,
+	})
+	o.announceReplica(&presence.Replica{
+		Service: "reviewer", ID: "reviewer-9", Group: "large", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "git: exit status 1", Since: since,
+	})
+	_, out := o.forge("shop", "doctor", "-o", "json")
+	var list []struct {
+		Check, Health, Detail string
+		Replicas              []struct {
+			Replica string
+			Unwell  *struct {
+				Why   string
+				Since time.Time
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatal(err, out)
+	}
+	var broken, unwell []string
+	for _, f := range list {
+		if f.Health == "fail" {
+			broken = append(broken, f.Detail)
+		}
+		for _, r := range f.Replicas {
+			if r.Unwell != nil && r.Unwell.Since.Equal(since) {
+				unwell = append(unwell, r.Replica+": "+r.Unwell.Why)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"reviewer-9 is not well since " + at + ": git: exit status 1; no other reviewer is"}, broken); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"implementer-2: disk full", "reviewer-9: git: exit status 1"}, unwell); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestDoctorSaysWhetherAGatewayServes: that none runs, that none has a forge of the project, and how many do; a gateway alone makes no project
 // known, and one without the forge lacks nothing.
 func TestDoctorSaysWhetherAGatewayServes(t *testing.T) {

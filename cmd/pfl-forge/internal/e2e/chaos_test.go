@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,9 @@ type fault struct {
 	// tools gives the sick implementer a folder of programs of its own.
 	tools  bool
 	during func(x *trouble)
+	// tells are the messages at level ERROR by which services tell a person of it, as guide-operators.md lists them; of all others
+	// there is none.
+	tells []string
 }
 
 func faults() []fault {
@@ -250,8 +254,8 @@ func (c *cluster) merged() int {
 
 // TestFaults has one thing after the other go wrong while intents are worked on, each in an
 // installation of its own. Whatever it is, every intent is done, each change is on the base branch
-// once, nothing that people pushed is lost, and no intent failed or spent an attempt for it. It logs how long after
-// the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
+// once, nothing that people pushed is lost, no intent failed or spent an attempt for it, and no service logs an ERROR that is not for a person to act on.
+// It logs how long after the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -297,6 +301,25 @@ func (f *fault) meet(t *testing.T, seed uint64) {
 	t.Logf("| %s | %d intents | next merged after %.1f s; of %d rounds median %.1f s, least %.1f s | all after %.0f s |",
 		f.name, x.asked, nexts[len(nexts)-1], len(nexts), nexts[len(nexts)/2], nexts[0], time.Since(began).Seconds())
 	x.check(x.asked)
+	x.checkErrors(f.tells...)
+}
+
+// failing matches a line of a log at level ERROR.
+var failing = regexp.MustCompile(`(?m)^.*(?:level=ERROR|"level":"ERROR").*$`)
+
+// checkErrors fails the test for each line at level ERROR in the logs of the services that is none of those known.
+func (c *cluster) checkErrors(known ...string) {
+	c.t.Helper()
+	for _, p := range c.procs {
+		if p.name == "nats-server" {
+			continue
+		}
+		for _, line := range failing.FindAllString(c.log(p), -1) {
+			if !slices.ContainsFunc(known, func(msg string) bool { return strings.Contains(line, msg) }) {
+				c.t.Errorf("%s logs an error: %s", p.name, line)
+			}
+		}
+	}
 }
 
 // round asks for intents, has the fault come while they are worked on, and waits until all are done. It returns how long after the

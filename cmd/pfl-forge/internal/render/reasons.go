@@ -168,7 +168,7 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailReplica, "nothing was done: no replica could do it, each for a reason of its own, such as a missing program or a sandbox that cannot be made",
-		"waits, and tries again at least once a minute, with any replica; continues by itself, and uses no retry",
+		"waits with the workers until one can do it, at most a minute longer; continues by itself, and uses no retry",
 		"fix what the message names where the workers run; their /readyz and pfl-forge doctor say more",
 	},
 	{

@@ -16,6 +16,14 @@ const (
 	smallestShare = 0.50
 )
 
+// Own returns the budget that an intent has by itself; 0 if it has none. A system (foreign) may ask for less than the project allows each, not for more.
+func Own(in *forge.Intent, b forge.Budget, foreign bool) float64 {
+	if foreign && b.IntentUSD > 0 && in.BudgetUSD > b.IntentUSD {
+		return 0
+	}
+	return in.BudgetUSD
+}
+
 // Slice returns the amount to reserve for one call: enough to work with, and
 // little enough that several calls fit into the budget.
 func Slice(b forge.Budget) float64 {

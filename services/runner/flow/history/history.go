@@ -57,14 +57,6 @@ func (s *State) Adjust(now time.Time, name string, task forge.TaskID, detail str
 	s.Adjustments = append(s.Adjustments, forge.Adjustment{Rule: name, TaskID: task, Detail: detail, At: now})
 }
 
-// Awaits returns, to be added to a text, the detail of the newest adjustment; empty unless it was made by that rule.
-func (s *State) Awaits(name string) string {
-	if n := len(s.Adjustments); n > 0 && s.Adjustments[n-1].Rule == name {
-		return ": " + s.Adjustments[n-1].Detail
-	}
-	return ""
-}
-
 // Retry forgets the steps and adjustments of the run before.
 func (s *State) Retry() { s.Steps, s.Adjustments = nil, nil }
 

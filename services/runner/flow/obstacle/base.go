@@ -110,7 +110,7 @@ func (r *Red) rest(now time.Time) {
 }
 
 // quiet reports whether a person hears of nothing else.
-func (s *State) quiet() bool { return !s.Blocks() && s.Tells == "" }
+func (s *State) quiet() bool { return !s.Blocks() && s.Tells == "" && len(s.Lacks) == 0 }
 
 // RedBase returns the tip that is known to be red; empty if none is.
 func (s *State) RedBase() string {

@@ -26,6 +26,8 @@ type Known struct {
 	Held []Hold
 	// Look numbers the newest look at a red base branch that this intent was asked for.
 	Look int
+	// Lacks is by which answer in a row the project was told that a step of this intent waits for a replica that can do it; 0: none does.
+	Lacks int
 	// Looks are the tasks that look whether the base branch passes, by themselves.
 	Looks []forge.TaskID
 }
@@ -49,7 +51,7 @@ func (k *Known) Tell(c *forge.Command, now time.Time) {
 	c.Accounts, c.ClosedAgents = k.Number, nil
 	for i := range k.Closed {
 		a := &k.Closed[i]
-		if !isClosed(a, now) || a.Agent == forge.GitPush || a.Agent == forge.GitBase || a.Agent != forge.GitOrigin && !c.Attempt.Step.CallsAgent() {
+		if !isClosed(a, now) || a.Agent != forge.GitOrigin && (!isAccount(a) || !c.Attempt.Step.CallsAgent()) {
 			continue
 		}
 		c.ClosedAgents = append(c.ClosedAgents, a.Agent)
@@ -78,6 +80,14 @@ func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.Obstacle) bool { return c.Agent == agent })
 		k.Closed = append(k.Closed, closed(agent, f, now))
 	}
+}
+
+// Of returns the name that a failed step would wait for: the agent whose account it is, or the origin.
+func Of(r *forge.Result) string {
+	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
+		return forge.GitOrigin
+	}
+	return r.Agent
 }
 
 // Hold keeps a step until its account takes calls again.
@@ -132,15 +142,19 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 			why = Words(c)
 		}
 	}
+	if c := k.Find(forge.AnyReplica, now); why == "" && c != nil && k.Lacks > 0 {
+		return Words(c), true
+	}
 	return why, false
 }
 
 // What an intent shows that asks a person on behalf of all that wait: of an account of agents, of the origin, and of a base branch that
 // does not pass, at which nothing looks while its task is paused.
 const (
-	asksAccount    = "no agent is called"
-	waitsForOrigin = "waits for the origin"
-	looksPaused    = "paused, and nothing looks whether the base branch passes"
+	asksAccount     = "no agent is called"
+	waitsForOrigin  = "waits for the origin"
+	waitsForReplica = "waits for a replica"
+	looksPaused     = "paused, and nothing looks whether the base branch passes"
 )
 
 // Asking returns the kind of wait and the activity of an intent that asks a person on behalf of all that wait: why is the
@@ -153,13 +167,15 @@ func Asking(why string, paused bool) (waiting forge.Waiting, activity string) {
 		return forge.WaitingBase, "waits for the base branch to pass"
 	case strings.HasPrefix(why, forge.OriginAway):
 		return forge.WaitingPaused, waitsForOrigin
+	case strings.HasPrefix(why, forge.NoReplica):
+		return forge.WaitingPaused, waitsForReplica
 	}
 	return forge.WaitingPaused, asksAccount
 }
 
 // Asks reports whether an activity is one of Asking whose reason is outside of the project.
 func Asks(activity string) bool {
-	return activity == asksAccount || activity == waitsForOrigin || activity == looksPaused
+	return slices.Contains([]string{asksAccount, waitsForOrigin, waitsForReplica, looksPaused}, activity)
 }
 
 // outside returns the beginning of a reason to wait, by which lists and notifications recognise it.
@@ -173,8 +189,11 @@ func outside(agent string) string {
 	return forge.AccountClosed + agent
 }
 
-// Words says in a line which account refuses calls, since when, how long and why, or what the origin does not do.
+// Words says in a line which account refuses calls, since when, how long and why, or what the origin or the replicas do not do.
 func Words(c *forge.Obstacle) string {
+	if c.Agent == forge.AnyReplica {
+		return fmt.Sprintf("%scan do a step since %s UTC: %s", forge.NoReplica, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
+	}
 	if c.Agent == forge.GitBase {
 		return fmt.Sprintf("%ssince %s UTC, at %s", forge.BaseRed, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))
 	}

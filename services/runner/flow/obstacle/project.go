@@ -34,6 +34,9 @@
 // no command says it either, and one intent at a time looks (Red). Changes in the merge queue that were not verified on
 // the red tip wait there.
 //
+// That no replica can do a step is one more, forge.AnyReplica. It is for people alone: nothing is held for it, and each step that waits stays with
+// the replicas. An intent reports it for as long as one of its steps has waited for long.
+//
 // A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
 // for what, but not that a person has to act.
 package obstacle
@@ -63,6 +66,9 @@ type State struct {
 	// Waits are the intents with steps that only a person can let go on, in the order in which they said so. The first of
 	// them asks the person, for all.
 	Waits []forge.IntentID
+	// Lacks are the intents with steps that no replica can do, in the order in which they said so. The first of them tells a person, for
+	// all, unless something else is told.
+	Lacks []forge.IntentID
 	// Away is the search for an origin that does not answer.
 	Away Away
 	// Red is the search for the end of a red base branch.
@@ -101,13 +107,16 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Obstac
 	s.Number++
 	s.expire(now)
 	before, asked, told := len(s.Closed), s.asks(), s.Away.tells()
-	if m.Agent == forge.GitBase {
+	switch {
+	case m.Agent == forge.GitBase:
 		s.base(id, m, now)
-	} else if m.Seen >= s.Opened && Closes(&m.Failure, now) {
+	case m.Agent == forge.AnyReplica:
+		s.lacking(id, m, now)
+	case m.Seen >= s.Opened && Closes(&m.Failure, now):
 		s.close(m, now)
 	}
 	switch c := s.find(m.Agent); {
-	case c == nil || !c.Until.IsZero() || m.Agent == forge.GitBase:
+	case c == nil || !c.Until.IsZero() || m.Agent == forge.GitBase || m.Agent == forge.AnyReplica:
 	case m.Agent == forge.GitOrigin:
 		s.Away.wait(id)
 	case !slices.Contains(s.Waits, id):
@@ -173,16 +182,24 @@ func (s *State) Blocks() bool { return s.refused() || s.OriginAway() }
 // refused reports whether an account waits for a person.
 func (s *State) refused() bool {
 	return slices.ContainsFunc(s.Closed, func(c forge.Obstacle) bool {
-		return c.Until.IsZero() && c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
+		return c.Until.IsZero() && isAccount(&c)
 	})
 }
 
-// asks returns the intent that asks the person; empty if none has to.
+// isAccount reports whether an entry is of an account of an agent, and not of git or the replicas.
+func isAccount(c *forge.Obstacle) bool {
+	return !slices.Contains([]string{forge.GitOrigin, forge.GitPush, forge.GitBase, forge.AnyReplica}, c.Agent)
+}
+
+// asks returns the intent that asks the person about an account, or tells about the replicas; empty if none has to.
 func (s *State) asks() forge.IntentID {
-	if len(s.Waits) == 0 || !s.refused() {
-		return ""
+	switch {
+	case len(s.Waits) > 0 && s.refused():
+		return s.Waits[0]
+	case len(s.Lacks) > 0 && !s.Blocks() && s.Tells == "":
+		return s.Lacks[0]
 	}
-	return s.Waits[0]
+	return ""
 }
 
 // Resume opens all accounts, because a person says so, and reports whether there were any that refuse calls.
@@ -192,7 +209,7 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	}
 	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
 	s.Number++
-	s.Opened, s.Closed, s.Waits, s.Tells = s.Number, nil, nil, ""
+	s.Opened, s.Closed, s.Waits, s.Lacks, s.Tells = s.Number, nil, nil, nil, ""
 	s.Away = Away{Number: s.Away.Number}
 	s.Red = Red{Number: s.Red.Number}
 	s.tellAll(out, active)
@@ -204,6 +221,7 @@ func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.In
 	asked, told := s.asks(), s.Away.tells()
 	s.Away.ended(id)
 	s.Red.leave(id)
+	s.found(id)
 	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
 	if asked != s.asks() || told != s.Away.tells() {
 		s.Number++

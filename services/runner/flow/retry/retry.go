@@ -4,7 +4,7 @@
 //
 //	what rule.Failures says   what follows
 //	CarryOn                   the step again at once; the attempt does not count
-//	AwaitWorker               the step again after a pause; the attempt does not count
+//	AwaitWorker               the step again at once, with more patience; the attempt does not count
 //	RaiseBudget               the step again at once with more, or NoBudget
 //	WaitForIt                 another agent, or the step again when the limit ends
 //	TryAgain, NewSession      the step again after a pause that doubles
@@ -43,8 +43,10 @@ type Counter struct {
 	Errors int
 	// Parks counts the waits at a limit in a row.
 	Parks int
-	// Waits counts the waits in a row for a replica that can do it.
+	// Waits counts the answers in a row that no replica can do it; Why is the newest, and At when it came.
 	Waits int
+	Why   string
+	At    time.Time
 	// TurnEnds counts the attempts in a row that a limit of the project's own ended.
 	TurnEnds int
 }
@@ -62,7 +64,17 @@ func (c *Counter) Attempt(task forge.TaskID, step forge.Step) forge.Attempt {
 
 // Worked notes that an attempt did its job: failures before it do not count any
 // more.
-func (c *Counter) Worked() { c.Errors, c.Parks, c.Waits, c.TurnEnds = 0, 0, 0, 0 }
+func (c *Counter) Worked() {
+	c.Errors, c.Parks, c.TurnEnds = 0, 0, 0
+	c.Found()
+}
+
+// Found notes that a replica can do it, and reports whether that is news.
+func (c *Counter) Found() bool {
+	news := c.Waits > 0
+	c.Waits, c.Why, c.At = 0, "", time.Time{}
+	return news
+}
 
 // Limit is an agent that is at its limit.
 type Limit struct {
@@ -127,7 +139,7 @@ type Decision struct {
 	Action Action
 	// At is when the step is repeated, for Later.
 	At time.Time
-	// Rule is recorded with Detail, before the step is repeated; empty for NoBudget and GiveUp.
+	// Rule is recorded with Detail, before the step is repeated; empty for NoBudget and GiveUp, and where it is recorded already.
 	Rule string
 	// Detail is recorded with Rule.
 	Detail string
@@ -143,18 +155,18 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 		then = rule.AskPerson
 	}
 	if then != rule.AwaitWorker {
-		c.Waits = 0
+		c.Found()
 	}
 	switch {
 	case f.Failure().Reason == forge.FailUnreserved && f.Budgeted && c.Errors < f.Policy.MaxAgentRetries:
 		c.Errors++ // so that two that never agree come to an end
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: "nothing was reserved for this call yet"}
 	case then == rule.AwaitWorker:
-		c.Waits++
-		d := Decision{Action: Later, At: f.Now.Add(rule.Await(c.Waits)), Detail: cause.Gist(f.Failure().Message)}
-		if c.Waits == 1 { // a night of them is one line of the history
+		d := Decision{Action: CarryOn, Detail: cause.Gist(f.Failure().Message)}
+		if d.Detail != c.Why { // a night of them is one line of the history
 			d.Rule = rule.AwaitReplica
 		}
+		c.Waits, c.Why, c.At = c.Waits+1, d.Detail, f.Now
 		return d
 	case then == rule.CarryOn:
 		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}

@@ -54,11 +54,15 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			name: "no replica can do it", reason: forge.FailReplica, counter: Counter{Errors: 2},
-			want: Decision{Action: Later, At: now.Add(5 * time.Second), Rule: "wait-for-replica", Detail: "it failed"},
+			want: Decision{Action: CarryOn, Rule: "wait-for-replica", Detail: "it failed"},
 		},
 		{
-			name: "nor all night", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 1000},
-			want: Decision{Action: Later, At: now.Add(time.Minute), Detail: "it failed"},
+			name: "nor all night", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 1000, Why: "it failed"},
+			want: Decision{Action: CarryOn, Detail: "it failed"},
+		},
+		{
+			name: "for another reason", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 3, Why: "the disk is full"},
+			want: Decision{Action: CarryOn, Rule: "wait-for-replica", Detail: "it failed"},
 		},
 		{
 			name: "the session is lost", reason: forge.FailLostSession,

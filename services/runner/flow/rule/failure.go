@@ -23,7 +23,7 @@ const (
 	// WaitForIt: the agent is at a limit; another one takes over, or its reset
 	// is waited for.
 	WaitForIt
-	// AwaitWorker: after a pause that is bounded, as often as it takes, and the failure counts for nothing.
+	// AwaitWorker: at once, with more patience, as often as it takes, and the failure counts for nothing.
 	AwaitWorker
 	// CarryOn: at once, and the failure counts for nothing.
 	CarryOn
@@ -93,12 +93,16 @@ func (f Failure) For(by rules.Version, last forge.ReplicaID) forge.ReplicaID {
 // laterFactor is how much longer the pause of TryLater is.
 const laterFactor = 30
 
-// longestAwait bounds the pause of AwaitWorker, and so how long after its return a replica may wait for the work.
-const longestAwait = time.Minute
+// firstPatience and longestPatience bound Patience. A person need not hear of a shorter wait, and each answer is a record of the journal.
+const (
+	firstPatience   = 15 * time.Second
+	longestPatience = 15 * time.Minute
+)
 
-// Await returns how long to wait after as many waits in a row, this one included, for a replica that can work.
-func Await(waits int) time.Duration {
-	return min(5*time.Second<<min(max(waits-1, 0), 10), longestAwait)
+// Patience returns for how long replicas leave a step to one another before they answer that none can do it, after so many such answers in
+// a row. Meanwhile the first that can takes it.
+func Patience(waits int) time.Duration {
+	return min(firstPatience<<min(max(waits, 0), 10), longestPatience)
 }
 
 // Pause returns how long to wait before the next attempt, after as many failures in a

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/cause"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -89,7 +90,7 @@ func (t Fault) failed(x *Turn, rb *forge.Rebase, again bool) {
 	}
 	t.Reds, t.Failure = 0, ""
 	if _, ok := table.Find(t.Stage, Combination); ok && fault == verdict.FaultOfBoth && len(rb.Landed) > 0 {
-		in = Input{On: Combination, Detail: cause.Gist(feedback), Conflicts: rb.Landed, Files: rb.Files, Feedback: together(rb)}
+		in = Input{On: Combination, Detail: cause.Gist(feedback), Conflicts: rb.Landed, Files: rb.Files, Feedback: cause.Together(rb)}
 	}
 	t.step(x, in)
 }
@@ -100,15 +101,17 @@ func (t Fault) waits(x *Turn) bool {
 	return x.Strategy.Step(Implementing) != forge.StepExecute || t.Stage == Merging || t.Reds > 0
 }
 
-// together returns the feedback on a change that passes where it was made, and fails with what was merged meanwhile.
-func together(rb *forge.Rebase) string {
-	const most = 20
-	meanwhile := strings.Join(rb.Landed[:min(len(rb.Landed), most)], ", ")
-	if len(rb.Landed) > most {
-		meanwhile += ", ..."
+// outrun has a recipe made again with precedence whose check fails on a tip that has moved since, and reports whether it does: what was merged
+// meanwhile may be what fails. With precedence no sibling moves the tip, and a check that fails is the change's own fault.
+func (t Fault) outrun(x *Turn, issues []string) bool {
+	if _, ok := x.Strategy.Table().Find(t.Stage, Combination); !ok || x.Intent.Recipe == "" || t.Candidate == nil ||
+		len(t.Candidate.Landed) == 0 || !x.Rules.Has(rules.OutrunCheck) {
+		return false
 	}
-	return fmt.Sprintf("The change passes where it was made, and so does the present base branch without it. Together %q fails. "+
-		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, meanwhile, rb.Verify.Output)
+	x.Correct("rejected")
+	said, rb := strings.Join(issues, "\n"), t.Candidate
+	t.step(x, Input{On: Combination, Detail: cause.Gist(said), Conflicts: rb.Landed, Files: rb.Files, Feedback: cause.Outrun(rb, said)})
+	return true
 }
 
 // red waits for the base branch to pass again: for a person or another change to mend it.

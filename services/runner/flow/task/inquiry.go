@@ -94,14 +94,3 @@ func (t Asked) kept() []forge.CheckRun {
 	}
 	return runs
 }
-
-// failed says, for whoever makes the change again, which checks of a review did not pass.
-func failed(runs []forge.CheckRun) string {
-	var b strings.Builder
-	for i := range runs {
-		if r := &runs[i]; !r.Passed && r.Command != "" {
-			fmt.Fprintf(&b, "\n\nCheck %s, which the reviewer asked for, did not pass (%s):\n%s", r.Name, r.Command, r.Output)
-		}
-	}
-	return b.String()
-}

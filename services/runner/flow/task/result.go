@@ -172,9 +172,10 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) 
 		pair.seconded(x)
 	case on == Disagreed:
 		pair.disagree(x)
+	case on == Rejected && Fault{t}.outrun(x, rv.Issues): // and is made again with precedence
 	case on == Rejected:
 		x.Correct("rejected")
-		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n")+failed(rv.Asked))
+		pair.rejected(x, Rejected, strings.Join(rv.Issues, "\n")+cause.Asked(rv.Asked))
 	case t.Word.NothingToDo != "":
 		Said{t}.confirmed(x)
 	default:
@@ -186,7 +187,7 @@ func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) 
 // rejected has the change made again, with the words of who rejected it.
 func (t Pair) rejected(x *Turn, on On, words string) {
 	if t.Word.NothingToDo != "" {
-		words = refuted(words)
+		words = cause.Refuted(words)
 	}
 	t.step(x, Input{On: on, Feedback: words})
 }

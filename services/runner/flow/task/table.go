@@ -82,7 +82,7 @@ const (
 	BaseRed On = "the base is red"
 	// LookAgain: the time has come to look, or a person says retry.
 	LookAgain On = "look again"
-	// Combination: the change passes where it was made, and fails with what was merged meanwhile.
+	// Combination: the change passes where it was made, and fails with what was merged meanwhile. So may a recipe whose check fails.
 	Combination On = "semantic conflict"
 	// Conflict: the change does not merge with what was merged meanwhile.
 	Conflict On = "conflict"
@@ -214,6 +214,7 @@ var Changes = slices.Concat(Table{
 	{From: Reviewing, On: Approved, To: Merging},
 	{From: Reviewing, On: Unchanged, To: Done, Rule: rule.NothingToDo},
 	{From: Reviewing, On: Rejected, To: Implementing, Rule: rule.Rework, Spends: true},
+	{From: Reviewing, On: Combination, To: Locking, Rule: rule.Combination},
 	{From: Reviewing, On: Wanted, To: Checking, Rule: rule.Checks},
 	{From: Checking, On: Ran, To: Reviewing},
 	{From: Reviewing, On: FirstApproved, To: Reviewing, Rule: rule.SecondReview},

@@ -98,11 +98,6 @@ func (t Said) confirmed(x *Turn) {
 	t.step(x, Input{On: Unchanged, Detail: cause.Gist(t.Word.NothingToDo), Why: why})
 }
 
-// refuted returns the feedback on a claim that the review of the base did not confirm.
-func refuted(issues string) string {
-	return "Nothing was committed, because the task was said to be done already. The review of the base branch does not agree:\n" + issues
-}
-
 // NothingToDo returns why no task of an intent that is done made a commit; empty if one did, or
 // did not get done.
 func (s *Set) NothingToDo() (why string) {

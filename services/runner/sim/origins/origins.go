@@ -30,7 +30,7 @@ func Check(key forge.Key, rec *forge.Record) error {
 			clear(asked)
 		}
 		refused = refused || slices.ContainsFunc(m.Closed, func(c forge.Obstacle) bool {
-			return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase
+			return c.Agent != forge.GitOrigin && c.Agent != forge.GitPush && c.Agent != forge.GitBase && c.Agent != forge.AnyReplica
 		})
 		if m.Asks && m.Number == newest {
 			asked[rec.Effects.Outbox[i].To.Intent] = true

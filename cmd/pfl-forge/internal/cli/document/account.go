@@ -45,6 +45,10 @@ func (a *Account) Line() string {
 		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; everything continues when it answers")
 	}
+	if a.Agent == forge.AnyReplica {
+		return term.Line(forge.NoReplica + "can do a step since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+			"; it continues by itself when one can")
+	}
 	if a.Agent == forge.GitBase {
 		return term.Line(forge.BaseRed + "since " + a.Since.Local().Format(time.DateTime) + ", at " + a.Message +
 			"; everything that would be verified continues when it passes; check now: pfl-forge resume --all")

@@ -178,7 +178,7 @@ func (i *Item) Why() string {
 		if strings.HasPrefix(reason, forge.AccountClosed) {
 			return "no agent is called: " + reason
 		}
-		if strings.HasPrefix(reason, forge.OriginAway) {
+		if strings.HasPrefix(reason, forge.OriginAway) || strings.HasPrefix(reason, forge.NoReplica) {
 			return reason
 		}
 		return kit.WithReason("is paused", reason)

@@ -131,6 +131,8 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 				d.Also = waitingFor(forge.BaseRed, all)
 			case strings.HasPrefix(d.Reason, forge.OriginAway):
 				d.Also = waitingFor(forge.OriginAway, all)
+			case strings.HasPrefix(d.Reason, forge.NoReplica):
+				d.Also = waitingFor(forge.NoReplica, all)
 			}
 		}
 	}

@@ -41,6 +41,8 @@ type Replica struct {
 	// Executor is where it runs agents and commands, in its own words; nil of a runner, and of
 	// an older version.
 	Executor *executor `json:"executor,omitempty" yaml:"executor,omitempty"`
+	// Unwell says why it can do no work now, or not all; nil while it can.
+	Unwell *unwell `json:"unwell,omitempty" yaml:"unwell,omitempty"`
 }
 
 // Entry is a finding as programs read it.
@@ -125,6 +127,7 @@ func checkServices(ctx context.Context, t *target.Target) ([]diagnosis.Finding, 
 		}
 	}
 	found = append(found, checkGateway(t, answer.Services))
+	found = append(found, checkUnwell(replicas)...)
 	found = append(found, checkExecutors(replicas)...)
 	found = append(found, checkLacks(t, &answer)...)
 	found = append(found, checkTwice(replicas)...)
@@ -177,7 +180,7 @@ func replicasOf(answer *requests.Services) []Replica {
 			}
 			rows = append(rows, Replica{
 				Service: s.Service, Replica: r.Replica, Group: s.Group, Version: r.Version, Projects: projects, Agents: r.Agents, Started: r.Started,
-				Executor: (*executor)(r.Executor),
+				Executor: (*executor)(r.Executor), Unwell: (*unwell)(r.Unwell),
 			})
 		}
 	}
