@@ -180,7 +180,7 @@ test-manifests: ## render the manifests of deploy/k8s and check them, without a 
 k8s-test: agent-cli browser $(filter bin/images/base.tar,$(IMAGE_BASE)) ## install the last commit on a cluster, and take away from it; docs/guide-kubernetes.md says which
 	@go build -o bin/testreport ./internal/testreport
 	@export FORGE_CLUSTER_HOME=$${FORGE_CLUSTER_HOME:-$$HOME/.cache/forge-cluster} FORGE_CLUSTER=$(if $(KUBECONFIG)$(K8S_LOAD),,$(FORGE_CLUSTER)) \
-	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \
+	  IMAGE_BASE=$(IMAGE_BASE) CI=true PFL_FORGE_CLAUDE=$(CLAUDE_BIN) K8S_PROGRAMS=$(CURDIR)/bin K8S_FIGURES=$(CURDIR)/bin/k8s-figures.txt; \
 	rm -f "$$K8S_FIGURES"; \
 	! echo TestClusterKEDA | grep -qE '$(K8S_RUN)' || $(MAKE) keda || exit 1; \
 	if [ -n "$$FORGE_CLUSTER" ] && ! "$$FORGE_CLUSTER" kubeconfig >/dev/null 2>&1; then \
@@ -190,8 +190,15 @@ k8s-test: agent-cli browser $(filter bin/images/base.tar,$(IMAGE_BASE)) ## insta
 	[ ! -e "$$K8S_FIGURES" ] || cat "$$K8S_FIGURES"; exit $$failed
 
 .PHONY: keda
-keda: ## compile KEDA for k8s-test, into the cache of Go: ten minutes on two cores, once
-	GOWORK=off CGO_ENABLED=0 go -C deploy/keda build -trimpath tool
+keda: bin/keda ## compile KEDA for k8s-test: ten minutes on two cores, once
+
+# It is linked before the tests begin: each of its programs takes a minute and gigabytes of memory for that.
+KEDA = github.com/kedacore/keda/v2
+bin/keda: deploy/keda/go.mod deploy/keda/go.sum
+	@mkdir -p $@.new
+	GOWORK=off CGO_ENABLED=0 go -C deploy/keda build -trimpath -o $(CURDIR)/$@.new/ \
+	  -ldflags='-s -w -X=$(KEDA)/version.Version=$(shell sed -n 's,.*$(KEDA) v\([^ ]*\).*,\1,p' deploy/keda/go.mod)' tool
+	@rm -rf $@ && mv $@.new $@ && touch $@
 
 .PHONY: test-containers
 test-containers: $(filter bin/images/base.tar,$(IMAGE_BASE)) ## test the last commit's images, and NATS servers killed and upgraded under them; on Docker, or as root with dockerd

@@ -148,6 +148,12 @@ func (d *docker) build(t *testing.T, image, name, binary string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.buildFolder(t, image, dir)
+}
+
+// buildFolder makes an image of a folder with a Dockerfile.
+func (d *docker) buildFolder(t *testing.T, image, dir string) {
+	t.Helper()
 	repo, tag, _ := strings.Cut(image, ":")
 	request := testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{Context: dir, Repo: repo, Tag: tag, KeepImage: true}}
 	t.Cleanup(func() { d.removeImage(t, image) })

@@ -3,6 +3,11 @@
 package containers
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +53,55 @@ func TestImages(t *testing.T) {
 				t.Errorf("an unknown flag: exit code 0, %q", out)
 			}
 		})
+	}
+}
+
+// TestDockerfileExample builds the Dockerfile of deploy/images by which a team puts Node.js and an agent CLI on an image of ours: both are
+// there, and all that a cluster asks of the image stays. Stand-ins take their place, since nothing is pulled here.
+func TestDockerfileExample(t *testing.T) {
+	d := connect(t)
+	text := read(t, "..", "images", "Dockerfile.example")
+	from := regexp.MustCompile(`(?m)^COPY --from=docker\.io/library/(node:\S+) /usr/local/ /usr/local/$`).FindStringSubmatch(text)
+	const ours = "FROM pfl-forge/implementer:VERSION\n"
+	if from == nil || !strings.HasPrefix(text, ours) || strings.Count(text, "\n") != 3 {
+		t.Fatalf("the example is\n%s", text)
+	}
+	folder := func(files map[string]string) string {
+		dir := t.TempDir()
+		for name, content := range files {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	d.buildFolder(t, from[1], folder(map[string]string{
+		"Dockerfile": "FROM scratch\nCOPY node /usr/local/bin/node\n", "node": "#!/bin/sh\necho node runs $0 $*\n",
+	}))
+	const extended = "pfl-forge/extended:test"
+	d.buildFolder(t, extended, folder(map[string]string{
+		"Dockerfile": strings.Replace(text, "VERSION", d.version, 1), "agent/bin/claude": "#!/usr/bin/env node\n",
+	}))
+	config := func(image string) (user string, entry, env []string) {
+		found, err := d.client.ImageInspect(wait.Context(t), image)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Config.User, found.Config.Entrypoint, found.Config.Env
+	}
+	wasUser, wasEntry, wasEnv := config(d.image("implementer"))
+	isUser, isEntry, isEnv := config(extended)
+	if isUser != wasUser || !slices.Equal(isEntry, wasEntry) || !slices.Equal(isEnv, wasEnv) {
+		t.Errorf("it runs %q as %q with %q, ours %q as %q with %q", isEntry, isUser, isEnv, wasEntry, wasUser, wasEnv)
+	}
+	request := testcontainers.ContainerRequest{Image: extended, Entrypoint: []string{"sh", "-c", "id -u && git --version && claude one"}}
+	code, out := d.run(t, request)
+	if want := "node runs /usr/local/bin/node /usr/local/bin/claude one"; code != 0 || !strings.HasPrefix(out, "65532\n") || !strings.Contains(out, want) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if code, out := d.run(t, testcontainers.ContainerRequest{Image: extended, Cmd: []string{"--help"}}); code != 0 || !strings.Contains(out, "--tls-ca") {
+		t.Errorf("--help: exit code %d, %s", code, out)
 	}
 }
 

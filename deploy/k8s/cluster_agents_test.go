@@ -172,8 +172,8 @@ func (c *cluster) awaitAccount(t *testing.T, namespace string) {
 }
 
 // commandTemplate returns the template of components/pods for an agents' namespace, with requests of which many fit
-// on one node, and an agent CLI.
-func commandTemplate(t *testing.T, namespace string) string {
+// on one node, an agent CLI, and the label of an installation.
+func commandTemplate(t *testing.T, namespace, installation string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("components", "pods", templateKey))
 	if err != nil {
@@ -184,6 +184,7 @@ func commandTemplate(t *testing.T, namespace string) string {
 	for from, to := range map[string]string{
 		"requests: {cpu: 250m, memory: 512Mi, ephemeral-storage: 256Mi}": "requests: {cpu: 5m, memory: 16Mi, ephemeral-storage: 1Mi}",
 		"namespace: " + defaultAgents:                                    "namespace: " + namespace,
+		"  labels:\n":                                                    "  labels:\n    " + installationLabel + ": " + installation + "\n",
 		"volumeMounts:\n":                                                "volumeMounts:\n        - {name: claude, mountPath: /opt/claude, readOnly: true}\n",
 		"\n  volumes:\n":                                                 claude,
 	} {

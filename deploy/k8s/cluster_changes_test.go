@@ -17,13 +17,21 @@ import (
 // are stored.
 func (in *installation) submit(t *testing.T, prefix string, count int) {
 	t.Helper()
-	out := in.run(t, in.systems, "submit-"+prefix, map[string]string{"app": "submit"}, "submit", "shop", prefix, "0", strconv.Itoa(count))
+	in.asked = append(in.asked, in.submitTo(t, "shop", prefix, count)...)
+}
+
+// submitTo is submit for a project, by a recipe of it if one is given, and returns the names of the changes.
+func (in *installation) submitTo(t *testing.T, project, prefix string, count int, recipe ...string) (names []string) {
+	t.Helper()
+	args := append([]string{"submit", project, prefix, "0", strconv.Itoa(count)}, recipe...)
+	out := in.run(t, in.systems, "submit-"+prefix, map[string]string{"app": "submit"}, args...)
 	if want := fmt.Sprintf("stored %d\n", count); out != want {
 		t.Fatalf("the system said %q, want %q", out, want)
 	}
 	for i := range count {
-		in.asked = append(in.asked, fmt.Sprintf("%s-%03d", prefix, i))
+		names = append(names, fmt.Sprintf("%s-%03d", prefix, i))
 	}
+	return names
 }
 
 // ask has another system ask for a change that an agent has to make.
@@ -51,20 +59,26 @@ func (in *installation) file(t *testing.T, name string, good func(content string
 func (in *installation) merged(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	in.commits(t, len(in.asked))
-	log, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/shop.git", "log", "--format=%s", "main")
+	in.mergedAt(t, "shop", in.asked)
+	figure(t, "%d changes merged, the last %s after they were waited for", len(in.asked), time.Since(began).Round(time.Second))
+}
+
+// mergedAt is merged for the changes of a project.
+func (in *installation) mergedAt(t *testing.T, project string, names []string) {
+	t.Helper()
+	in.commits(t, project, len(names))
+	log, err := in.exec(wait.Context(t), in.git, "git-0", "git", "git", "-C", "/repos/"+project+".git", "log", "--format=%s", "main")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Split(strings.TrimSpace(log), "\n")
 	slices.Sort(got)
 	want := []string{"first"}
-	for _, name := range in.asked {
+	for _, name := range names {
 		want = append(want, "Write "+name)
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Fatalf("the base branch has %q, want %q", got, want)
+		t.Fatalf("the base branch of %s has %q, want %q", project, got, want)
 	}
-	figure(t, "%d changes merged, the last %s after they were waited for", len(in.asked), time.Since(began).Round(time.Second))
 }

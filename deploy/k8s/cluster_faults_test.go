@@ -29,17 +29,21 @@ replicas:
 `
 
 // TestClusterFaults takes from an installation what a cluster can fail to give: the way to the git server for a minute,
-// room on a volume, and NATS with all that it keeps. Everything is merged, once, and nothing ends in error.
+// room on a volume, and NATS with all that it keeps. Everything is merged, once, and nothing ends in error. The certificate of NATS is
+// that of components/cert-manager.
 func TestClusterFaults(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
 	beside(t, 7)
 	in := newSandboxedInstallation(t, c, "pfl-forge-faults", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
-	shop := strings.Replace(in.sandboxedShop(t), "components: [", "components: [../pfl-forge/deploy/k8s/components/backup, ", 1)
-	dir := in.overlay(t, "overlays/single-node", "", shop+smallVolumes)
+	const more = "components: [../pfl-forge/deploy/k8s/components/backup, ../pfl-forge/deploy/k8s/components/cert-manager, "
+	shop := strings.Replace(in.sandboxedShop(t), "components: [", more, 1)
+	dir := in.overlay(t, "overlays/single-node", "", shop+in.namedHere()+smallVolumes)
 	m := build(t, dir)
+	in.knowCertificates(t)
 	in.applyAll(t, m)
+	in.certify(t, m)
 	in.whole(t)
 
 	in.cutOff(t, m)

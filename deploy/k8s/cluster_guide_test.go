@@ -20,12 +20,12 @@ import (
 const ours = "pfl-forge"
 
 // TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs, asks for
-// changes, rotates a key, ends everything and goes on from the volumes, and removes it. Differences to
+// changes, rotates a key, adds a project and a group of replicas for it, ends everything and goes on from the volumes, and removes it. Differences to
 // the text are the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 4)
+	beside(t, 6)
 	h := newHandbook(t)
 	in := &installation{cluster: c, namespace: ours, git: "pfl-forge-guide-git", systems: "pfl-forge-guide-systems", version: version}
 	c.isFree(t, ours)
@@ -62,11 +62,12 @@ func TestClusterGuide(t *testing.T) {
 	sh.do(dir, h.command("kubectl -n pfl-forge rollout status statefulset/implementer"))
 	in.submit(t, "renewed", 2)
 	in.merged(t)
+	workers := in.secondProject(t, h, sh, dir)
 
 	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets,deployments --all"))
 	in.ready(t, "", 0)
 	sh.do(dir, apply)
-	in.ready(t, "", pods)
+	in.ready(t, "", pods+workers)
 	in.measured(t) // all that was done before is known
 	in.submit(t, "again", 2)
 	in.merged(t)

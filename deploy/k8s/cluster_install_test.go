@@ -31,9 +31,16 @@ type installation struct {
 	// token is that by which a system asks the gateway, visits how many pods did so. With person, a person signs in at its console.
 	token, person string
 	visits        int
-	// asked has the names of the changes that were asked for.
-	asked []string
+	// asked has the names of the changes that were asked for, and others counts those of other projects than shop.
+	asked  []string
+	others int
+	// key is the one key that the model accepts; empty: any.
+	key string
 }
+
+// installationLabel is on the pods of an installation, with its namespace: also on those of commands. A drain of the one node has
+// to leave others there.
+const installationLabel = "pfl-forge.io/test"
 
 // newInstallation makes the namespaces, the Secrets and the git server. Commands of its project check that
 // they run in pods of their own.
@@ -99,7 +106,11 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\nimages:\n", namespace, rel)
+	fmt.Fprintf(&b, "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: %s\nresources: [%s]\n", namespace, rel)
+	if what == "" {
+		fmt.Fprintf(&b, "labels: [{pairs: {%s: %s}, includeTemplates: true}]\n", installationLabel, in.namespace)
+	}
+	b.WriteString("images:\n")
 	for _, name := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector", "gateway", "pfl-forge"} {
 		fmt.Fprintf(&b, "  - {name: pfl-forge/%s, newTag: %q}\n", name, in.version)
 	}
@@ -119,7 +130,7 @@ func (in *installation) overlay(t *testing.T, base, what, more string) string {
 func (in *installation) shop(t *testing.T) string {
 	t.Helper()
 	pods := "  - name: forge-pods\n    behavior: merge\n    literals: [%q]\n"
-	return in.project(t, fmt.Sprintf(pods, templateKey+"="+commandTemplate(t, in.agents)))
+	return in.project(t, fmt.Sprintf(pods, templateKey+"="+commandTemplate(t, in.agents, in.namespace)))
 }
 
 // sandboxedShop is shop with agents and commands in sandboxes in the workers' pods.

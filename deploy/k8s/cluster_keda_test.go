@@ -46,6 +46,8 @@ func TestClusterKEDA(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
 	beside(t, 8)
+	externalMetrics.Lock()
+	t.Cleanup(externalMetrics.Unlock)
 	began := time.Now()
 	available := c.installKEDA(t)
 	in := newInstallation(t, c, "pfl-forge-keda", version)
@@ -104,7 +106,7 @@ func (in *installation) scaledFromNone(t *testing.T) {
 	wait.Until(t, "the agent is at work", func() bool { return in.held(t) == "1" })
 	in.submit(t, "waiting", count)
 	wait.Until(t, "there are more implementers", func() bool { return len(in.pods(t, "implementer")) > 1 })
-	in.commits(t, count)
+	in.commits(t, "shop", count)
 
 	in.pauseScaling(t, "implementer", new("0"))
 	// last says whether all others are gone, and the one with an agent at work has to go.

@@ -19,6 +19,7 @@ import (
 
 	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
+	node "k8s.io/api/node/v1"
 	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -109,7 +110,7 @@ func (h *commander) mayNothingElse(t *testing.T) {
 // executor returns one whose template has changes: pairs of a text and what it becomes.
 func (h *commander) executor(t *testing.T, state string, changes ...string) *pods.Executor {
 	t.Helper()
-	text := commandTemplate(t, h.agents)
+	text := commandTemplate(t, h.agents, h.agents)
 	for i := 0; i < len(changes); i += 2 {
 		if !strings.Contains(text, changes[i]) {
 			t.Fatalf("no %q in the template", changes[i])
@@ -159,7 +160,7 @@ func shell(t *testing.T, state, script string) process.Command {
 // in the ways in which a cluster does.
 func TestClusterPods(t *testing.T) {
 	c := findCluster(t)
-	beside(t, 2)
+	beside(t, 3)
 	h := newCommander(t, c)
 	state := t.TempDir()
 	began := time.Now()
@@ -173,7 +174,10 @@ func TestClusterPods(t *testing.T) {
 	t.Run("probes", func(t *testing.T) { h.probes(t, state) })
 	h.none(t)
 	t.Run("lost", func(t *testing.T) { h.lost(t, state) })
+	t.Run("lost way", func(t *testing.T) { h.lostWay(t, state) })
+	h.none(t)
 	t.Run("refused", func(t *testing.T) { h.refused(t, state) })
+	t.Run("runtime class", func(t *testing.T) { h.ofClass(t, state) })
 	t.Run("earlier life", func(t *testing.T) { h.sweep(t, state) })
 }
 
@@ -303,6 +307,7 @@ func (h *commander) refused(t *testing.T, state string) {
 		{"Pod Security", []string{"allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true"}, process.ErrSandbox, `violates PodSecurity "restricted`},
 		{"policy", []string{"readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false"}, process.ErrSandbox, "readOnlyRootFilesystem: true"},
 		{"other namespace", []string{"namespace: " + h.agents, "namespace: default"}, process.ErrSandbox, `cannot create resource "pods"`},
+		{"runtime class", []string{"spec:\n", "spec:\n  runtimeClassName: missing\n"}, process.ErrSandbox, `RuntimeClass "missing" not found`},
 		{"quota", nil, process.ErrLost, "exceeded quota: full"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -336,6 +341,33 @@ func (h *commander) refused(t *testing.T, state string) {
 			h.none(t)
 		})
 	}
+}
+
+// ofClass has the template name a runtime class. Its handler is the usual one, which every node has; one with a kernel of its own is named
+// in the same way.
+func (h *commander) ofClass(t *testing.T, state string) {
+	t.Helper()
+	classes := h.client.NodeV1().RuntimeClasses()
+	class := &node.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: h.agents}, Handler: "runc"}
+	if _, err := classes.Create(wait.Context(t), class, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := classes.Delete(wait.Context(t), class.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	c, of := shell(t, state, "echo started"), ""
+	c.Line = func(process.Stream, []byte) {
+		if list := h.list(t); len(list) == 1 && list[0].Spec.RuntimeClassName != nil {
+			of = *list[0].Spec.RuntimeClassName
+		}
+	}
+	r, err := h.executor(t, state, "spec:\n", "spec:\n  runtimeClassName: "+class.Name+"\n").Run(t.Context(), c)
+	if err != nil || r.ExitCode != 0 || of != class.Name {
+		t.Errorf("code %d in a pod of class %q, %v", r.ExitCode, of, err)
+	}
+	h.none(t)
 }
 
 // sweep has a replica die with a command in a pod. Its next life removes the pod, and none

@@ -34,12 +34,13 @@ const few = `replicas:
 `
 
 // TestClusterProduction installs production, and takes every NATS server away in turn while
-// changes are made: first as a drain of its node would, then as the loss of it. Their commands run in
+// changes are made: first as a drain of its node would, then as the loss of it. Then autoscalers follow the
+// changes, and services in another namespace take the place of all of them. Commands run in
 // sandboxes in the workers' pods.
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 4)
+	beside(t, 6)
 	in := newSandboxedInstallation(t, c, "pfl-forge-three", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 	in.write(t, "overlays/production", "", in.sandboxedShop(t)+small+few)
@@ -71,6 +72,8 @@ func TestClusterProduction(t *testing.T) {
 	}
 	in.merged(t)
 	in.measured(t)
+	in.autoscaled(t)
+	in.elsewhere(t)
 }
 
 // evict asks for a pod's end as kubectl drain does.

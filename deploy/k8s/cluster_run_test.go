@@ -28,6 +28,7 @@ func TestCluster(t *testing.T) {
 	version := c.images(t)
 	beside(t, 19)
 	in := newInstallation(t, c, "pfl-forge-test", version)
+	in.setCredentials(t, "first")
 
 	began := time.Now()
 	in.write(t, "overlays/single-node", "", in.shop(t)+in.gateway(t))
@@ -36,6 +37,7 @@ func TestCluster(t *testing.T) {
 	figure(t, "all services ready %s after it was applied", time.Since(began).Round(time.Second))
 	in.neverRestarted(t, want)
 	in.memory(t, "at rest")
+	in.setPasswords(t, "first")
 
 	many := manyIntents(t, 50)
 	in.submit(t, "first", many)
@@ -56,7 +58,7 @@ func TestCluster(t *testing.T) {
 	in.merged(t)
 
 	in.scale(t, 3)
-	in.submit(t, "scaled", 12)
+	in.submit(t, "scaled", 8)
 	in.ready(t, "implementer", 3)
 	for _, service := range []string{"implementer", "runner", "gateway", "nats"} {
 		in.kill(t, service)
@@ -66,11 +68,11 @@ func TestCluster(t *testing.T) {
 
 	in.rotate(t, "implementer")
 	in.submit(t, "rotated", 4)
-	in.merged(t)
+	in.changeCredentials(t, "second")
 
 	in.scale(t, 1) // a second one could not go before the first is back, and here is no other node
 	in.ready(t, "implementer", 1)
-	in.submit(t, "drained", 6)
+	in.submit(t, "drained", 4)
 	in.drain(t, want)
 	in.merged(t)
 	in.ranInPods(t, "analyzer", "implementer", "reviewer")
@@ -108,6 +110,7 @@ func (in *installation) claude(t *testing.T) {
 func (in *installation) model(t *testing.T, hold time.Duration, walls ...string) {
 	t.Helper()
 	pod := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model", hold.String()}, walls...)...)
+	pod.Spec.Containers[0].Env = []core.EnvVar{{Name: "KEY", Value: in.key}}
 	if _, err := in.client.CoreV1().Pods(in.git).Create(wait.Context(t), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -254,8 +257,10 @@ func (in *installation) paths(t *testing.T) {
 	}
 	git := gitPod.Status.PodIP + ":8080"
 	api := in.apiServer(t)
+	in.beyond(t)
 	in.watchedByPrometheus(t)
 	const network = pods.LabelNetwork
+	unknown, ofNATS := map[string]string{"app": "x"}, map[string]string{"pfl-forge.io/nats-client": "true"}
 	worker := map[string]string{"pfl-forge.io/worker": "true", "pfl-forge.io/nats-client": "true"}
 	for _, from := range []struct {
 		who, namespace string
@@ -263,14 +268,14 @@ func (in *installation) paths(t *testing.T) {
 		reached        []string
 		blocked        []string
 	}{
-		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer, door}},
-		{"a runner", in.namespace, map[string]string{"pfl-forge.io/nats-client": "true"}, []string{client}, []string{monitor, reviewer, git, api}},
-		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door}},
-		{"a command with a network", in.agents, map[string]string{network: "full"}, nil, []string{client, monitor, runner, git, api, door}},
-		{"an unknown pod of the namespace", in.namespace, map[string]string{"app": "x"}, nil, []string{client, monitor, runner, git, api, door}},
-		{"another system", in.systems, map[string]string{"app": "x"}, []string{client, git, api, door}, []string{monitor, runner, reviewer, inside}},
+		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer, door, metadata, public}},
+		{"a runner", in.namespace, ofNATS, []string{client}, []string{monitor, reviewer, git, api, metadata, public}},
+		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door, metadata, public}},
+		{"a command with a network", in.agents, map[string]string{network: "full"}, []string{public}, []string{client, monitor, runner, git, api, door, metadata}},
+		{"an unknown pod of the namespace", in.namespace, unknown, nil, []string{client, monitor, runner, git, api, door, metadata, public}},
+		{"another system", in.systems, unknown, []string{client, git, api, door, metadata, public}, []string{monitor, runner, reviewer, inside}},
 		{"Prometheus", in.systems, map[string]string{"app.kubernetes.io/name": "prometheus"}, []string{runner, reviewer, inside}, []string{monitor}},
-		{"a stranger", in.git, map[string]string{"app": "x"}, []string{git, api}, []string{client, monitor, runner, reviewer, door, inside}},
+		{"a stranger", in.git, unknown, []string{git, api}, []string{client, monitor, runner, reviewer, door, inside}},
 	} {
 		args := slices.Concat([]string{"dial", "reached"}, from.reached, []string{"blocked"}, from.blocked)
 		out := in.run(t, from.namespace, "paths", from.labels, args...)

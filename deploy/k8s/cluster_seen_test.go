@@ -24,7 +24,7 @@ import (
 // there: not in error, and not waiting for a person.
 func (in *installation) measured(t *testing.T) {
 	t.Helper()
-	want := map[string]int{"done": len(in.asked)}
+	want := map[string]int{"done": len(in.asked) + in.others}
 	wait.Until(t, fmt.Sprintf("metrics say that %d intents are done", want["done"]), func() bool { return maps.Equal(in.counts(t), want) })
 }
 
@@ -111,6 +111,11 @@ func (in *installation) forward(ctx context.Context, t *testing.T, service strin
 	return fmt.Sprintf("http://127.0.0.1:%d", ports[0].Local)
 }
 
+// spansOfAnAgent are the names of spans that a change by an agent has.
+var spansOfAnAgent = []string{
+	"run", "analyze", "implement", "review", "merge", "agent claude", "verify", "verify command", "git checkout", "git fetch", "git push",
+}
+
 // traced waits until the collector has the trace of a change in which all services took part
 // that made it, and metrics of all services.
 func (in *installation) traced(t *testing.T) {
@@ -132,6 +137,13 @@ func (in *installation) traced(t *testing.T) {
 	if got, want := strings.Count(traces, "\n"), len(in.asked); got < want {
 		t.Errorf("there are %d traces of %d intents", got, want)
 	}
+	wait.Until(t, "a change is traced with its agents, its commands and git", func() bool {
+		return slices.ContainsFunc(strings.Split(ask("spans"), "\n"), func(line string) bool {
+			_, names, _ := strings.Cut(line, " ")
+			has := strings.Split(names, ",")
+			return !slices.ContainsFunc(spansOfAnAgent, func(name string) bool { return !slices.Contains(has, name) })
+		})
+	})
 	const all = "analyzer gateway implementer reflector reviewer runner"
 	wait.Until(t, "all services have sent metrics", func() bool { return strings.TrimSpace(ask("metrics")) == all })
 }

@@ -261,7 +261,7 @@ func (c *cluster) global(t *testing.T) []string {
 		"admissionregistration.k8s.io/v1/ValidatingAdmissionPolicyBinding", "rbac.authorization.k8s.io/v1/ClusterRole",
 		"rbac.authorization.k8s.io/v1/ClusterRoleBinding", "scheduling.k8s.io/v1/PriorityClass",
 		"apiextensions.k8s.io/v1/CustomResourceDefinition", "apiregistration.k8s.io/v1/APIService",
-		"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration",
+		"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration", "node.k8s.io/v1/RuntimeClass",
 	} {
 		i := strings.LastIndex(kind, "/")
 		u := &unstructured.Unstructured{}

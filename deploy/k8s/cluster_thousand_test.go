@@ -35,13 +35,13 @@ func TestThousandIntents(t *testing.T) {
 	figure(t, "%d intents are stored after %s", count, time.Since(began).Round(time.Second))
 	tenth := max(count/10, 1)
 	for part := tenth; part < count; part += tenth {
-		in.commits(t, part)
+		in.commits(t, "shop", part)
 		t.Logf("%d of %d are merged after %s", part, count, time.Since(began).Round(time.Second))
 		if part == 5*tenth {
 			in.memory(t, fmt.Sprintf("with %d of %d intents merged", part, count))
 		}
 	}
-	in.commits(t, count)
+	in.commits(t, "shop", count)
 	figure(t, "%d intents are merged %s after the first was asked for", count, time.Since(began).Round(time.Second))
 	in.merged(t)
 	in.measured(t)
@@ -58,14 +58,14 @@ func manyIntents(t *testing.T, usual int) int {
 	return count
 }
 
-// commits waits until so many changes are merged. Most of the wait is in the pod: asking it all the
+// commits waits until so many changes of a project are merged. Most of the wait is in the pod: asking it all the
 // time would take from the two cores what is measured.
-func (in *installation) commits(t *testing.T, count int) {
+func (in *installation) commits(t *testing.T, project string, count int) {
 	t.Helper()
-	script := fmt.Sprintf(`count() { git -C /repos/shop.git rev-list --count main; }
-for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(count)" -gt %d ] && break; sleep 1; done; count`, count)
+	script := fmt.Sprintf(`count() { git -C /repos/%s.git rev-list --count main; }
+for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(count)" -gt %d ] && break; sleep 1; done; count`, project, count)
 	got := 0
-	wait.Moving(t, fmt.Sprintf("%d changes are merged", count), func() bool {
+	wait.Moving(t, fmt.Sprintf("%d changes of %s are merged", count, project), func() bool {
 		out, err := in.exec(wait.Context(t), in.git, "git-0", "git", "sh", "-c", script)
 		if err != nil {
 			return false

@@ -21,13 +21,13 @@ func TestClusterUpgrade(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
 	source, before := c.imagesBefore(t)
-	beside(t, 6)
+	beside(t, 7)
 	in := newSandboxedInstallation(t, c, "pfl-forge-upgrade", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 
 	in.install(t, source, before)
 	in.submit(t, "rolled", 100)
-	in.install(t, root(t), version)
+	in.upgrade(t, version)
 	left := len(in.asked) - in.counts(t)["done"]
 	figure(t, "%d of %d intents are under way when the version before is rolled back to", left, len(in.asked))
 	if left == 0 {
@@ -36,6 +36,28 @@ func TestClusterUpgrade(t *testing.T) {
 	in.install(t, source, before)
 	in.merged(t)
 	in.measured(t)
+}
+
+// upgrade rolls to the commit that is checked out by the commands of the guide: permissions first, as a newer version may need others,
+// then a look at what will change, and all of it at once.
+func (in *installation) upgrade(t *testing.T, version string) {
+	t.Helper()
+	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t)), time.Now()
+	in.version = version
+	dir := in.overlay(t, "overlays/single-node", "", in.sandboxedShop(t))
+	here := func(text string) string { return strings.ReplaceAll(text, "-n pfl-forge ", "-n "+in.namespace+" ") }
+	before := in.uid(t, "nats-0")
+	sh.do(dir, here(strings.Replace(h.block("--role implementer --from -"), "--role implementer", "--namespace "+in.namespace+" --role server", 1)))
+	wait.Until(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
+	// 1 is said of differences, and more of errors.
+	shown := sh.do(dir, h.command("kubectl diff --server-side -k .")+" || [ $? = 1 ]")
+	for _, service := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
+		if want := "+        image: pfl-forge/" + service + ":" + version; !strings.Contains(shown, want) {
+			t.Errorf("kubectl diff does not say %q:\n%s", want, shown)
+		}
+	}
+	sh.do(dir, h.command("kubectl apply --server-side -k ."))
+	in.rolled(t, version, began)
 }
 
 // imagesBefore puts into the nodes the images of the commit that K8S_BEFORE names, by default
@@ -52,9 +74,16 @@ func (c *cluster) imagesBefore(t *testing.T) (source, version string) {
 // until all of them are of that version and ready.
 func (in *installation) install(t *testing.T, source, version string) {
 	t.Helper()
-	began, services := time.Now(), 6
+	began := time.Now()
 	in.version = version
 	in.write(t, filepath.Join(source, "deploy", "k8s", "overlays", "single-node"), "", in.sandboxedShop(t))
+	in.rolled(t, version, began)
+}
+
+// rolled waits until all services are of a version, which was asked for at that time, and ready.
+func (in *installation) rolled(t *testing.T, version string, began time.Time) {
+	t.Helper()
+	const services = 6
 	wait.Until(t, fmt.Sprintf("all services have version %s", version), func() bool {
 		pods := in.pods(t, "")
 		for i := range pods {

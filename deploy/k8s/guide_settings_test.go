@@ -20,7 +20,7 @@ func TestGuideSettings(t *testing.T) {
 	tried := 0
 	for _, block := range h.blocks("yaml") {
 		if strings.Contains(block, "kind: Kustomization") {
-			continue // the whole one, which newHandbook renders
+			continue // the whole one, which newHandbook renders, and that of a group, which another one names
 		}
 		tried++
 		text := block
@@ -42,12 +42,12 @@ func TestGuideSettings(t *testing.T) {
 	}
 }
 
-// render renders a kustomization of somebody who has this repository beside theirs as ../pfl-forge, and
-// a template of pods in a file.
+// render renders a kustomization of somebody who has this repository beside theirs as ../pfl-forge,
+// a template of pods in a file, and the guide's group of replicas.
 func (h *handbook) render(t *testing.T, text string) *manifests {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "ours")
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "large"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	top, err := filepath.Abs("../..")
@@ -67,7 +67,8 @@ func (h *handbook) render(t *testing.T, text string) *manifests {
 		header += "namespace: pfl-forge\n"
 	}
 	for name, content := range map[string]string{
-		"kustomization.yaml": header + strings.ReplaceAll(text, "../pfl-forge/", relative+"/"),
+		"kustomization.yaml":       header + strings.ReplaceAll(text, "../pfl-forge/", relative+"/"),
+		"large/kustomization.yaml": strings.ReplaceAll(h.block("# large/kustomization.yaml"), "../../pfl-forge/", "../"+relative+"/"),
 		// One that differs from ours, so that it shows whether it is taken.
 		templateKey: "# Ours.\n" + string(template),
 	} {

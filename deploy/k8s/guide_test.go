@@ -24,8 +24,8 @@ import (
 type handbook struct {
 	t    *testing.T
 	text string
-	// installation is what the guide's own kustomization renders.
-	installation *manifests
+	// installation is what the guide's own kustomization renders, and grouped one with a group of replicas.
+	installation, grouped *manifests
 }
 
 // newHandbook reads the guide, and renders the kustomization that it begins with, as it stands but
@@ -39,6 +39,7 @@ func newHandbook(t *testing.T) *handbook {
 	h := &handbook{t: t, text: string(text)}
 	_, whole, _ := strings.Cut(h.block("# kustomization.yaml"), "namespace: pfl-forge\n")
 	h.installation = h.render(t, whole)
+	h.grouped = h.render(t, h.block("/overlays/production, large]"))
 	return h
 }
 
@@ -129,7 +130,7 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 	}
 	// A verb that is new here needs a check of what it names, or a reason to need none.
 	for verb := range verbs {
-		if !slices.Contains([]string{"apply", "create", "get", "delete", "diff", "drain", "exec", "port-forward", "rollout", "patch", "wait", "logs"}, verb) {
+		if !slices.Contains(strings.Fields("apply create get delete diff drain uncordon exec port-forward rollout patch wait logs"), verb) {
 			t.Errorf("kubectl %s is not looked at", verb)
 		}
 	}
@@ -265,9 +266,9 @@ func (h *handbook) forward(line string, args []string) {
 	h.t.Errorf("%q: an installation has no such Service and port", line)
 }
 
-// exists reports whether the installation has an object.
+// exists reports whether the installation has an object, or one with a group.
 func (h *handbook) exists(kind, name string) bool {
-	for _, o := range h.installation.objects {
+	for _, o := range slices.Concat(h.installation.objects, h.grouped.objects) {
 		if strings.EqualFold(o.GetKind(), kind) && o.GetName() == name {
 			return true
 		}

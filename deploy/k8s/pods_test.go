@@ -202,6 +202,19 @@ func podsDrain(m *manifests) []string {
 		if err != nil || grace == nil || time.Duration(*grace)*time.Second <= drain+overtime {
 			return []string{fmt.Sprintf("%s: drains for %s, and is killed after %v seconds", w.name, drain, grace)}
 		}
-		return nil
+		return tokensOutliveDrain(w, *grace)
 	})
+}
+
+// tokensOutliveDrain asks that a pod's tokens are good until its end. A kubelet renews one that has a fifth of its time left, and none of a
+// pod that is to end.
+func tokensOutliveDrain(w workload, grace int64) (found []string) {
+	for i := range w.pod.Spec.Volumes {
+		for _, s := range sourcesOf(&w.pod.Spec.Volumes[i]) {
+			if token := s.ServiceAccountToken; token != nil && (token.ExpirationSeconds == nil || *token.ExpirationSeconds/5 <= grace) {
+				found = append(found, fmt.Sprintf("%s: its token may end while it drains for %d seconds", w.name, grace))
+			}
+		}
+	}
+	return found
 }

@@ -172,12 +172,18 @@ func matching(m *manifests, s *meta.LabelSelector) []workload {
 	return slices.DeleteFunc(workloads(m), func(w workload) bool { return !selector.Matches(labels.Set(w.pod.Labels)) })
 }
 
+// groupLabel is on the pods of a group of replicas, which have the other labels of their service, too: its Service and its budget are
+// theirs as well.
+const groupLabel = "app.kubernetes.io/instance"
+
+func ofGroup(w workload) bool { return w.pod.Labels[groupLabel] != "" }
+
 // selectorsFind asks that whatever selects pods finds some, and exactly its own: Services
 // their ports, budgets and spread constraints the pods that they are written for.
 func selectorsFind(m *manifests) []string {
 	var found []string
 	for _, s := range of[*core.Service](m) {
-		pods := matching(m, &meta.LabelSelector{MatchLabels: s.Spec.Selector})
+		pods := slices.DeleteFunc(matching(m, &meta.LabelSelector{MatchLabels: s.Spec.Selector}), ofGroup)
 		if len(pods) != 1 {
 			found = append(found, fmt.Sprintf("Service %s finds %d workloads", s.Name, len(pods)))
 			continue
@@ -202,7 +208,11 @@ func selectorsFind(m *manifests) []string {
 			found = append(found, w.name+" may have all replicas on one node")
 		}
 		for _, c := range w.pod.Spec.TopologySpreadConstraints {
-			if pods := matching(m, c.LabelSelector); len(pods) != 1 || pods[0].name != w.name {
+			pods := matching(m, c.LabelSelector)
+			if !ofGroup(w) {
+				pods = slices.DeleteFunc(pods, ofGroup)
+			}
+			if len(pods) != 1 || pods[0].name != w.name {
 				found = append(found, w.name+" is spread by the pods of others")
 			}
 		}

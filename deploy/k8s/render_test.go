@@ -34,9 +34,11 @@ const (
 	inner = "testdata/inner-sandbox"
 	// autoscaled is production with what takes the place of KEDA.
 	autoscaled = "testdata/autoscaled"
+	// grouped is a single node with a group of replicas.
+	grouped = "testdata/group"
 )
 
-// overlays returns the folders that are applied, everything, inner and autoscaled.
+// overlays returns the folders that are applied, everything, inner, autoscaled and grouped.
 func overlays(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("overlays/*/kustomization.yaml")
@@ -46,7 +48,7 @@ func overlays(t *testing.T) []string {
 	for i := range found {
 		found[i] = filepath.Dir(found[i])
 	}
-	return append(found, everything, inner, autoscaled)
+	return append(found, everything, inner, autoscaled, grouped)
 }
 
 // manifests are rendered objects: as a text, as the API server gets them, and each as a

@@ -135,6 +135,13 @@ func TestRulesBite(t *testing.T) {
 		"short drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) {
 			c.Env[slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "FORGE_DRAIN_TIMEOUT" })].Value = "30m"
 		})},
+		"short token": {"drain", one(func(s *apps.StatefulSet, _ *core.Container) {
+			for _, v := range s.Spec.Template.Spec.Volumes {
+				if v.Name == "token" {
+					*v.Projected.Sources[0].ServiceAccountToken.ExpirationSeconds = 3600
+				}
+			}
+		})},
 		"no drain": {"drain", one(func(_ *apps.StatefulSet, c *core.Container) { c.Env = nil })},
 		"config":   {"names", one(func(_ *apps.StatefulSet, c *core.Container) { c.EnvFrom[0].ConfigMapRef.Name = "other" })},
 		"secret": {"names", one(func(s *apps.StatefulSet, _ *core.Container) {

@@ -21,27 +21,22 @@ import (
 // from every pod, through the network policies.
 type collector struct {
 	mu sync.Mutex
-	// traces has the services of each trace, by its id in hexadecimal.
-	traces map[string]map[string]bool
+	// traces has the services of each trace, by its id in hexadecimal, and spans the names of what it has.
+	traces, spans map[string]map[string]bool
 	// metrics has the services that sent metrics.
 	metrics map[string]bool
 }
 
 // collect receives OTLP over HTTP. /traces answers a line for each trace with its services,
-// sorted, and /metrics the services that sent metrics. It listens on 4318, the port of OTLP over
-// HTTP, until the pod is deleted.
+// sorted, /spans one with the names of its spans, and /metrics the services that sent metrics. It
+// listens on 4318, the port of OTLP over HTTP, until the pod is deleted.
 func collect() error {
-	c := &collector{traces: map[string]map[string]bool{}, metrics: map[string]bool{}}
+	c := &collector{traces: map[string]map[string]bool{}, spans: map[string]map[string]bool{}, metrics: map[string]bool{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", c.takeTraces)
 	mux.HandleFunc("POST /v1/metrics", c.takeMetrics)
-	mux.HandleFunc("GET /traces", func(w http.ResponseWriter, _ *http.Request) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for id, services := range c.traces {
-			fmt.Fprintln(w, id, strings.Join(slices.Sorted(maps.Keys(services)), " "))
-		}
-	})
+	mux.HandleFunc("GET /traces", func(w http.ResponseWriter, _ *http.Request) { c.list(w, c.traces, " ") })
+	mux.HandleFunc("GET /spans", func(w http.ResponseWriter, _ *http.Request) { c.list(w, c.spans, ",") })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -51,7 +46,16 @@ func collect() error {
 	return server.ListenAndServe()
 }
 
-// takeTraces notes which services took part in which trace. A span comes when it ends, so
+// list writes a line for each trace: its id, and what it has, sorted.
+func (c *collector) list(w io.Writer, traces map[string]map[string]bool, separator string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, names := range traces {
+		fmt.Fprintln(w, id, strings.Join(slices.Sorted(maps.Keys(names)), separator))
+	}
+}
+
+// takeTraces notes which services took part in which trace, and what they did. A span comes when it ends, so
 // that a trace is whole some seconds after its run.
 func (c *collector) takeTraces(w http.ResponseWriter, r *http.Request) {
 	var in collecttraces.ExportTraceServiceRequest
@@ -65,9 +69,9 @@ func (c *collector) takeTraces(w http.ResponseWriter, r *http.Request) {
 			for _, span := range scope.GetSpans() {
 				id := fmt.Sprintf("%x", span.GetTraceId())
 				if c.traces[id] == nil {
-					c.traces[id] = map[string]bool{}
+					c.traces[id], c.spans[id] = map[string]bool{}, map[string]bool{}
 				}
-				c.traces[id][serviceOf(sent.GetResource())] = true
+				c.traces[id][serviceOf(sent.GetResource())], c.spans[id][span.GetName()] = true, true
 			}
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/http/cgi" //nolint:gosec // git speaks no other protocol, and Go has been mended
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,9 +35,9 @@ func main() {
 
 // errUsage names the commands and their arguments; a mistake in a manifest shows it in the pod's
 // log.
-var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT | " +
+var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT [RECIPE] | " +
 	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait | " +
-	"request GATEWAY PROJECT PREFIX COUNT | deliver URL")
+	"request GATEWAY PROJECT PREFIX COUNT | deliver URL | stand HOST:PORT [HOST:PORT]")
 
 // commands lists the commands by name; least and most bound the number of their arguments.
 var commands = map[string]struct {
@@ -47,12 +46,13 @@ var commands = map[string]struct {
 }{
 	"install": {1, 1, func(args []string, _ io.Writer) error { return install(args[0]) }},
 	"git":     {1, 1, func(args []string, _ io.Writer) error { return serveGit(args[0]) }},
-	"submit":  {4, 4, func(args []string, out io.Writer) error { return submit(args[0], args[1], args[2], args[3], out) }},
+	"submit":  {4, 5, submit},
 	"ask":     {2, 2, func(args []string, out io.Writer) error { return ask(args[0], args[1], out) }},
 	"request": {4, 4, func(args []string, out io.Writer) error { return request(args[0], args[1], args[2], args[3], out) }},
 	"deliver": {1, 1, func(args []string, out io.Writer) error { return deliver(args[0], out) }},
 	"model":   {1, math.MaxInt, func(args []string, _ io.Writer) error { return serveModel(args[0], args[1:]) }},
 	"dial":    {1, math.MaxInt, dial},
+	"stand":   {1, 2, func(args []string, _ io.Writer) error { return stand(args) }},
 	"get":     {1, 1, func(args []string, out io.Writer) error { return get(args[0], out) }},
 	"collect": {0, 0, func([]string, io.Writer) error { return collect() }},
 	"wait":    {0, 0, func([]string, io.Writer) error { select {} }},
@@ -79,27 +79,19 @@ func install(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "testpod"), self, 0o755)
 }
 
-// serveGit serves the repositories in a folder to everybody, to read and to push. Git's own CGI
-// does it, so pushes and hooks are those of a real origin. There is no password: network policies
-// decide who reaches it, and that is part of what the test looks at.
-func serveGit(dir string) error {
-	handler := &cgi.Handler{
-		Path: "/usr/bin/git", Args: []string{"http-backend"}, Stderr: os.Stderr,
-		Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "HOME=/tmp"},
+// submit asks for changes, as a system that knows NATS and nothing of pfl-forge, by the recipe write unless another one is
+// given. It says when all are stored. Doing it again asks for the same ones. The system's name is in SYSTEM and in the subject;
+// the server lets it publish there alone.
+func submit(args []string, out io.Writer) error {
+	project, prefix, recipe := args[0], args[1], "write"
+	if len(args) > 4 {
+		recipe = args[4]
 	}
-	server := &http.Server{Addr: ":8080", Handler: handler, ReadHeaderTimeout: time.Minute}
-	return server.ListenAndServe()
-}
-
-// submit asks for changes, as a system that knows NATS and nothing of pfl-forge. It says when all
-// are stored. Doing it again asks for the same ones. The system's name is in SYSTEM and in the
-// subject; the server lets it publish there alone.
-func submit(project, prefix, first, count string, out io.Writer) error {
-	from, err := strconv.Atoi(first)
+	from, err := strconv.Atoi(args[2])
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(count)
+	n, err := strconv.Atoi(args[3])
 	if err != nil {
 		return err
 	}
@@ -112,7 +104,7 @@ func submit(project, prefix, first, count string, out io.Writer) error {
 	for i := from; i < from+n; i++ {
 		id := fmt.Sprintf("%s-%03d", prefix, i)
 		data, err := json.Marshal(map[string]any{
-			"title": "Write " + id, "body": "Please.", "type": "feature", "risk": "low", "recipe": "write", "with": map[string]string{"NAME": id},
+			"title": "Write " + id, "body": "Please.", "type": "feature", "risk": "low", "recipe": recipe, "with": map[string]string{"NAME": id},
 			"origin": map[string]string{"system": name, "event_id": id},
 		})
 		if err != nil {

@@ -27,6 +27,8 @@ type model struct {
 	gate *gate
 
 	mu sync.Mutex
+	// key is the only one that is served; empty: any.
+	key string
 	// held counts the calls of an agent that were held.
 	held     int
 	rejected bool
@@ -35,14 +37,14 @@ type model struct {
 // sayMore is the issue of the review that rejects the long change.
 const sayMore = "long.txt: say more"
 
-// serveModel serves the model. /held answers how many calls were held, and /release lets
-// them go on.
+// serveModel serves the model, to who shows KEY if there is one, or the key that /accept?KEY named last. /held answers how
+// many calls were held, and /release lets them go on.
 func serveModel(hold string, addresses []string) error {
 	atLeast, err := time.ParseDuration(hold)
 	if err != nil {
 		return err
 	}
-	m := &model{addresses: addresses, gate: newGate(atLeast)}
+	m := &model{addresses: addresses, gate: newGate(atLeast), key: os.Getenv("KEY")}
 	script, err := url.Parse(agenttest.NewServer(logger{}).Script("claude", m.reply))
 	if err != nil {
 		return err
@@ -54,9 +56,33 @@ func serveModel(hold string, addresses []string) error {
 		defer m.mu.Unlock()
 		fmt.Fprint(w, m.held)
 	})
-	mux.Handle("/", &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(script) }})
+	mux.HandleFunc("/accept", func(_ http.ResponseWriter, r *http.Request) { m.accept(r.URL.RawQuery) })
+	mux.Handle("/", m.guard(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(script) }}))
 	server := &http.Server{Addr: ":8080", Handler: mux, ReadHeaderTimeout: time.Minute}
 	return server.ListenAndServe()
+}
+
+// accept takes another key from now on, and no former one.
+func (m *model) accept(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.key = key
+}
+
+// guard refuses requests with another key than the one that is accepted, as the provider of a model does.
+func (m *model) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m.mu.Lock()
+		key := m.key
+		m.mu.Unlock()
+		if key != "" && r.Header.Get("X-Api-Key") != key {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // reply answers as the role that the system prompt names: plan, implementation or review. Which of
