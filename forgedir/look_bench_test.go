@@ -13,7 +13,7 @@ import (
 // BenchmarkQuickLook is what a look at the files of 10,000 intents costs that are as the look before has seen them: time, and processor time, which
 // other work on the machine does not change much.
 func BenchmarkQuickLook(b *testing.B) {
-	d := newDesk(b)
+	d := newFixture(b)
 	v := sample()
 	v.Tasks, v.Reviews, v.History, v.Observations = nil, nil, nil, nil
 	for i := range 10_000 {

@@ -35,7 +35,7 @@ func (s *State) found(id forge.IntentID) {
 // by a later answer if a person has had the project forget it.
 func (k *Known) Lacking(run, waits int, why string, now time.Time) *forge.ObstacleReported {
 	news := (waits > 0) != (k.Lacks > 0) || waits > k.Lacks && k.Find(forge.AnyReplica, now) == nil
-	if !k.Talks || !news {
+	if !k.Keeps || !news {
 		return nil
 	}
 	k.Lacks = waits

@@ -12,7 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// TestPauses: pauses double with each failure in a row, are thirty times as long for what is busy, and of a replica that is awaited are bounded.
+// TestPauses: pauses double with each failure in a row, are thirty times as long for what is busy, and the patience with replicas is bounded.
 func TestPauses(t *testing.T) {
 	for errors, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := rule.TryAgain.Pause(time.Second, errors); got != want {
@@ -22,9 +22,9 @@ func TestPauses(t *testing.T) {
 			t.Errorf("later, after %d failures %s, want %s", errors, got, 30*want)
 		}
 	}
-	for waits, want := range map[int]time.Duration{0: 5 * time.Second, 1: 5 * time.Second, 2: 10 * time.Second, 5: time.Minute, 1000: time.Minute} {
-		if got := rule.Await(waits); got != want {
-			t.Errorf("at wait %d %s, want %s", waits, got, want)
+	for waits, want := range map[int]time.Duration{0: 15 * time.Second, 1: 30 * time.Second, 2: time.Minute, 6: 15 * time.Minute, 1000: 15 * time.Minute} {
+		if got := rule.Patience(waits); got != want {
+			t.Errorf("after %d answers %s, want %s", waits, got, want)
 		}
 	}
 }
