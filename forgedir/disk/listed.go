@@ -10,7 +10,7 @@ import (
 // Listed is a folder inside .forge whose names were read once, and whose files are described with one call of the system each, where Stat takes
 // three. It stays the folder that was opened, whatever a person puts in its place.
 type Listed struct {
-	// Names has what was in the folder when it was opened, sorted.
+	// Names are those in the folder when it was opened, sorted.
 	Names []string
 
 	root *os.Root

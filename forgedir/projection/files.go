@@ -120,19 +120,11 @@ func (f *Files) Current(rel string, version disk.Digest) bool {
 	return f.released[rel] == version || f.index.latest(rel, version)
 }
 
-// memory takes the place of seen in a look that goes on from another one; nil elsewhere.
-func (f *Files) memory() *memory {
-	if f.look == nil {
-		return nil
-	}
-	return f.look.memory
-}
-
 // Unchanged reports, without reading it, whether a file still is one that held a
 // version of ours. False means that it has to be read.
 func (f *Files) Unchanged(rel string) bool {
-	if m := f.memory(); m != nil {
-		if version, known := m.version(rel, f.stat); known && f.index.ours(rel, version) {
+	if m := f.look.recalled(); m != nil {
+		if version, known := m.version(rel, func(rel string) (fs.FileInfo, error) { return f.look.stat(f.disk, rel) }); known && f.index.ours(rel, version) {
 			return true
 		}
 		m.begin()
@@ -155,8 +147,8 @@ func (f *Files) Ours(rel string, data []byte, info fs.FileInfo) bool {
 	}
 	ours := f.index.ours(rel, version)
 	switch {
-	case ours && f.memory() != nil:
-		f.memory().note(rel, info, version)
+	case ours && f.look.recalled() != nil:
+		f.look.memory.note(rel, info, version)
 	case ours && disk.Quiet(info):
 		f.seen[rel] = info
 	default:

@@ -45,9 +45,9 @@ func (f *Files) EndLook() {
 	}
 }
 
-// look is what a look at the files has, and one who writes them does not.
+// look keeps the state of one look at the files. A nil *look is that of one who writes them.
 type look struct {
-	// memory has what the last look has read; nil in one that reads all.
+	// memory has the results of the look before; nil in a look that reads all.
 	memory *memory
 	// intents is the folder of intents, once it was listed.
 	intents *disk.Listed
@@ -67,14 +67,22 @@ func (f *Files) Intents() ([]string, error) {
 	return f.look.intents.Names, nil
 }
 
-// stat is disk.Stat, with fewer calls of the system for a file in a folder that is listed.
-func (f *Files) stat(rel string) (fs.FileInfo, error) {
-	if f.look != nil && f.look.intents != nil {
+// recalled returns the memory; nil for one who has none.
+func (l *look) recalled() *memory {
+	if l == nil {
+		return nil
+	}
+	return l.memory
+}
+
+// stat is d.Stat, with fewer calls of the system for a file in a folder that is listed.
+func (l *look) stat(d *disk.Disk, rel string) (fs.FileInfo, error) {
+	if l.intents != nil {
 		if name, in := nameIn(rel, layout.Intents); in {
-			return f.look.intents.Stat(name)
+			return l.intents.Stat(name)
 		}
 	}
-	return f.disk.Stat(rel)
+	return d.Stat(rel)
 }
 
 // Removed returns the files of intents that were written here and are not there, sorted.

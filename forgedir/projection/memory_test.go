@@ -67,7 +67,7 @@ func (s *shelf) look(rels ...string) (ours, read bool) {
 		}
 		ours = f.Ours(rel, data, info) && ours
 	}
-	read = f.memory().next != nil
+	read = f.look.memory.next != nil
 	f.EndLook()
 	return ours, read
 }
