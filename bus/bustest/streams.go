@@ -76,7 +76,7 @@ func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetS
 	}
 }
 
-// DeliverAgain has the server deliver the command once more on which somebody holds a lease, as if whoever has it had been cut off.
+// DeliverAgain has the server deliver a command once more whose worker holds a lease, as if that worker had been cut off.
 func (s *Server) DeliverAgain(t testing.TB, lease string) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {

@@ -22,7 +22,7 @@ const (
 // decoding says of each file that makes something of bytes by which fuzz target it is reached, by its name or, of another
 // package, with the folder before it; or, with a space in it, why it needs none. A folder stands for all its files.
 var decoding = map[string]string{
-	"agent/agenttest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
+	"agent/agenttest": tests, "bus/bustest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
 	"internal/telemetry/otlptest": tests, "internal/testreport": tests, "services/gateway/forges/forgetest": tests,
 	"services/gateway/forges/forgetest/apps": tests, "services/gateway/forges/forgetest/person": tests,
 	"deploy/k8s/internal/testpod": tests, "deploy/images": "reads the base image that its build has compared with a digest",
