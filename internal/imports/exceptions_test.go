@@ -17,14 +17,6 @@ var exceptions = []exception{
 		reason: "the actions at a forge came last; the model of the base branch (repo.go) is the next to get a package of its own",
 	},
 	{
-		rule: "sparse", subject: "services/runner/flow", until: 14,
-		reason: "it is at its bound of lines: its comments wait for the package that the steps that wait get of their own",
-	},
-	{
-		rule: "sparse", subject: "services/runner/sim", until: 13,
-		reason: "it is at its bound of lines: its comments wait for the package that the model of the base branch gets of its own",
-	},
-	{
 		rule: "habits", subject: "services/runner/flow/task", until: 3,
 		reason: "these texts are in records, which a fold has to decide again word by word; another text takes a new version of the rules",
 	},

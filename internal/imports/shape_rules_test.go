@@ -119,7 +119,7 @@ func TestRules(t *testing.T) {
 				"rich/rich.go":      "// One,\n// and two.\n" + numbered(10, "var v%d int\n"),
 				"rich/bare_test.go": numbered(100, "var v%d int\n"),
 			},
-			want: []string{"bare: sparse is 10, the bound is 15"},
+			want: []string{"bare: sparse is 10, the bound is 13"},
 		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

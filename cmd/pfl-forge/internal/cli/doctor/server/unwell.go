@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"time"
+
+	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 )
 
 // unwell is a failure of a replica, as programs read it.
@@ -15,7 +17,7 @@ type unwell struct {
 //
 // It is a warning while another replica of the service and group is well, which does the work meanwhile, and broken where none is (ADR-0149). Times
 // are those of this machine's zone.
-func checkUnwell(replicas []replica) []finding {
+func checkUnwell(replicas []Replica) []diagnosis.Finding {
 	type kind struct{ service, group string }
 	well := map[kind]bool{}
 	for i := range replicas {
@@ -23,21 +25,20 @@ func checkUnwell(replicas []replica) []finding {
 			well[kind{r.Service, r.Group}] = true
 		}
 	}
-	var found []finding
+	var found []diagnosis.Finding
 	for i := range replicas {
 		r := &replicas[i]
 		if r.Unwell == nil {
 			continue
 		}
-		f := finding{
-			r.Service, broken, fmt.Sprintf("%s is not well since %s: %s; no other %s is", r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why, r.Service),
-			"its /readyz?verbose and its log say more; it works again by itself as soon as that is fixed",
-		}
+		health, others := diagnosis.Broken, fmt.Sprintf("no other %s is", r.Service)
 		if well[kind{r.Service, r.Group}] {
-			f.Health, f.Detail = warning, fmt.Sprintf("%s is not well since %s: %s; others do its work",
-				r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why)
+			health, others = diagnosis.Warning, "others do its work"
 		}
-		found = append(found, f)
+		said := fmt.Sprintf("%s is not well since %s: %s; %s", r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why, others)
+		found = append(found, diagnosis.New(
+			r.Service, health, said, "its /readyz?verbose and its log say more; it works again by itself as soon as that is fixed",
+		))
 	}
 	return found
 }
