@@ -113,8 +113,11 @@ func TestAllThatIsApprovedIsShown(t *testing.T) {
 	d := document.Detail{Body: "Do it."}
 	d.Project, d.Intent, d.Status, d.Waiting, d.Plan = "shop", "i1", forge.StatusProposed, forge.WaitingApproval, "0123456789ab"
 	d.Work.Asked = []document.Asked{
-		{Name: "title", Texts: []string{"Mend <it>"}}, {Name: "body", Texts: []string{"Do it."}}, {Name: "recipe", Texts: []string{"wipe<b>"}},
-		{Name: "agent", Texts: []string{"other"}}, {Name: "criteria", Texts: []string{"first", "second"}},
+		{Name: "title", Texts: []string{"Mend <it>"}},
+		{Name: "body", Texts: []string{"Do it."}},
+		{Name: "recipe", Texts: []string{"wipe<b>"}},
+		{Name: "agent", Texts: []string{"other"}},
+		{Name: "criteria", Texts: []string{"first", "second"}},
 	}
 	for _, page := range []string{
 		shown(t, "inbox", &inboxPage{Total: 1, Items: []*pending{pendingOf(ada, &d, "inbox")}}),

@@ -122,7 +122,9 @@ func requestOf(d *document.Detail) string {
 	parts := d.Asked
 	if len(parts) == 0 {
 		parts = []document.Asked{
-			{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "type", Texts: []string{d.Type}},
+			{Name: "title", Texts: []string{d.Title}},
+			{Name: "body", Texts: []string{d.Body}},
+			{Name: "type", Texts: []string{d.Type}},
 			{Name: "risk", Texts: []string{string(d.Risk)}},
 		}
 	}
