@@ -126,9 +126,9 @@ func TestWholeChain(t *testing.T) {
 	if out, err := testbuild.Programs(bin, "github.com/pfl-forge/pfl-forge/services/gateway/cmd/gateway"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, variant := range testsize.First(1, []chainVariant{
+	for _, variant := range testsize.Part(t, testsize.First(1, []chainVariant{
 		{name: "killed", every: 10 * time.Second, killed: true}, {name: "hooks", hooks: true, every: time.Hour}, {name: "sweep", every: 10 * time.Second},
-	}) {
+	})) {
 		t.Run(variant.name, func(t *testing.T) {
 			t.Parallel()
 			chainWorlds(t, testsize.First(1, []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab}), func(_ *testing.T, w *pullWorld) {
