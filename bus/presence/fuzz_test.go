@@ -22,7 +22,8 @@ func FuzzAnswer(f *testing.F) {
 		if _, err := forge.ParseReplicaID(string(r.ID)); err != nil || !isService(r.Service) || len(r.Projects) > maxProjects || len(r.Agents) > maxAgents {
 			t.Errorf("%q is %+v, %v", data, r, err)
 		}
-		for _, text := range append([]string{r.Version, r.Unwell, string(r.Group), string(r.Executor.Name), r.Executor.Reason, r.Executor.RuntimeClass}, r.Agents...) {
+		texts := []string{r.Version, r.Unwell, string(r.Group), string(r.Executor.Name), r.Executor.Reason, r.Executor.RuntimeClass}
+		for _, text := range append(texts, r.Agents...) {
 			if strings.ContainsFunc(text, unicode.IsControl) {
 				t.Errorf("%q says %q", data, text)
 			}

@@ -178,11 +178,7 @@ func read(data []byte) (r Replica, ok bool) {
 	if at, err := time.Parse(time.RFC3339Nano, info.Metadata[metaStarted]); err == nil {
 		r.Started = at.UTC()
 	}
-	if r.Unwell = term.Short(info.Metadata[metaUnwell], maxReason); r.Unwell != "" {
-		if at, err := time.Parse(time.RFC3339, info.Metadata[metaSince]); err == nil {
-			r.Since = at.UTC()
-		}
-	}
+	r.readHealth(info.Metadata)
 	if n, err := strconv.Atoi(info.Metadata[metaRules]); err == nil && n > 0 && service == runner {
 		r.Rules = rules.Version(n)
 	}
@@ -201,4 +197,14 @@ func read(data []byte) (r Replica, ok bool) {
 		}
 	}
 	return r, true
+}
+
+// readHealth takes why the replica is not well, and since when. A time that cannot be read stays zero.
+func (r *Replica) readHealth(metadata map[string]string) {
+	if r.Unwell = term.Short(metadata[metaUnwell], maxReason); r.Unwell == "" {
+		return
+	}
+	if at, err := time.Parse(time.RFC3339, metadata[metaSince]); err == nil {
+		r.Since = at.UTC()
+	}
 }

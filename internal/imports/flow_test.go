@@ -28,7 +28,7 @@ var machines = map[string]machine{
 	"dispatch":   {[]string{"budget", "obstacle", "pause"}, "a command goes out if all three let it"},
 	"goal":       {[]string{"retry", "task"}, "a goal is worked on as one task, by a table of its own (ADR 0031)"},
 	"mergequeue": {[]string{"pull"}, "a change waits for its pull request, whose state is a part of the request's"},
-	"plan":       {[]string{"approval", "retry", "task"}, "the gate collects approvals, steps are tried again, and a plan may be made again as often as a change"},
+	"plan":       {[]string{"approval", "retry", "task"}, "the gate collects approvals, steps are tried again, and a plan is made again as often as a change"},
 	"task":       {[]string{"approval", "pull", "retry"}, "a task has the approval of its change, the words of its pull request, and attempts that failed"},
 }
 

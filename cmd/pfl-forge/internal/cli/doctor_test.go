@@ -199,7 +199,8 @@ func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 		Service: "scout", ID: "s", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "no service of ours", Since: since,
 	})
 	o.announceReplica(&presence.Replica{
-		Service: "reviewer", ID: "reviewer-9", Group: "large", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "git: exit status 1", Since: since,
+		Service: "reviewer", ID: "reviewer-9", Group: "large", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"},
+		Unwell: "git: exit status 1", Since: since,
 	})
 	_, out := o.forge("shop", "doctor", "-o", "json")
 	var list []struct {

@@ -124,13 +124,14 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 	if err != nil {
 		return "", err
 	}
-	text := intake.Plain(n.Text(), c.secrets, maxText)
+	lines := []string{intake.Plain(n.Text(), c.secrets, maxText)}
 	for _, line := range n.Hidden {
-		text += "\n" + intake.Plain(line, c.secrets, maxText)
+		lines = append(lines, intake.Plain(line, c.secrets, maxText))
 	}
 	if n.Link != "" {
-		text += "\n" + n.Link
+		lines = append(lines, n.Link)
 	}
+	text := strings.Join(lines, "\n")
 	// A client of its own for each message: the address may be another one by then, and messages are few.
 	client := rest.New(rest.Config{
 		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Hide: true, Now: c.now,

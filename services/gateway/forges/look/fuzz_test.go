@@ -4,7 +4,7 @@ import "testing"
 
 // FuzzMark: what is remembered in a comment is written as it was read, whatever stands in it, and nothing in a note ends it.
 func FuzzMark(f *testing.F) {
-	f.Add(mark{Project: "shop", Intent: "fix", Count: 1, Last: 7, Note: "a --> b\n"}.String() + "text")
+	f.Add((&mark{Project: "shop", Intent: "fix", Count: 1, Last: 7, Note: "a --> b\n"}).String() + "text")
 	f.Add(markBegin + `{"count":-1,"note":"\u003c!--"}` + markEnd)
 	f.Add(markBegin + "null" + markEnd)
 	f.Fuzz(func(t *testing.T, body string) {

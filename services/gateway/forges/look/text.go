@@ -59,7 +59,7 @@ func readMark(body string) (m mark, ok bool) {
 }
 
 // String returns the mark as it stands in a comment. JSON spells < and > so that nothing in it ends the mark.
-func (m mark) String() string {
+func (m *mark) String() string {
 	for _, text := range []*string{&m.Note, &m.Own, &m.Edited} {
 		if len(*text) > maxNote {
 			*text = strings.ToValidUTF8((*text)[:maxNote], "")
@@ -73,7 +73,7 @@ func (m mark) String() string {
 }
 
 // key returns the intent.
-func (m mark) key() (forge.Key, error) {
+func (m *mark) key() (forge.Key, error) {
 	p, err := forge.ParseProjectID(m.Project)
 	if err != nil {
 		return forge.Key{}, err

@@ -99,7 +99,7 @@ func TestVerdictIsBounded(t *testing.T) {
 // TestFirstLine: a reason is one line of at most 200 bytes, with a sign of what is left out.
 func TestFirstLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", " one \n": "one", "one\ntwo": "one ...", strings.Repeat("x", 201): strings.Repeat("x", 200) + " ...",
+		"": "", "one\n": "one", "one\ntwo": "one ...", strings.Repeat("x", 201): strings.Repeat("x", 200) + " ...",
 		strings.Repeat("x", 199) + "ä": strings.Repeat("x", 199) + " ...",
 	} {
 		if got := rule.FirstLine(text); got != want {

@@ -47,7 +47,8 @@ func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forg
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
 		for _, closed := range a.closed {
-			if closed.Agent == forge.GitPush || closed.Agent == forge.GitBase || closed.Agent == forge.AnyReplica || !callsAgent(c) && closed.Agent != forge.GitOrigin {
+			if closed.Agent == forge.GitPush || closed.Agent == forge.GitBase || closed.Agent == forge.AnyReplica ||
+				!callsAgent(c) && closed.Agent != forge.GitOrigin {
 				continue
 			}
 			if (closed.Until.IsZero() || closed.Until.After(rec.Events[0].At)) && !slices.Contains(c.ClosedAgents, closed.Agent) {

@@ -15,12 +15,12 @@ const (
 // fields and checks stay.
 type Finding struct {
 	// Check names it in one word or two, and is the same whatever was found.
-	Check  string `json:"check"            yaml:"check"`
-	Health Health `json:"health"           yaml:"health"`
+	Check  string `json:"check"  yaml:"check"`
+	Health Health `json:"health" yaml:"health"`
 	// Detail says what was found, and may hold text of others, which is made safe when it is printed.
 	Detail string `json:"detail,omitempty" yaml:"detail,omitempty"`
 	// Hint says what a person can do; it is empty where there is nothing to do.
-	Hint string `json:"hint,omitempty"   yaml:"hint,omitempty"`
+	Hint string `json:"hint,omitempty" yaml:"hint,omitempty"`
 }
 
 // New returns a Finding of a check, with a detail and a hint, which may be empty.
