@@ -77,7 +77,7 @@ func sumOf(i *forges.Issue, body string) string {
 	m, _ := readMark(body)
 	m.Sum = ""
 	_, rest, _ := strings.Cut(strings.ReplaceAll(body, "\r\n", "\n"), markEnd)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d %s%s", i.Repository.ID, i.Number, m, strings.TrimSpace(rest)))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d %s%s", i.Repository.ID, i.Number, &m, strings.TrimSpace(rest)))
 	return hex.EncodeToString(sum[:8])
 }
 
