@@ -44,7 +44,7 @@ const job = "forge"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		slog.Error("adapter", "error", err)
+		fmt.Fprintln(os.Stderr, "adapter:", err)
 		os.Exit(1)
 	}
 }
@@ -137,7 +137,9 @@ func (a *adapter) serve() error {
 			http.Error(w, err.Error(), http.StatusNotFound)
 			return
 		}
-		answer(w, map[string]any{"kind": "ExternalMetricValueList", "apiVersion": strings.TrimPrefix(group, "/apis/"), "metadata": map[string]any{}, "items": items})
+		answer(w, map[string]any{
+			"kind": "ExternalMetricValueList", "apiVersion": strings.TrimPrefix(group, "/apis/"), "metadata": map[string]any{}, "items": items,
+		})
 	})
 	server := &http.Server{
 		Addr: ":6443", Handler: mux, ReadHeaderTimeout: time.Minute,
@@ -190,7 +192,7 @@ func (a *adapter) ask(ctx context.Context, query string) (promql.Vector, error) 
 func answer(w http.ResponseWriter, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(object); err != nil {
-		slog.Error("answer", "error", err)
+		fmt.Fprintln(os.Stderr, "adapter: answer:", err)
 	}
 }
 
@@ -200,7 +202,10 @@ func selfSigned() (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"adapter"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"adapter"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}, err
 }
