@@ -56,7 +56,11 @@ func (s *Set) Elsewhere(cmd *forge.Command) error {
 // NotHere reports whether the error of a job that has cost nothing is of this replica. Then its attempt is not over where there are others: the next
 // delivery of the command begins it, or goes on with it.
 func NotHere(ctx context.Context, j *Job, err error) bool {
-	if err == nil || !elsewhere.Listens(ctx) || j.Result.Usage != (forge.Usage{}) {
+	spent := j.Result.Usage
+	if j.Command.Intent.Recipe != "" {
+		spent.Calls = 0 // a recipe counts as a call, and costs nothing
+	}
+	if err == nil || !elsewhere.Listens(ctx) || spent != (forge.Usage{}) {
 		return false
 	}
 	return git.Unstarted(err) || process.Starved(err) || elsewhere.Lacks(Failure(err).Reason) || elsewhere.Unwell(ctx) != nil
