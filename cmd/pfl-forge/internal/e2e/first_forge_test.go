@@ -20,17 +20,19 @@ func (w *newcomer) blocks() (list []string) {
 	if w.kind == "gitea" {
 		return page
 	}
-	own := w.page(w.kind, "## Setting it up", "## A webhook")
-	if len(own) != 2 {
+	request := map[string]string{"github": "pull", "gitlab": "merge"}[w.kind]
+	own := w.page(w.kind, "## The first "+request+" request", "## A webhook")
+	last := len(own) - 1
+	if last < 1 || !strings.Contains(own[last], "gateway init") {
 		w.t.Fatalf("the guide has these commands: %q", own)
 	}
 	for _, block := range page {
 		switch {
 		case strings.Contains(block, "export URL="):
-			list = append(list, own[0])
+			list = append(list, own[:last]...)
 		case strings.Contains(block, "read -rsp"):
 		case strings.Contains(block, "gateway init"):
-			list = append(list, own[1])
+			list = append(list, own[last])
 		default:
 			list = append(list, block)
 		}

@@ -15,6 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
 
+// patience is how long a browser may take for the page that ends a login.
+const patience = 2 * time.Second
+
 // browse has the person log in on the page of the issuer, which leads back to this machine, and
 // returns what the issuer grants for the attempt. A login that stays asks for a refresh token as
 // well.
@@ -41,7 +44,7 @@ func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attemp
 	came := make(chan url.Values, 1)
 	server := &http.Server{Handler: callback(attempt.State, came), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
+	defer finish(server)
 	page, err := site.Begin(ctx, attempt)
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return none, fmt.Errorf("--issuer: %w; --issuer-ca names a file with the authorities of your organisation", err)
@@ -56,6 +59,15 @@ func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attemp
 	case <-ctx.Done():
 		return none, errors.New("no login was finished in the browser in time: log in again")
 	}
+}
+
+// finish closes a server when it has written the answers that it has begun, so that the person who has logged in sees the page that says so
+// and not a connection that is reset. A browser that takes no answer holds nobody for longer than patience.
+func finish(server *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = server.Shutdown(ctx)
+	_ = server.Close()
 }
 
 // callback answers the browser that the page of the issuer leads back. A request with another
