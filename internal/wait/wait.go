@@ -30,8 +30,21 @@ func Until(t testing.TB, what string, cond func() bool) {
 // fails the test by itself.
 func Moving[P comparable](t testing.TB, what string, cond func() bool, progress func() P) {
 	t.Helper()
+	poll(t, what, longest, cond, progress)
+}
+
+// Seldom is [Until] for a cond that asks somebody who has other work to do, such as a server that many tests share. What comes soon is
+// seen soon; what takes long is asked for twice a second.
+func Seldom(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	poll(t, what, seldom, cond, func() bool { return false })
+}
+
+// poll polls cond, with pauses that grow up to the longest, until it holds, and fails the test if progress has returned the same for Patience.
+func poll[P comparable](t testing.TB, what string, longest time.Duration, cond func() bool, progress func() P) {
+	t.Helper()
 	last, since := progress(), time.Now()
-	for pause := shortest; !cond(); pause = next(pause) {
+	for pause := shortest; !cond(); pause = next(pause, longest) {
 		time.Sleep(pause) //nolint:forbidigo // the one place that polls
 		if now := progress(); now != last {
 			last, since = now, time.Now()
@@ -45,7 +58,7 @@ func Moving[P comparable](t testing.TB, what string, cond func() bool, progress 
 // Poll polls cond until it holds or the context ends, and reports whether it holds.
 // It is for goroutines, which must not end a test, and for what may never happen.
 func Poll(ctx context.Context, cond func() bool) bool {
-	for pause := shortest; !cond(); pause = next(pause) {
+	for pause := shortest; !cond(); pause = next(pause, longest) {
 		select {
 		case <-ctx.Done():
 			return false
@@ -112,8 +125,9 @@ func Moment(rng *rand.Rand, least, most time.Duration) <-chan time.Time {
 const (
 	shortest = time.Millisecond
 	longest  = 25 * time.Millisecond
+	seldom   = 500 * time.Millisecond
 )
 
 // next makes polls rarer: what comes soon is seen soon, and what takes long is not
 // slowed down by those who wait for it.
-func next(pause time.Duration) time.Duration { return min(pause*3/2, longest) }
+func next(pause, longest time.Duration) time.Duration { return min(pause*3/2, longest) }

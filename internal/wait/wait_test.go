@@ -50,6 +50,25 @@ func TestUntil(t *testing.T) {
 	})
 }
 
+// What takes long is not asked for all the time, and what comes soon is seen soon.
+func TestSeldom(t *testing.T) {
+	for after, most := range map[time.Duration]int{time.Minute: 140, 100 * time.Millisecond: 12} {
+		synctest.Test(t, func(t *testing.T) {
+			began, polls := time.Now(), 0
+			wait.Seldom(t, "it is late", func() bool { polls++; return time.Since(began) >= after })
+			if took := time.Since(began); polls > most || took > after+min(after/2, time.Second/2) {
+				t.Errorf("%d polls in %s for what takes %s", polls, took, after)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		failed, after := fails(t, func(f *failing) { wait.Seldom(f, "never", func() bool { return false }) })
+		if !failed || after > wait.Patience+time.Second {
+			t.Errorf("failed %t after %s", failed, after)
+		}
+	})
+}
+
 // Something that moves may take as long as it likes.
 func TestMoving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
