@@ -15,11 +15,13 @@ import (
 const (
 	// metadata is the address at which clouds give credentials of their nodes to who asks.
 	metadata = "169.254.169.254:80"
+	// platform is that at which Azure gives nodes their settings and certificates.
+	platform = "168.63.129.16:80"
 	// public is a public address, of those that no one has: they are for documentation.
 	public = "203.0.113.7:443"
 )
 
-// beyond puts both addresses onto the node, where they can be reached unless a policy is against it, until the test ends: a test has
+// beyond puts these addresses onto the node, where they can be reached unless a policy is against it, until the test ends: a test has
 // no cloud, and may have no way to the internet.
 func (in *installation) beyond(t *testing.T) {
 	t.Helper()
@@ -27,7 +29,7 @@ func (in *installation) beyond(t *testing.T) {
 	in.cluster.namespace(t, namespace, map[string]string{"pod-security.kubernetes.io/enforce": "privileged"})
 	in.awaitAccount(t, namespace)
 	root, no, soon := int64(0), false, int64(5)
-	pod := restrictedPod("beyond", nil, "stand", metadata, public)
+	pod := restrictedPod("beyond", nil, "stand", metadata, platform, public)
 	pod.Spec.HostNetwork, pod.Spec.TerminationGracePeriodSeconds = true, &soon
 	pod.Spec.SecurityContext.RunAsUser, pod.Spec.SecurityContext.RunAsNonRoot = &root, &no
 	pod.Spec.Containers[0].SecurityContext.Capabilities.Add = []core.Capability{"NET_ADMIN", "NET_BIND_SERVICE"}
@@ -39,7 +41,7 @@ func (in *installation) beyond(t *testing.T) {
 		if err := pods.Delete(wait.Context(t), pod.Name, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
-		wait.Until(t, "the addresses are gone", func() bool {
+		wait.Seldom(t, "the addresses are gone", func() bool {
 			list, err := pods.List(wait.Context(t), metav1.ListOptions{})
 			return err == nil && !slices.ContainsFunc(list.Items, func(p core.Pod) bool { return p.Name == pod.Name })
 		})

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // credentialsVariable names the directory from which workers read their agents' keys.
@@ -40,6 +41,26 @@ func secretsAreRenewed(m *manifests) []string {
 				if secret[v.Name] && v.SubPath+v.SubPathExpr != "" {
 					found = append(found, w.name+": volume "+v.Name+" is mounted as a single file, which is not renewed")
 				}
+			}
+		}
+	}
+	return found
+}
+
+// certificatesAreAwaited asks that no pod starts without the certificate that the manifests have made for it: a program ends without the file
+// that its settings name, and is started again until it is there.
+func certificatesAreAwaited(m *manifests) []string {
+	made := map[string]bool{}
+	for _, u := range m.objects {
+		if name, found, err := unstructured.NestedString(u.Object, "spec", "secretName"); u.GetKind() == "Certificate" && found && err == nil {
+			made[name] = true
+		}
+	}
+	var found []string
+	for _, w := range ownPods(m) {
+		for _, v := range w.pod.Spec.Volumes {
+			if v.Secret != nil && made[v.Secret.SecretName] && v.Secret.Optional != nil && *v.Secret.Optional {
+				found = append(found, w.name+" does not wait for the Secret "+v.Secret.SecretName)
 			}
 		}
 	}

@@ -40,6 +40,8 @@ var rules = map[string]func(*manifests) []string{
 	"rotation":   secretsAreRenewed,
 	"autoscaler": autoscalersCountSteps,
 	"jobs":       jobsEnd,
+	"walls":      blocksHaveWalls,
+	"waiting":    certificatesAreAwaited,
 }
 
 // TestRules checks every overlay.
@@ -193,6 +195,15 @@ func TestRulesBite(t *testing.T) {
 		"two watchers for a moment": {"selectors", watcher(func(d *apps.Deployment) {
 			d.Spec.Strategy.Type = apps.RollingUpdateDeploymentStrategyType
 		})},
+		"metadata": {"walls", policies(func(p *networking.NetworkPolicy) { dropException(p, "169.254.0.0/16") })},
+		"Azure":    {"walls", policies(func(p *networking.NetworkPolicy) { dropException(p, "168.63.129.16/32") })},
+		"too early": {"waiting", watcher(func(d *apps.Deployment) {
+			for _, v := range d.Spec.Template.Spec.Volumes {
+				if v.Name == "nats-ca" {
+					*v.Secret.Optional = true
+				}
+			}
+		})},
 		"any port":   {"policies", policies(func(p *networking.NetworkPolicy) { dropPorts(p) })},
 		"anybody":    {"policies", policies(func(p *networking.NetworkPolicy) { dropPeers(p) })},
 		"not denied": {"policies", policies(func(p *networking.NetworkPolicy) { p.Spec.PolicyTypes = p.Spec.PolicyTypes[:1] })},
@@ -308,6 +319,17 @@ func bounded(s *apps.StatefulSet) *core.EmptyDirVolumeSource {
 func dropPorts(p *networking.NetworkPolicy) {
 	for i := range p.Spec.Ingress {
 		p.Spec.Ingress[i].Ports = nil
+	}
+}
+
+// dropException has a policy let pods reach what it left out.
+func dropException(p *networking.NetworkPolicy, cidr string) {
+	for _, r := range p.Spec.Egress {
+		for _, peer := range r.To {
+			if peer.IPBlock != nil {
+				peer.IPBlock.Except = slices.DeleteFunc(peer.IPBlock.Except, func(e string) bool { return e == cidr })
+			}
+		}
 	}
 }
 
