@@ -30,14 +30,14 @@ func (in *installation) console(t *testing.T) {
 		t.Errorf("the inbox does not lead to %s", page)
 	}
 	acts(ctx, t, chromedp.Navigate(base+page), chromedp.WaitVisible(chromedp.CSS("form.approve button")), chromedp.Click(chromedp.CSS("form.approve button")))
-	wait.Until(t, "the page says who has approved", func() bool { // which takes the place of the page with the button
+	wait.Seldom(t, "the page says who has approved", func() bool { // which takes the place of the page with the button
 		said, err := chromedp.Run(ctx, chromedp.Evaluate[string]("document.querySelector('#decided')?.textContent ?? ''"))
 		return err == nil && strings.Contains(said, "decider via gateway: approve")
 	})
 	for _, address := range []string{
 		"/console/inbox", "/console/board", page, page + "/timeline", "/console/costs", "/console/health", "/console/audit", "/console/settings",
 	} {
-		wait.Until(t, address+" is shown", func() bool { // a runner that meets journals for the first time may say to come again
+		wait.Seldom(t, address+" is shown", func() bool { // a runner that meets journals for the first time may say to come again
 			acts(ctx, t, chromedp.Navigate(base+address), chromedp.WaitVisible(chromedp.CSS("main")))
 			status := reads[int](ctx, t, "performance.getEntriesByType('navigation')[0].responseStatus")
 			if status != http.StatusOK {
@@ -55,7 +55,7 @@ func (in *installation) risky(t *testing.T, base, id string) (path string) {
 	header := in.api(t, http.MethodPost, base+"/api/v1/projects/shop/intents", wish, nil)
 	in.asked = append(in.asked, id)
 	path = header.Get("Location")
-	wait.Until(t, "it waits for approval", func() bool {
+	wait.Seldom(t, "it waits for approval", func() bool {
 		var shown struct{ Waiting string }
 		in.api(t, http.MethodGet, base+path, "", &shown)
 		return shown.Waiting == "approval"

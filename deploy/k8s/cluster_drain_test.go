@@ -18,7 +18,7 @@ import (
 // under way. What is added to the command has it leave the pods of others, since here is no other node.
 func (in *installation) drain(t *testing.T, services []string) {
 	t.Helper()
-	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t)), time.Now()
+	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t), shared("pfl-forge")), time.Now()
 	node := in.pods(t, "runner")[0].Spec.NodeName
 	drain := strings.Replace(h.command("kubectl drain NODE --ignore-daemonsets --delete-emptydir-data --force"), "NODE", node, 1)
 	was := map[string]core.Pod{}

@@ -45,6 +45,7 @@ func TestClusterFaults(t *testing.T) {
 	in.applyAll(t, m)
 	in.certify(t, m)
 	in.whole(t)
+	in.neverRestarted(t, []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"}) // all have waited for the certificate
 
 	in.cutOff(t, m)
 	in.fill(t, "implementer-1", "implementer-0", "full", 4)
@@ -82,14 +83,14 @@ func (in *installation) cutOff(t *testing.T, m *manifests) {
 	if _, err := in.exec(wait.Context(t), in.git, "git-0", "git", "sleep", "60"); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the runner says that the origin does not answer", func() bool { return originIsAway.MatchString(in.metrics(t, "runner")) })
+	wait.Seldom(t, "the runner says that the origin does not answer", func() bool { return originIsAway.MatchString(in.metrics(t, "runner")) })
 	figure(t, "the git server was out of reach for %s", time.Since(began).Round(time.Second))
 	if err := in.apply(wait.Context(t), open); err != nil {
 		t.Fatal(err)
 	}
 	in.merged(t)
 	in.measured(t)
-	wait.Until(t, "nothing holds the project", func() bool { return !originIsAway.MatchString(in.metrics(t, "runner")) })
+	wait.Seldom(t, "nothing holds the project", func() bool { return !originIsAway.MatchString(in.metrics(t, "runner")) })
 }
 
 // originIsAway matches the metric of the fact that the git server does not answer.
@@ -113,7 +114,7 @@ func (in *installation) fill(t *testing.T, victim, other, prefix string, count i
 		}
 		return isReady(pod)
 	}
-	wait.Until(t, victim+" has a full volume, and is not ready", func() bool {
+	wait.Seldom(t, victim+" has a full volume, and is not ready", func() bool {
 		sh("cat /dev/zero >> /state/filling 2> /dev/null || true") // again: what the service removes leaves room
 		return !ready()
 	})
@@ -129,7 +130,7 @@ func (in *installation) fill(t *testing.T, victim, other, prefix string, count i
 		t.Errorf("%s was ready before it had room", victim)
 	}
 	sh("rm /state/filling")
-	wait.Until(t, victim+" is ready again", ready)
+	wait.Seldom(t, victim+" is ready again", ready)
 	in.measured(t)
 }
 
@@ -137,7 +138,7 @@ func (in *installation) fill(t *testing.T, victim, other, prefix string, count i
 // stays and is not merged again, what was asked for before the backup is known, and new changes are merged.
 func (in *installation) restored(t *testing.T, dir string) {
 	t.Helper()
-	h, sh := newHandbook(t), newTerminal(t, in.kubectlScript(t))
+	h, sh := newHandbook(t), newTerminal(t, in.kubectlScript(t), shared("pfl-forge"))
 	here := func(block string) string { return strings.ReplaceAll(block, "-n pfl-forge ", "-n "+in.namespace+" ") }
 	in.submit(t, "backed-up", 6)
 	known := len(in.asked)
@@ -159,7 +160,7 @@ func (in *installation) restored(t *testing.T, dir string) {
 	}
 	t.Log(sh.do(dir, here(strings.ReplaceAll(restore, named, found[0]))))
 	in.ready(t, "runner", 1)
-	wait.Until(t, "the runner knows what was asked for before the backup", func() bool { return len(in.names(t, sh)) == known })
+	wait.Seldom(t, "the runner knows what was asked for before the backup", func() bool { return len(in.names(t, sh)) == known })
 	in.cancelMerged(t, sh)
 	sh.do(dir, here(h.block(`"suspend": false`)))
 	in.whole(t)
@@ -167,7 +168,7 @@ func (in *installation) restored(t *testing.T, dir string) {
 
 	in.submit(t, "anew", 2)
 	in.merged(t) // what came after the backup is not known any more: its commits are there, once
-	wait.Until(t, "new changes are done", func() bool {
+	wait.Seldom(t, "new changes are done", func() bool {
 		done := in.names(t, sh, "--status", "done")
 		for _, of := range []string{"anew-000-", "anew-001-"} {
 			if !slices.ContainsFunc(done, func(id string) bool { return strings.HasPrefix(id, of) }) {

@@ -5,7 +5,6 @@ package k8s
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,9 +63,7 @@ func (in *installation) doors(t *testing.T) {
 // makeToken has the gateway's own program make a token, and returns it with what the file of tokens has of it.
 func makeToken(t *testing.T) (token, entry string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./services/gateway/cmd/gateway", "token")
-	cmd.Dir = root(t)
-	token, entry, _ = strings.Cut(output(t, cmd), "\n")
+	token, entry, _ = strings.Cut(command(t, "", shared("gateway"), "token"), "\n")
 	return token, strings.TrimSpace(entry)
 }
 
@@ -102,7 +99,7 @@ func (in *installation) outside(t *testing.T) {
 	in.request(t, "http", count)
 	in.merged(t)
 	list := in.door() + "/api/v1/projects/shop/intents?status=done&requester=" + web
-	wait.Until(t, "the gateway shows what is done", func() bool {
+	wait.Seldom(t, "the gateway shows what is done", func() bool {
 		return strings.Count(in.web(t, "look", "get", list), `"status":"done"`) == count
 	})
 	in.stranger(t, list)

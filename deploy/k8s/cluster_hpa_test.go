@@ -43,16 +43,16 @@ func (in *installation) autoscaled(t *testing.T) {
 		shop := strings.Replace(in.sandboxedShop(t), "components: [", "components: [../pfl-forge/deploy/k8s/components/hpa, ", 1)
 		in.write(t, "overlays/production", "", shop+small+prompt)
 		in.ready(t, "implementer", 1)
-		sh, ask := newTerminal(t, in.kubectlScript(t)), newHandbook(t).block("kubectl get --raw")
+		sh, ask := newTerminal(t, in.kubectlScript(t), shared("pfl-forge")), newHandbook(t).block("kubectl get --raw")
 		ask = strings.TrimSpace(strings.Replace(ask, "namespaces/pfl-forge/", "namespaces/"+in.namespace+"/", 1))
-		wait.Until(t, "the adapter answers", func() bool {
+		wait.Seldom(t, "the adapter answers", func() bool {
 			return strings.Contains(sh.do(sh.dir, ask+" || true"), `"value":"0"`)
 		})
 
 		began := time.Now()
 		const count = 8
 		in.asked = append(in.asked, in.submitTo(t, "shop", "autoscaled", count, "linger")...)
-		wait.Until(t, "there are more implementers, and they are ready", func() bool {
+		wait.Seldom(t, "there are more implementers, and they are ready", func() bool {
 			pods := in.pods(t, "implementer")
 			return len(pods) > 1 && isReady(&pods[0]) && isReady(&pods[1])
 		})
@@ -106,7 +106,7 @@ func (in *installation) withAdapter(t *testing.T, ask func()) {
 	if err := in.apply(ctx, service); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the adapter is available", func() bool { return in.condition(t, service, "Available") == "True" })
+	wait.Seldom(t, "the adapter is available", func() bool { return in.condition(t, service, "Available") == "True" })
 	ask()
 }
 

@@ -9,10 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge/agent/agenttest"
 )
@@ -34,6 +34,8 @@ func (c *cluster) images(t *testing.T) string {
 	if loaded != "" {
 		return loaded
 	}
+	began := time.Now()
+	programs := c.buildPrograms(t)
 	dir := os.Getenv("FORGE_IMAGES")
 	if dir == "" {
 		source := filepath.Join(t.TempDir(), "source") // a clone: Go does not see the commit in a linked worktree
@@ -43,9 +45,11 @@ func (c *cluster) images(t *testing.T) string {
 		dir = filepath.Join(root(t), dir)
 	}
 	loaded = c.loadImages(t, dir)
-	c.loadArchive(t, c.archive(t, testImage, "testpod", "./internal/testpod"))
 	c.loadArchive(t, c.imageOf(t, claudeImage, "claude", agenttest.ClaudeCLI(t)))
-	c.loadArchive(t, c.archive(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", "github.com/nats-io/nats-server/v2"))
+	programs()
+	c.loadArchive(t, c.imageOf(t, testImage, "testpod", shared("testpod")))
+	c.loadArchive(t, c.imageOf(t, "docker.io/library/nats:"+natsVersion(t), "nats-server", shared("nats-server")))
+	figure(t, "the images are in the node after %s", time.Since(began).Round(time.Second))
 	return loaded
 }
 
@@ -117,17 +121,6 @@ func (c *cluster) loadArchive(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	command(t, "", c.load[0], append(c.load[1:len(c.load):len(c.load)], abs)...)
-}
-
-// archive builds a static binary, and writes an image with nothing else.
-func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
-	t.Helper()
-	dir := t.TempDir()
-	binary := filepath.Join(dir, name)
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+c.arch)
-	output(t, cmd)
-	return c.imageOf(t, image, name, binary)
 }
 
 // imageOf writes an image with one program as docker save would. Its user has a number, which is what

@@ -230,7 +230,7 @@ func (in *installation) pods(t *testing.T, service string) []core.Pod {
 // ready waits until a service has as many pods, and all of them are ready.
 func (in *installation) ready(t *testing.T, service string, count int) {
 	t.Helper()
-	wait.Until(t, fmt.Sprintf("%d of %q are ready", count, service), func() bool {
+	wait.Seldom(t, fmt.Sprintf("%d of %q are ready", count, service), func() bool {
 		pods := in.pods(t, service)
 		for i := range pods {
 			if !isReady(&pods[i]) {

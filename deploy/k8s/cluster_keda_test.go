@@ -103,9 +103,9 @@ func (in *installation) scaledFromNone(t *testing.T) {
 	in.ready(t, "implementer", 1)
 	figure(t, "from none, an implementer is ready %s after a change was asked for", time.Since(began).Round(time.Second))
 	busy := in.pods(t, "implementer")[0]
-	wait.Until(t, "the agent is at work", func() bool { return in.held(t) == "1" })
+	wait.Seldom(t, "the agent is at work", func() bool { return in.held(t) == "1" })
 	in.submit(t, "waiting", count)
-	wait.Until(t, "there are more implementers", func() bool { return len(in.pods(t, "implementer")) > 1 })
+	wait.Seldom(t, "there are more implementers", func() bool { return len(in.pods(t, "implementer")) > 1 })
 	in.commits(t, "shop", count)
 
 	in.pauseScaling(t, "implementer", new("0"))
@@ -118,7 +118,7 @@ func (in *installation) scaledFromNone(t *testing.T) {
 		}
 		return len(pods) == 1 && pods[i].DeletionTimestamp != nil
 	}
-	wait.Until(t, busy.Name+" is the last, and has to go", last)
+	wait.Seldom(t, busy.Name+" is the last, and has to go", last)
 	in.unwatched(t)
 	if !last() {
 		t.Errorf("%s is to stay after all", busy.Name)
@@ -151,7 +151,7 @@ func (in *installation) unwatched(t *testing.T) {
 func (in *installation) idle(t *testing.T) {
 	t.Helper()
 	for _, o := range in.scalers(t) {
-		wait.Until(t, "KEDA counts no command of "+o.GetName(), func() bool {
+		wait.Seldom(t, "KEDA counts no command of "+o.GetName(), func() bool {
 			return in.condition(t, &o, "Ready") == "True" && in.condition(t, &o, "Active") == "False" && in.waiting(t, o.GetName()) == 0
 		})
 	}

@@ -20,7 +20,7 @@ func hold() time.Duration {
 	if d, err := time.ParseDuration(os.Getenv("K8S_HOLD")); err == nil {
 		return d
 	}
-	return 90 * time.Second
+	return 5 * time.Minute
 }
 
 // longCall scales implementers from four to none while one has an agent at work, which goes
@@ -33,10 +33,10 @@ func (in *installation) longCall(t *testing.T, meanwhile func()) {
 	in.ready(t, "implementer", 4)
 	figure(t, "three more implementers are ready %s after they were asked for", time.Since(began).Round(time.Second))
 	in.ask(t, "the long report")
-	wait.Until(t, "the agent is at work", func() bool { return in.held(t) == "1" })
+	wait.Seldom(t, "the agent is at work", func() bool { return in.held(t) == "1" })
 	in.scale(t, 0)
 	var busy core.Pod
-	wait.Until(t, "one replica is left", func() bool {
+	wait.Seldom(t, "one replica is left", func() bool {
 		pods := in.pods(t, "implementer")
 		if len(pods) == 0 {
 			t.Fatal("the replica with an agent at work is gone")
@@ -49,6 +49,8 @@ func (in *installation) longCall(t *testing.T, meanwhile func()) {
 		t.Fatalf("while the call goes on there are %d implementers", len(pods))
 	}
 	in.ofModel(t, "release")
+	said := ""
+	wait.Moving(t, "the call goes on", func() bool { said = in.ofModel(t, "past"); return strings.HasPrefix(said, "true") }, func() string { return said })
 	in.ready(t, "implementer", 0)
 	figure(t, "%s ended %s after its agent's call began", busy.Name, time.Since(began).Round(time.Second))
 	in.loseVolumes(t, "implementer")
@@ -99,7 +101,7 @@ func (in *installation) loseVolumes(t *testing.T, service string) {
 		if err := claims.Delete(wait.Context(t), claim.Name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		wait.Until(t, claim.Name+" is gone", func() bool {
+		wait.Seldom(t, claim.Name+" is gone", func() bool {
 			_, err := claims.Get(wait.Context(t), claim.Name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})

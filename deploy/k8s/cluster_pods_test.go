@@ -131,7 +131,7 @@ func (h *commander) executor(t *testing.T, state string, changes ...string) *pod
 // none waits until no pod is left; those that end are let go.
 func (h *commander) none(t *testing.T) {
 	t.Helper()
-	wait.Until(t, "no pod of a command is left", func() bool { return len(h.list(t)) == 0 })
+	wait.Seldom(t, "no pod of a command is left", func() bool { return len(h.list(t)) == 0 })
 }
 
 func (h *commander) list(t *testing.T) []core.Pod {
@@ -191,7 +191,6 @@ var ownInPod = map[string]string{
 // test, which is the pod's node too where a cluster has one node.
 func (h *commander) probes(t *testing.T, state string) {
 	t.Helper()
-	binary := suite(t, h.arch)
 	outside := exec.CommandContext(wait.Context(t), suite(t, runtime.GOARCH), "-test.run=^TestProbes$")
 	outside.Env, outside.Dir = append(os.Environ(), "TEST_OUTSIDE=true"), t.TempDir()
 	until, err := outside.StdinPipe()
@@ -216,7 +215,11 @@ func (h *commander) probes(t *testing.T, state string) {
 		t.Fatal(err)
 	}
 	c := shell(t, state, "TEST_PROBES=none ./suite < orders.json")
-	if err := os.Rename(binary, filepath.Join(c.Dir, "suite")); err != nil { // below one temporary directory
+	program, err := os.ReadFile(suite(t, h.arch))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.Dir, "suite"), program, 0o700)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(c.Dir, "orders.json"), orders, 0o600); err != nil {
@@ -329,7 +332,7 @@ func (h *commander) refused(t *testing.T, state string) {
 				}()
 				// The API server admits pods until a controller has counted them and its own
 				// cache has that count.
-				wait.Until(t, "the quota is in force", func() bool {
+				wait.Seldom(t, "the quota is in force", func() bool {
 					_, err := h.client.CoreV1().Pods(h.agents).Create(wait.Context(t), agentPod(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 					return err != nil && strings.Contains(err.Error(), test.says)
 				})
@@ -388,7 +391,7 @@ func (h *commander) sweep(t *testing.T, state string) {
 	if err := h.executor(t, state).Sweep(ctx); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the pod is gone", func() bool { list := h.list(t); return len(list) == 1 && list[0].Name == "of-another" })
+	wait.Seldom(t, "the pod is gone", func() bool { list := h.list(t); return len(list) == 1 && list[0].Name == "of-another" })
 	if err := h.client.CoreV1().Pods(h.agents).Delete(ctx, "of-another", *metav1.NewDeleteOptions(0)); err != nil {
 		t.Error(err)
 	}

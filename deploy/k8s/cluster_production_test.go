@@ -3,11 +3,13 @@
 package k8s
 
 import (
+	"slices"
 	"testing"
 
 	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
@@ -33,7 +35,7 @@ const few = `replicas:
   - {name: reviewer, count: 1}
 `
 
-// TestClusterProduction installs production, and takes every NATS server away in turn while
+// TestClusterProduction installs production, the services before NATS, and takes every NATS server away in turn while
 // changes are made: first as a drain of its node would, then as the loss of it. Then autoscalers follow the
 // changes, and services in another namespace take the place of all of them. Commands run in
 // sandboxes in the workers' pods.
@@ -43,18 +45,18 @@ func TestClusterProduction(t *testing.T) {
 	beside(t, 6)
 	in := newSandboxedInstallation(t, c, "pfl-forge-three", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
-	in.write(t, "overlays/production", "", in.sandboxedShop(t)+small+few)
-	const pods = 10 // three servers, two runners, two implementers, three others
-	in.ready(t, "", pods)
+	const servers, services = 3, 7 // two runners, two implementers, three others
+	in.applyWithoutNATS(t, build(t, in.overlay(t, "overlays/production", "", in.sandboxedShop(t)+small+few)), services)
+	in.ready(t, "", servers+services)
 	in.neverRestarted(t, []string{"analyzer", "implementer", "nats", "reflector", "reviewer", "runner"})
-	servers := []string{"nats-0", "nats-1", "nats-2"}
-	for _, server := range servers {
+	names := []string{"nats-0", "nats-1", "nats-2"}
+	for _, server := range names {
 		was := in.uid(t, server)
 		in.submit(t, "evicted-"+server, 2)
 		if err := in.evict(t, server); err != nil {
 			t.Fatal(err)
 		}
-		for _, other := range servers {
+		for _, other := range names {
 			if other == server {
 				continue
 			}
@@ -64,7 +66,7 @@ func TestClusterProduction(t *testing.T) {
 		}
 		in.renewed(t, server, was)
 	}
-	for _, server := range servers {
+	for _, server := range names {
 		was := in.uid(t, server)
 		in.submit(t, "killed-"+server, 2)
 		in.killPod(t, server)
@@ -74,6 +76,33 @@ func TestClusterProduction(t *testing.T) {
 	in.measured(t)
 	in.autoscaled(t)
 	in.elsewhere(t)
+}
+
+// applyWithoutNATS applies manifests, and the NATS servers among them when so many pods of services run and miss them.
+func (in *installation) applyWithoutNATS(t *testing.T, m *manifests, services int) {
+	t.Helper()
+	i := slices.IndexFunc(m.objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == "StatefulSet" && u.GetName() == "nats" })
+	if i < 0 {
+		t.Fatal("there is no NATS in the manifests")
+	}
+	later := m.objects[i]
+	m.objects = slices.Delete(slices.Clone(m.objects), i, i+1)
+	in.applyAll(t, m)
+	wait.Seldom(t, "services run, and none is ready without NATS", func() bool {
+		running := 0
+		for _, p := range in.pods(t, "") {
+			if len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].Started != nil && *p.Status.ContainerStatuses[0].Started {
+				running++
+			}
+			if isReady(&p) {
+				t.Fatalf("%s is ready without NATS", p.Name)
+			}
+		}
+		return running == services
+	})
+	if err := in.apply(wait.Context(t), later); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // evict asks for a pod's end as kubectl drain does.
@@ -100,6 +129,6 @@ func (in *installation) uid(t *testing.T, pod string) types.UID {
 // ready.
 func (in *installation) renewed(t *testing.T, pod string, was types.UID) {
 	t.Helper()
-	wait.Until(t, "there is another "+pod, func() bool { is := in.uid(t, pod); return is != "" && is != was })
+	wait.Seldom(t, "there is another "+pod, func() bool { is := in.uid(t, pod); return is != "" && is != was })
 	in.ready(t, "nats", 3)
 }

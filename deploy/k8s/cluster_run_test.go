@@ -26,7 +26,7 @@ import (
 func TestCluster(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	beside(t, 19)
+	beside(t, 15)
 	in := newInstallation(t, c, "pfl-forge-test", version)
 	in.setCredentials(t, "first")
 
@@ -133,7 +133,7 @@ func (in *installation) ranInPods(t *testing.T, services ...string) {
 	if got := slices.Sorted(maps.Keys(count)); !slices.Equal(got, services) {
 		t.Errorf("pods were made by %v, want %v", got, services)
 	}
-	wait.Until(t, "no pod of a command is left", func() bool {
+	wait.Seldom(t, "no pod of a command is left", func() bool {
 		list, err := in.client.CoreV1().Pods(in.agents).List(wait.Context(t), metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0
 	})
@@ -204,7 +204,7 @@ func (in *installation) ended(t *testing.T, namespace string, pod *core.Pod) str
 		t.Fatal(err)
 	}
 	var phase core.PodPhase
-	wait.Until(t, "pod "+name+" has ended", func() bool {
+	wait.Seldom(t, "pod "+name+" has ended", func() bool {
 		p, err := pods.Get(wait.Context(t), name, metav1.GetOptions{})
 		if err == nil {
 			phase = p.Status.Phase
@@ -268,12 +268,12 @@ func (in *installation) paths(t *testing.T) {
 		reached        []string
 		blocked        []string
 	}{
-		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer, door, metadata, public}},
-		{"a runner", in.namespace, ofNATS, []string{client}, []string{monitor, reviewer, git, api, metadata, public}},
-		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door, metadata, public}},
-		{"a command with a network", in.agents, map[string]string{network: "full"}, []string{public}, []string{client, monitor, runner, git, api, door, metadata}},
-		{"an unknown pod of the namespace", in.namespace, unknown, nil, []string{client, monitor, runner, git, api, door, metadata, public}},
-		{"another system", in.systems, unknown, []string{client, git, api, door, metadata, public}, []string{monitor, runner, reviewer, inside}},
+		{"a worker", in.namespace, worker, []string{client, git, api}, []string{monitor, runner, reviewer, door, metadata, platform, public}},
+		{"a runner", in.namespace, ofNATS, []string{client}, []string{monitor, reviewer, git, api, metadata, platform, public}},
+		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door, metadata, platform, public}},
+		{"a command with a network", in.agents, map[string]string{network: "full"}, []string{public}, []string{client, monitor, runner, git, api, door, metadata, platform}},
+		{"an unknown pod of the namespace", in.namespace, unknown, nil, []string{client, monitor, runner, git, api, door, metadata, platform, public}},
+		{"another system", in.systems, unknown, []string{client, git, api, door, metadata, platform, public}, []string{monitor, runner, reviewer, inside}},
 		{"Prometheus", in.systems, map[string]string{"app.kubernetes.io/name": "prometheus"}, []string{runner, reviewer, inside}, []string{monitor}},
 		{"a stranger", in.git, unknown, []string{git, api}, []string{client, monitor, runner, reviewer, door, inside}},
 	} {
@@ -286,7 +286,7 @@ func (in *installation) paths(t *testing.T) {
 				}
 			}
 		}
-		wait.Until(t, "the pod is gone", func() bool {
+		wait.Seldom(t, "the pod is gone", func() bool {
 			_, err := in.client.CoreV1().Pods(from.namespace).Get(wait.Context(t), "paths", metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})

@@ -4,7 +4,6 @@ package k8s
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +37,7 @@ var suitePasses = []string{
 func TestClusterInnerSandbox(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
+	beside(t, 1)
 	binary := suite(t, c.arch)
 	c.loadArchive(t, c.imageOf(t, suiteImage, "suite", binary))
 	const restricted, baseline = "pfl-forge-restricted", "pfl-forge-baseline"
@@ -90,16 +90,6 @@ func TestClusterInnerSandbox(t *testing.T) {
 	}
 }
 
-// suite returns the path of a program with the tests of executors.
-func suite(t *testing.T, arch string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "suite")
-	compile := exec.CommandContext(t.Context(), "go", "test", "-c", "-trimpath", "-ldflags=-s -w", "-o", binary, "./agent/process")
-	compile.Dir, compile.Env = root(t), append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
-	output(t, compile)
-	return binary
-}
-
 // suitePod returns a pod with the users and security contexts of an implementer as installed,
 // which runs the suite and ends.
 func (c *cluster) suitePod(t *testing.T, image, node string) *core.Pod {
@@ -145,7 +135,7 @@ func (c *cluster) runToEnd(t *testing.T, namespace string, pod *core.Pod) (core.
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "pod "+made.Name+" ends", func() bool {
+	wait.Seldom(t, "pod "+made.Name+" ends", func() bool {
 		made, err = pods.Get(wait.Context(t), made.Name, metav1.GetOptions{})
 		return err == nil && (made.Status.Phase == core.PodSucceeded || made.Status.Phase == core.PodFailed)
 	})
@@ -216,7 +206,7 @@ func (c *cluster) putProfile(t *testing.T, namespace, image string) (node string
 	if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, "the profile is on the node", func() bool {
+	wait.Seldom(t, "the profile is on the node", func() bool {
 		pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || pod.Status.Phase == core.PodFailed {
 			t.Fatalf("%s on the node is another profile, or: %v", filepath.Join(c.profiles, profile), err)

@@ -71,8 +71,8 @@ func (in *installation) rotate(t *testing.T, service string) {
 // authInit runs pfl-forge auth init, and returns the Secrets that it prints.
 func authInit(t *testing.T, stdin []byte, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "./cmd/pfl-forge", "auth", "init", "--kubernetes"}, args...)...)
-	cmd.Dir, cmd.Stdin = root(t), bytes.NewReader(stdin)
+	cmd := exec.CommandContext(t.Context(), shared("pfl-forge"), append([]string{"auth", "init", "--kubernetes"}, args...)...)
+	cmd.Stdin = bytes.NewReader(stdin)
 	return output(t, cmd)
 }
 

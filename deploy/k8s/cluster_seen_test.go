@@ -25,7 +25,7 @@ import (
 func (in *installation) measured(t *testing.T) {
 	t.Helper()
 	want := map[string]int{"done": len(in.asked) + in.others}
-	wait.Until(t, fmt.Sprintf("metrics say that %d intents are done", want["done"]), func() bool { return maps.Equal(in.counts(t), want) })
+	wait.Seldom(t, fmt.Sprintf("metrics say that %d intents are done", want["done"]), func() bool { return maps.Equal(in.counts(t), want) })
 }
 
 // counts returns how many intents have which status, by the metrics of a runner.
@@ -128,7 +128,7 @@ func (in *installation) traced(t *testing.T) {
 		return out
 	}
 	var traces string
-	wait.Until(t, "a change is traced through all services", func() bool {
+	wait.Seldom(t, "a change is traced through all services", func() bool {
 		traces = ask("traces")
 		return slices.ContainsFunc(strings.Split(traces, "\n"), func(line string) bool {
 			return strings.HasSuffix(line, " analyzer implementer reviewer runner")
@@ -137,7 +137,7 @@ func (in *installation) traced(t *testing.T) {
 	if got, want := strings.Count(traces, "\n"), len(in.asked); got < want {
 		t.Errorf("there are %d traces of %d intents", got, want)
 	}
-	wait.Until(t, "a change is traced with its agents, its commands and git", func() bool {
+	wait.Seldom(t, "a change is traced with its agents, its commands and git", func() bool {
 		return slices.ContainsFunc(strings.Split(ask("spans"), "\n"), func(line string) bool {
 			_, names, _ := strings.Cut(line, " ")
 			has := strings.Split(names, ",")
@@ -145,5 +145,5 @@ func (in *installation) traced(t *testing.T) {
 		})
 	})
 	const all = "analyzer gateway implementer reflector reviewer runner"
-	wait.Until(t, "all services have sent metrics", func() bool { return strings.TrimSpace(ask("metrics")) == all })
+	wait.Seldom(t, "all services have sent metrics", func() bool { return strings.TrimSpace(ask("metrics")) == all })
 }

@@ -83,8 +83,8 @@ func findCluster(t *testing.T) *cluster {
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	// Waits ask again and again: oftener than so they would take from the cluster what it needs for its work.
-	c.config.QPS, c.config.Burst, c.config.WarningHandler = 10, 200, c.warned
+	// Nothing here is asked for in a hurry but a whole overlay; waits ask seldom.
+	c.config.QPS, c.config.Burst, c.config.WarningHandler = 50, 200, c.warned
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (c *cluster) leave(t *testing.T) {
 		c.removeNamespace(t, profileNamespace)
 		together.node = ""
 	}
-	wait.Until(t, "everything is gone that the tests made", func() bool {
+	wait.Seldom(t, "everything is gone that the tests made", func() bool {
 		return !slices.ContainsFunc(c.global(t), func(name string) bool { return !slices.Contains(together.before, name) })
 	})
 }
@@ -106,16 +106,17 @@ type queue struct {
 	busy    int
 }
 
-// queues has the long tests, as many of which go on at once as K8S_PARALLEL says, and the light ones, one of which goes on beside them:
-// two cores that have two installations wait for a tenth of the time, and a third long one is too much for them.
+// queues has the long tests, as many of which go on at once as K8S_PARALLEL says, the light ones, one of which goes on beside them, and the
+// short ones, of which one more does: two cores that have two installations wait for a tenth of the time, a third long one is too much for
+// them, and the short ones have no installation, and wait for most of their time.
 var queues = struct {
-	mu          sync.Mutex
-	free        sync.Cond
-	long, light queue
+	mu                 sync.Mutex
+	free               sync.Cond
+	long, light, short queue
 }{}
 
-// light is how many minutes a light test takes at most.
-const light = 6
+// light and short are how many minutes a test of that kind takes at most.
+const light, short = 6, 3
 
 // externalMetrics is held by who answers for external metrics: a cluster has one that does.
 var externalMetrics sync.Mutex
@@ -128,11 +129,15 @@ func beside(t *testing.T, minutes int) {
 	if n, err := strconv.Atoi(os.Getenv("K8S_PARALLEL")); err == nil && n > 0 {
 		most = n
 	}
-	q := &queues.long
-	if most > 1 && minutes <= light {
-		q, most = &queues.light, 1
-	}
 	l := &queues
+	q := &l.long
+	switch {
+	case most == 1:
+	case minutes <= short:
+		q, most = &l.short, 1
+	case minutes <= light:
+		q, most = &l.light, 1
+	}
 	l.mu.Lock()
 	l.free.L = &l.mu
 	q.waiting = append(q.waiting, minutes)
@@ -160,8 +165,16 @@ func beside(t *testing.T, minutes int) {
 // TestMain has go test hold back no test that beside holds back: it would do so in another order.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	var err error
+	if programs, err = os.MkdirTemp("", "pfl-forge-programs-"); err != nil {
+		panic(err)
+	}
 	if err := errors.Join(flag.Set("test.parallel", "64"), os.Setenv(executortest.Secret, "canary")); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if err := os.RemoveAll(programs); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
 }

@@ -20,8 +20,8 @@ import (
 func TestClusterUpgrade(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
-	source, before := c.imagesBefore(t)
 	beside(t, 7)
+	source, before := c.imagesBefore(t)
 	in := newSandboxedInstallation(t, c, "pfl-forge-upgrade", version)
 	c.installProfile(t, "pfl-forge/implementer:"+version)
 
@@ -42,13 +42,13 @@ func TestClusterUpgrade(t *testing.T) {
 // then a look at what will change, and all of it at once.
 func (in *installation) upgrade(t *testing.T, version string) {
 	t.Helper()
-	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t)), time.Now()
+	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t), shared("pfl-forge")), time.Now()
 	in.version = version
 	dir := in.overlay(t, "overlays/single-node", "", in.sandboxedShop(t))
 	here := func(text string) string { return strings.ReplaceAll(text, "-n pfl-forge ", "-n "+in.namespace+" ") }
 	before := in.uid(t, "nats-0")
 	sh.do(dir, here(strings.Replace(h.block("--role implementer --from -"), "--role implementer", "--namespace "+in.namespace+" --role server", 1)))
-	wait.Until(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
+	wait.Seldom(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
 	// 1 is said of differences, and more of errors.
 	shown := sh.do(dir, h.command("kubectl diff --server-side -k .")+" || [ $? = 1 ]")
 	for _, service := range []string{"runner", "analyzer", "implementer", "reviewer", "reflector"} {
@@ -84,7 +84,7 @@ func (in *installation) install(t *testing.T, source, version string) {
 func (in *installation) rolled(t *testing.T, version string, began time.Time) {
 	t.Helper()
 	const services = 6
-	wait.Until(t, fmt.Sprintf("all services have version %s", version), func() bool {
+	wait.Seldom(t, fmt.Sprintf("all services have version %s", version), func() bool {
 		pods := in.pods(t, "")
 		for i := range pods {
 			image := pods[i].Spec.Containers[0].Image

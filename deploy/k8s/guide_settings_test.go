@@ -20,7 +20,7 @@ func TestGuideSettings(t *testing.T) {
 	tried := 0
 	for _, block := range h.blocks("yaml") {
 		if strings.Contains(block, "kind: Kustomization") {
-			continue // the whole one, which newHandbook renders, and that of a group, which another one names
+			continue // the whole one, which newIndex renders, and that of a group, which another one names
 		}
 		tried++
 		text := block

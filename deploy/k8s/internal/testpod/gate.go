@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -15,16 +16,32 @@ type gate struct {
 	// met is when the first request of the call came; zero before.
 	met  time.Time
 	open bool
+	// turns is how often the call has met the gate, and past is closed when it goes on.
+	turns int
+	past  chan struct{}
 }
 
 // newGate returns a gate that is shut.
-func newGate(hold time.Duration) *gate { return &gate{hold: hold} }
+func newGate(hold time.Duration) *gate { return &gate{hold: hold, past: make(chan struct{})} }
 
 // release opens the gate for good. It may be called again.
 func (g *gate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.open = true
+}
+
+// passed waits until the call goes on, for some seconds at most, and returns how often it has met the gate and whether it goes on.
+func (g *gate) passed(ctx context.Context) (turns int, past bool) {
+	select {
+	case <-g.past:
+		past = true
+	case <-time.After(8 * time.Second):
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.turns, past
 }
 
 // shut returns how long to wait until the gate is met again, which the call has met so many times;
@@ -36,7 +53,13 @@ func (g *gate) shut(times int) time.Duration {
 	if g.met.IsZero() {
 		g.met = time.Now()
 	}
+	g.turns = times
 	if g.open && time.Since(g.met) >= g.hold {
+		select {
+		case <-g.past:
+		default:
+			close(g.past)
+		}
 		return 0
 	}
 	return min(time.Duration(times)*2*time.Second, 15*time.Second)

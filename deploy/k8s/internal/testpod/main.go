@@ -37,7 +37,7 @@ func main() {
 // log.
 var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT [RECIPE] | " +
 	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait | " +
-	"request GATEWAY PROJECT PREFIX COUNT | deliver URL | stand HOST:PORT [HOST:PORT]")
+	"request GATEWAY PROJECT PREFIX COUNT | deliver URL | stand HOST:PORT...")
 
 // commands lists the commands by name; least and most bound the number of their arguments.
 var commands = map[string]struct {
@@ -52,7 +52,7 @@ var commands = map[string]struct {
 	"deliver": {1, 1, func(args []string, out io.Writer) error { return deliver(args[0], out) }},
 	"model":   {1, math.MaxInt, func(args []string, _ io.Writer) error { return serveModel(args[0], args[1:]) }},
 	"dial":    {1, math.MaxInt, dial},
-	"stand":   {1, 2, func(args []string, _ io.Writer) error { return stand(args) }},
+	"stand":   {1, math.MaxInt, func(args []string, _ io.Writer) error { return stand(args) }},
 	"get":     {1, 1, func(args []string, out io.Writer) error { return get(args[0], out) }},
 	"collect": {0, 0, func([]string, io.Writer) error { return collect() }},
 	"wait":    {0, 0, func([]string, io.Writer) error { select {} }},

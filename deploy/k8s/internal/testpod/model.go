@@ -38,7 +38,8 @@ type model struct {
 const sayMore = "long.txt: say more"
 
 // serveModel serves the model, to who shows KEY if there is one, or the key that /accept?KEY named last. /held answers how
-// many calls were held, and /release lets them go on.
+// many calls were held, /release lets them go on, and /past waits a moment for that and answers whether they do, with the turns that
+// the call has made.
 func serveModel(hold string, addresses []string) error {
 	atLeast, err := time.ParseDuration(hold)
 	if err != nil {
@@ -55,6 +56,10 @@ func serveModel(hold string, addresses []string) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		fmt.Fprint(w, m.held)
+	})
+	mux.HandleFunc("/past", func(w http.ResponseWriter, r *http.Request) {
+		turns, past := m.gate.passed(r.Context())
+		fmt.Fprint(w, past, " ", turns)
 	})
 	mux.HandleFunc("/accept", func(_ http.ResponseWriter, r *http.Request) { m.accept(r.URL.RawQuery) })
 	mux.Handle("/", m.guard(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(script) }}))
