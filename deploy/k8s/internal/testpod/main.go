@@ -37,7 +37,7 @@ func main() {
 // log.
 var errUsage = errors.New("usage: testpod install DIR | git DIR | submit PROJECT PREFIX FIRST COUNT [RECIPE] | " +
 	"ask PROJECT TITLE | dial reached|blocked HOST:PORT... | model HOLD HOST:PORT... | get URL | collect | wait | " +
-	"request GATEWAY PROJECT PREFIX COUNT | deliver URL | stand HOST:PORT...")
+	"request GATEWAY PROJECT PREFIX COUNT | deliver URL | stand HOST:PORT [HOST:PORT...]")
 
 // commands lists the commands by name; least and most bound the number of their arguments.
 var commands = map[string]struct {
