@@ -33,7 +33,7 @@ func Moving[P comparable](t testing.TB, what string, cond func() bool, progress 
 	poll(t, what, longest, cond, progress)
 }
 
-// Seldom is [Until] for a cond that asks somebody who has other work to do, such as a server that many tests share. What comes soon is
+// Seldom is [Until] for a cond that costs others time, such as a request to a server that many tests share. What holds soon is
 // seen soon; what takes long is asked for twice a second.
 func Seldom(t testing.TB, what string, cond func() bool) {
 	t.Helper()
