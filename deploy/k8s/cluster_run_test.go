@@ -272,8 +272,10 @@ func (in *installation) paths(t *testing.T) {
 		{"a runner", in.namespace, ofNATS, []string{client}, []string{monitor, reviewer, git, api, metadata, platform, public}},
 		{"a command", in.agents, map[string]string{network: "none"}, nil, []string{client, monitor, runner, git, api, door, metadata, platform, public}},
 		{
-			"a command with a network", in.agents, map[string]string{network: "full"},
-			[]string{public}, []string{client, monitor, runner, git, api, door, metadata, platform},
+			"a command with a network", in.agents,
+			map[string]string{network: "full"},
+			[]string{public},
+			[]string{client, monitor, runner, git, api, door, metadata, platform},
 		},
 		{"an unknown pod of the namespace", in.namespace, unknown, nil, []string{client, monitor, runner, git, api, door, metadata, platform, public}},
 		{"another system", in.systems, unknown, []string{client, git, api, door, metadata, platform, public}, []string{monitor, runner, reviewer, inside}},
