@@ -18,6 +18,8 @@ const (
 	lookEvery = 2 * time.Second
 	// lookTime bounds one look: a disk that does not answer is one that cannot be used.
 	lookTime = 2 * time.Second
+	// maxWhy bounds each reason, in characters: an answer that is too large for the server is none.
+	maxWhy = 300
 )
 
 // Announcer announces one replica. The zero value announces nothing. It is safe for concurrent use, but for Announce and Leave.
@@ -47,8 +49,11 @@ func (a *Announcer) Tell(check func(context.Context) error) {
 // What goes wrong is only logged.
 func (a *Announcer) Announce(ctx context.Context, services *presence.Services, log *slog.Logger, r *presence.Replica) {
 	a.mu.Lock()
-	first := a.replica == nil
-	a.services, a.log, a.replica = services, log, r
+	first, now := a.replica == nil, *r
+	if !first {
+		now.Unwell, now.Since = a.replica.Unwell, a.replica.Since
+	}
+	a.services, a.log, a.replica = services, log, &now
 	a.announce(ctx)
 	a.mu.Unlock()
 	if !first {
@@ -121,7 +126,7 @@ func (a *Announcer) look(ctx context.Context) string {
 	var list []string
 	for _, check := range a.checks {
 		if err := check(ctx); err != nil {
-			list = append(list, term.Line(err.Error()))
+			list = append(list, term.Short(err.Error(), maxWhy))
 		}
 	}
 	return strings.Join(list, "; ")

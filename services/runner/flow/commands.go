@@ -230,19 +230,18 @@ func (s course) readPolicy() {
 // as long as an attempt may take. Or it notes that a replica can do what none could. A task names a replica only until then: should this attempt
 // get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
-	if s.counter(r.Attempt).Found() {
-		return forge.Applied, nil
-	}
-	if !s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)) {
+	found, t := s.counter(r.Attempt).Found(), s.Tasks.Find(r.Attempt.Task)
+	switch claims := s.Dispatch.Outbox.HasTimer(dispatch.ClaimKey(r.Attempt)); {
+	case claims && t.Replica != "":
+		t.Replica = ""
+		x := s.turn()
+		s.Dispatch.Began(&x, r.Attempt, s.Policy.AttemptTimeout)
+	case found:
+	case claims:
+		return rule.Ignore("%s is known to have begun", r.Attempt)
+	default:
 		return rule.Ignore("nobody waits for %s to begin", r.Attempt)
 	}
-	t := s.Tasks.Find(r.Attempt.Task)
-	if t.Replica == "" {
-		return rule.Ignore("%s is known to have begun", r.Attempt)
-	}
-	t.Replica = ""
-	x := s.turn()
-	s.Dispatch.Began(&x, r.Attempt, s.Policy.AttemptTimeout)
 	return forge.Applied, nil
 }
 

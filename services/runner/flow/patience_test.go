@@ -87,3 +87,66 @@ func TestPatienceHasAVersion(t *testing.T) {
 		}
 	}
 }
+
+// lack has the only open command answered that no replica can do it.
+func lack(t *testing.T, s *Intent) {
+	t.Helper()
+	_, ruling := s.Step(rules.Newest, forge.Event{Message: &forge.Result{
+		Attempt: open(t, s).Attempt, Replica: "w1", Output: &forge.Failure{Reason: forge.FailReplica, Message: "codex is not in PATH"},
+	}})
+	if ruling.Decision != forge.Applied {
+		t.Fatal(ruling)
+	}
+}
+
+// TestLackEndsWithTheRun: an intent that a person gives up while it waits for a replica asks the project for nothing after its end, since that
+// answers no run that is over.
+func TestLackEndsWithTheRun(t *testing.T) {
+	s := implementing(t, rules.Newest)
+	s.Obstacles.Keeps = true
+	lack(t, s)
+	lack(t, s)
+	if s.Obstacles.Lacks == 0 {
+		t.Fatal("the project is not told")
+	}
+	if _, ruling := s.Step(rules.Newest, forge.Event{ID: "c", Actor: "ada", Message: &forge.Cancel{}}); ruling.Decision != forge.Applied {
+		t.Fatal(ruling)
+	}
+	for _, m := range s.Pending().Outbox {
+		if _, end := m.Message.(*forge.RunEnded); !end {
+			t.Errorf("after its end it sends %T", m.Message)
+		}
+	}
+	if s.Obstacles.Lacks != 0 {
+		t.Error("it is taken for one that waits for a replica")
+	}
+}
+
+// TestFoundByItsOwnReplica: the replica that a step is for has begun, although the rules think that none can do it. Then it has as long as an
+// attempt may take, and no other one is given the step meanwhile.
+func TestFoundByItsOwnReplica(t *testing.T) {
+	s := implementing(t, rules.Newest)
+	lack(t, s)
+	was := open(t, s).Attempt
+	for _, ev := range []forge.Event{
+		{ID: "p", Actor: "ada", Message: &forge.Pause{}},
+		{Message: &forge.Result{Attempt: was, Replica: "w1", Output: &forge.Failure{Reason: forge.FailKilled, Message: "stopped"}}},
+		{ID: "r", Actor: "ada", Message: &forge.Resume{}},
+	} {
+		if _, ruling := s.Step(rules.Newest, ev); ruling.Decision != forge.Applied {
+			t.Fatal(ruling)
+		}
+	}
+	c := open(t, s)
+	if c.Replica != "w1" || c.Patience <= 15*time.Second {
+		t.Fatalf("it is for %q, with a patience of %v", c.Replica, c.Patience)
+	}
+	_, ruling := s.Step(rules.Newest, forge.Event{Message: &forge.Result{Attempt: c.Attempt, Replica: "w1", Output: &forge.Started{}}})
+	timers := s.Dispatch.Outbox.Timers
+	if ruling.Decision != forge.Applied || len(timers) != 1 || timers[0].At.Sub(time.Time{}) != s.Policy.AttemptTimeout {
+		t.Errorf("%v: %v", ruling, timers)
+	}
+	if strings.Contains(s.Summary().Activity, "no replica") {
+		t.Error(s.Summary().Activity)
+	}
+}

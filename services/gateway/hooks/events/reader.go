@@ -282,16 +282,15 @@ func (r *Reader) submit(ctx context.Context, p *pending) error {
 	h := r.hook(p.Hook)
 	name := term.Short(p.ID, maxName)
 	find := func() (*tokens.Token, error) { return r.entry(h) }
-	t, err := find()
-	if err != nil {
-		return r.refuse(ctx, &p.Delivery, nil, "", &fieldError{"entry " + h.Entry, err.Error()})
-	}
-	d, err := r.whole(ctx, p)
-	if _, gone := errors.AsType[*fieldError](err); gone {
-		return r.refuse(ctx, d, t, "", err)
-	}
-	if err != nil {
+	t, lost := find()
+	d, err := r.whole(ctx, p) // also of what is refused: a dead letter has its body
+	switch _, gone := errors.AsType[*fieldError](err); {
+	case err != nil && !gone:
 		return err
+	case lost != nil:
+		return r.refuse(ctx, d, nil, "", &fieldError{"entry " + h.Entry, lost.Error()})
+	case gone:
+		return r.refuse(ctx, d, t, "", err)
 	}
 	event, err := eventOf(h.Kind, t.System, d)
 	if err != nil {

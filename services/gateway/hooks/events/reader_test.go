@@ -10,6 +10,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
+	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
 // stored is a stream of deliveries, the oldest first.
@@ -37,6 +38,35 @@ func (s *stored) Store(_ context.Context, d deliveries.Delivery) (bool, error) {
 }
 
 func (*stored) Bury(context.Context, deliveries.Delivery, string, string) error { return nil }
+
+// graves is a stream that keeps what is buried.
+type graves struct {
+	stored
+
+	buried []deliveries.Delivery
+}
+
+func (g *graves) Bury(_ context.Context, d deliveries.Delivery, _, _ string) error {
+	g.buried = append(g.buried, d)
+	return nil
+}
+
+// TestDeadLettersAreWhole: what is refused because its hook has lost its entry is a dead letter with its body, also if that was left in the stream.
+func TestDeadLettersAreWhole(t *testing.T) {
+	ctx, s := wait.Context(t), &graves{}
+	body := strings.Repeat("x", 1000)
+	if _, err := s.Store(ctx, deliveries.Delivery{Hook: "scanner", ID: "1", Body: []byte(body)}); err != nil {
+		t.Fatal(err)
+	}
+	r := New(Config{Hooks: []hooks.Hook{{Name: "scanner", Entry: "gone"}}, Deliveries: s, Tokens: tokens.None(), Held: 1})
+	if !r.read(ctx) {
+		t.Fatal("the stream is not read")
+	}
+	r.round(ctx)
+	if len(s.buried) != 1 || string(s.buried[0].Body) != body || len(r.open) != 0 {
+		t.Errorf("%d wait; buried are %v", len(r.open), s.buried)
+	}
+}
 
 // TestBodiesAreBounded: deliveries that cannot be submitted are read, and their bodies kept up to a bound; those beyond it are read again when their
 // turn comes, and one that the stream has lost by then is refused.
