@@ -23,11 +23,24 @@ type Work struct {
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided `json:"decisions,omitempty"`
 	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
-	Asked     []Asked     `json:"asked,omitempty"`
+	Asked []Asked `json:"asked,omitempty"`
+	// Text names the text that was taken, and the one that there is now where it came from.
+	Text      *Text       `json:"text,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
 }
 
-// Asked is a part of a request: its title, body, type, risk, recipe or agent, or its criteria, which alone are several texts.
+// Text says whether a request was edited where it came from. The names of texts are the first 12 digits of the SHA-256 of title and body, each with
+// its length in bytes and a colon before it.
+type Text struct {
+	// Taken is the text that was taken, which is worked on.
+	Taken string `json:"taken" yaml:"taken"`
+	// Later is the text that its publisher sent last, and At when that came; both are left out while it is the one that was taken.
+	Later string     `json:"later,omitempty" yaml:"later,omitempty"`
+	At    *time.Time `json:"at,omitempty"    yaml:"at,omitempty"`
+}
+
+// Asked is a part of a request: its title, body, type, risk, recipe or agent; or its criteria, the values of its recipe or the options of its goal,
+// which are several texts.
 type Asked struct {
 	Name  string   `json:"name"  yaml:"name"`
 	Texts []string `json:"texts" yaml:"texts"`
@@ -239,7 +252,8 @@ type Adjustment struct {
 
 // Decided is an act of a person or system that was granted.
 type Decided struct {
-	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume.
+	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume; or edit_at_origin, where a publisher sent another
+	// text after the first was taken.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`

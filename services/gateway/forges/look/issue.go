@@ -194,7 +194,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	in := forge.Intent{
 		ID: id, Project: d.Project,
 		Settings: forge.Settings{
-			Title: cmp.Or(s.Title, fmt.Sprintf("Issue %d", s.Number)), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
+			Title: titleOf(&s.Issue), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
 			BudgetUSD: d.BudgetUSD, Recipe: cmp.Or(d.Recipe, recipe), Attributes: forge.Attributes{Priority: d.Priority},
 		},
 		Source: forge.SourceSystem,
