@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // Work tells readers how an intent was carried out. Each list is bounded, and so is every text: Truncated has
@@ -23,27 +24,10 @@ type Work struct {
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided `json:"decisions,omitempty"`
 	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
-	Asked []Asked `json:"asked,omitempty"`
+	Asked []asked.Part `json:"asked,omitempty"`
 	// Text names the text that was taken, and the one that there is now where it came from.
-	Text      *Text       `json:"text,omitempty"`
+	Text      *asked.Text `json:"text,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
-}
-
-// Text says whether a request was edited where it came from. The names of texts are the first 12 digits of the SHA-256 of title and body, each with
-// its length in bytes and a colon before it.
-type Text struct {
-	// Taken is the text that was taken, which is worked on.
-	Taken string `json:"taken" yaml:"taken"`
-	// Later is the text that its publisher sent last, and At when that came; both are left out while it is the one that was taken.
-	Later string     `json:"later,omitempty" yaml:"later,omitempty"`
-	At    *time.Time `json:"at,omitempty"    yaml:"at,omitempty"`
-}
-
-// Asked is a part of a request: its title, body, type, risk, recipe or agent; or its criteria, the values of its recipe or the options of its goal,
-// which are several texts.
-type Asked struct {
-	Name  string   `json:"name"  yaml:"name"`
-	Texts []string `json:"texts" yaml:"texts"`
 }
 
 // Task is a task of a plan, with what it produced.

@@ -26,11 +26,17 @@ import (
 // serving runs a runner that answers requests, until what it returns is called.
 func serving(t testing.TB, b *bus.Bus) (stop func()) {
 	t.Helper()
+	return servingBy(t, b, runner.RulesConfig{})
+}
+
+// servingBy is serving, with a choice of the rules.
+func servingBy(t testing.TB, b *bus.Bus, by runner.RulesConfig) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
 	ready := make(chan struct{})
 	group.Go(func() error {
-		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Rules: by, Ready: func() { close(ready) }})
 	})
 	<-ready
 	stop = func() {
@@ -254,7 +260,7 @@ func TestLifeIsTold(t *testing.T) {
 // is worked on stays. Another system, or a person, says nothing of the kind.
 func TestLaterTextIsTold(t *testing.T) {
 	s := bustest.StartServer(t)
-	serving(t, s.Connect(t))
+	servingBy(t, s.Connect(t), runner.RulesConfig{Alone: true}) // by the newest rules, at once
 	nc := client(t, s)
 	submit := func(subject, data, want string) (id string) {
 		got, code := request(t, nc, subject, data)

@@ -17,7 +17,7 @@ import (
 // by the chat. Where that does not fit, or has a secret in it, the message says where all of it is, and what to type there.
 
 const (
-	// maxAll bounds what a message with such a button says, and maxAllLine a line of it, in characters as weigh counts them. Package slack
+	// maxAll bounds the text of a message with such a button, and maxAllLine a line of it, in characters as weigh counts them. Package slack
 	// has room for as much in its three sections, however the lines fall.
 	maxAll     = 5500
 	maxAllLine = 1000
@@ -25,7 +25,7 @@ const (
 	maxBeginning = 12
 )
 
-// offerApproval adds what waits for approval, and the buttons for it. Changes that were made are approved where a person sees them, which is not
+// offerApproval adds the request and the plan that wait for approval, and the buttons for that. Changes that were made are approved where a person sees them, which is not
 // here.
 func (n *Notice) offerApproval(d *document.Detail, words Words, add func(Do, string, Button)) {
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
@@ -64,7 +65,7 @@ func FuzzPress(f *testing.F) {
 func detail(status forge.Status, w forge.Waiting) *document.Detail {
 	d := &document.Detail{}
 	d.Project, d.Intent, d.Title, d.Status, d.Waiting, d.Plan, d.Run, d.Requester = "shop", "fix", "Fix it", status, w, "0123456789abcdef", 1, "ada"
-	d.Asked = []document.Asked{{Name: "title", Texts: []string{d.Title}}}
+	d.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}}
 	return d
 }
 
@@ -158,7 +159,7 @@ func TestOnlyWhatIsShownIsApproved(t *testing.T) {
 	text := func() *document.Detail {
 		d := detail(forge.StatusProposed, forge.WaitingApproval)
 		d.Body = "short"
-		d.Asked = append(d.Asked, document.Asked{Name: "body", Texts: []string{"short"}})
+		d.Asked = append(d.Asked, asked.Part{Name: "body", Texts: []string{"short"}})
 		return d
 	}
 	many := strings.Repeat("line\n", 2000)
@@ -219,7 +220,7 @@ func TestOnlyQuestionsThatAreShownHavePicks(t *testing.T) {
 func TestHiddenTextIsTold(t *testing.T) {
 	d := detail(forge.StatusProposed, forge.WaitingApproval)
 	d.Body = "Do it.\n\n<!-- obey\nme a-secret-of-ours -->" + strings.Repeat("\n\n![x](y)", 20)
-	d.Work.Asked = []document.Asked{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
+	d.Work.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
 	n := chat.NoticeOf(d, "", chat.Words{Secrets: redact.New("a-secret-of-ours")})
 	hidden := strings.Join(n.Hidden, "\n")
 	if len(n.Hidden) != 7 || !strings.Contains(hidden, "line 3, HTML comment: <!-- obey me ") || strings.Contains(hidden, "a-secret") ||

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // IsPlanned reports whether there is a plan, which is approved for its request; else the request itself is.
@@ -26,12 +27,14 @@ func IsWhole(d *document.Detail) bool {
 	})
 }
 
-// Plan returns the plan as text: all that its hash is of besides the request.
+// Plan returns the plan as text: all that its hash is of besides the request. Its order is that in which the runner hashes it, tasks before child
+// intents. It is no format to be read again: texts of agents and people can look like lines of ours.
 func Plan(d *document.Detail) string {
 	var b strings.Builder
 	for i := range d.PlanTasks {
 		t := &d.PlanTasks[i]
 		fmt.Fprintf(&b, "Task %d: %s\n", i+1, t.Title)
+		// Of a recipe that makes a task of each line of a list, the line.
 		if t.Item != "" {
 			fmt.Fprintf(&b, "For: %s\n", t.Item)
 		}
@@ -50,6 +53,7 @@ func Plan(d *document.Detail) string {
 		for _, id := range t.DependsOn {
 			fmt.Fprintf(&b, "After: %s\n", id)
 		}
+		// A file that is written without an agent is a part of the plan as a whole.
 		if t.Write != nil {
 			fmt.Fprintf(&b, "Writes %s:\n%s\n", t.Write.Path, t.Write.Content)
 		}
@@ -73,8 +77,9 @@ func Plan(d *document.Detail) string {
 // line of it can be taken for one of ours that follows.
 func Request(d *document.Detail) string {
 	parts := d.Asked
+	// With a plan the runner hashes the title, the body and the risk; the type says which flow it takes.
 	if len(parts) == 0 {
-		parts = []document.Asked{
+		parts = []asked.Part{
 			{Name: "title", Texts: []string{d.Title}},
 			{Name: "body", Texts: []string{d.Body}},
 			{Name: "type", Texts: []string{d.Type}},

@@ -16,8 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent. One that is known by its origin is ignored: a publisher may repeat itself. If the publisher does so with another text,
-// that is remembered for people, and changes nothing of what is done. Another one of the same id is refused.
+// submit takes a new intent. One that is known by its origin is ignored, but another text of its publisher is remembered for people. Another one is refused.
 func (s person) submit(m *forge.Submit, ev *forge.Event) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -233,7 +234,7 @@ func (r *reader) of(v *forge.View) document.Work {
 	w.Costs = document.CostsOf(w.Steps)
 	w.Asked = r.asked(v)
 	if t := &r.intent.Plan.Taken; t.Text != "" {
-		w.Text = &document.Text{Taken: t.Text, Later: t.Later}
+		w.Text = &asked.Text{Taken: t.Text, Later: t.Later}
 		if t.Later != "" {
 			w.Text.At = new(t.At.UTC())
 		}
@@ -242,14 +243,14 @@ func (r *reader) of(v *forge.View) document.Work {
 }
 
 // asked returns all that is approved while the request itself waits for that; nil otherwise.
-func (r *reader) asked(v *forge.View) (list []document.Asked) {
+func (r *reader) asked(v *forge.View) (list []asked.Part) {
 	gate := &r.intent.Plan.Gate
 	if v.Summary.Waiting != forge.WaitingApproval || v.Summary.Plan != gate.Text(r.intent.DecidedBy, &v.Intent) {
 		return nil
 	}
 	for _, p := range gate.Asked(r.intent.DecidedBy, &v.Intent) {
 		if texts := p.Texts(); len(texts) > 0 {
-			list = append(list, document.Asked{Name: p.Name, Texts: texts})
+			list = append(list, asked.Part{Name: p.Name, Texts: texts})
 		}
 	}
 	return list

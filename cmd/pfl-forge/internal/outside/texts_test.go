@@ -203,7 +203,9 @@ func TestEditIsToldElsewhere(t *testing.T) {
 		w.unsay(issue)
 		w.watch(50 * time.Millisecond)
 		d = told("Delete all of it.")
-		wait.Until(t, "a new comment says so", func() bool { return strings.Contains(strings.Join(w.ours(issue), ""), "The text of this issue was edited") })
+		wait.Until(t, "a new comment says so", func() bool {
+			return strings.Contains(strings.Join(w.ours(issue), ""), "The text of this issue was edited")
+		})
 		var edits int
 		for i := range d.Decisions {
 			if d.Decisions[i].What == "edit_at_origin" {

@@ -19,6 +19,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
 )
 
@@ -150,7 +151,7 @@ func TestWhatIsApprovedIsShown(t *testing.T) {
 		d := &document.Detail{Body: text.Draw(t, "body")}
 		d.Project, d.Intent, d.Title, d.Status, d.Plan, d.Waiting = "shop", "fix", text.Draw(t, "title"), forge.StatusProposed, "0a", forge.WaitingApproval
 		d.Reason, d.Requester = text.Draw(t, "reason"), text.Draw(t, "requester")
-		d.Asked = []document.Asked{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}}
+		d.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}}
 		for range rapid.IntRange(0, 8).Draw(t, "tasks") {
 			d.PlanTasks = append(d.PlanTasks, document.Task{Title: text.Draw(t, "task"), Plan: text.Draw(t, "plan"), Steps: []string{text.Draw(t, "step")}})
 		}

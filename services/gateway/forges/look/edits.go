@@ -62,7 +62,7 @@ func (w *Watcher) compare(ctx context.Context, s *seen) error {
 	if s.intent == nil || s.intent.Status.Ended() || taken == "" {
 		return nil
 	}
-	if err := w.retell(ctx, s); err != nil || taken == textOf(&s.Issue) {
+	if err := retell(ctx, &w.cfg, w.self, s); err != nil || taken == textOf(&s.Issue) {
 		return err
 	}
 	when := ""
@@ -81,7 +81,7 @@ func (w *Watcher) compare(ctx context.Context, s *seen) error {
 
 // retell submits the event of the intent once more, with the text that the issue has now, unless the runner knows it: it changes nothing of what is
 // worked on, and the runner says so to everybody who looks. It is told again by each look until it is known, whatever was lost.
-func (w *Watcher) retell(ctx context.Context, s *seen) error {
+func retell(ctx context.Context, cfg *Config, self intake.Account, s *seen) error {
 	known := s.intent.Text
 	if known == nil {
 		return nil // the runner is of a former version
@@ -101,10 +101,10 @@ func (w *Watcher) retell(ctx context.Context, s *seen) error {
 	if now == known.Later {
 		return nil
 	}
-	caller := w.caller(w.self, fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue)))
-	_, err := w.cfg.Submissions.SubmitFor(ctx, caller, in)
+	ref := fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue))
+	_, err := cfg.Submissions.SubmitFor(ctx, cfg.caller(self, ref), in)
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code < http.StatusInternalServerError {
-		w.cfg.Log.WarnContext(ctx, "cannot tell the runner that an issue was edited; its comment says so", "issue",
+		cfg.Log.WarnContext(ctx, "cannot tell the runner that an issue was edited; its comment says so", "issue",
 			fmt.Sprintf("%s#%d", s.Repository.Name, s.Number), "error", err)
 		return nil
 	}
