@@ -247,7 +247,7 @@ type Ruling struct {
 	EventID  string   // the id of the event that was decided
 	Decision Decision // says whether it was applied
 	Field    string   // names the field that a refusal is about; empty if it is not one field
-	Reason   string   // says why the event was ignored or refused, and what to do instead
+	Reason   string   // says why the event was ignored or refused, and what to do instead; of one that was applied, that its intent was known
 	Intent   IntentID // the intent that the event was for; empty for a project
 }
 

@@ -80,7 +80,7 @@ type AuditFinding struct {
 
 // AuditActions lists the actions, in the order of their names.
 var AuditActions = []string{
-	"answered", "approved", "asked", "cancelled", "changes_requested", "edited", "forgot", "merged",
+	"answered", "approved", "asked", "asked_again", "cancelled", "changes_requested", "edited", "forgot", "merged",
 	"paused", "paused_schedule", "ran", "reflected", "rejected", "resumed", "resumed_schedule", "retried", "set_schedules", "started", "taught",
 }
 
@@ -90,7 +90,7 @@ var AuditActions = []string{
 
 // Audited says who did what. Fields that an action has nothing to say about are left out.
 type Audited struct {
-	// Action is asked, edited, approved, changes_requested, rejected, answered, retried, cancelled, paused, resumed, reflected,
+	// Action is asked, asked_again (with another text, which is not worked on), edited, approved, changes_requested, rejected, answered, retried, cancelled, paused, resumed, reflected,
 	// started, ran or merged.
 	Action string `json:"action"`
 	// Project is the one that it is about.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // Work tells readers how an intent was carried out. Each list is bounded, and so is every text: Truncated has
@@ -23,14 +24,10 @@ type Work struct {
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided `json:"decisions,omitempty"`
 	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
-	Asked     []Asked     `json:"asked,omitempty"`
+	Asked []asked.Part `json:"asked,omitempty"`
+	// Text names the text that was taken, and the one that there is now where it came from.
+	Text      *asked.Text `json:"text,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
-}
-
-// Asked is a part of a request: its title, body, type, risk, recipe or agent, or its criteria, which alone are several texts.
-type Asked struct {
-	Name  string   `json:"name"  yaml:"name"`
-	Texts []string `json:"texts" yaml:"texts"`
 }
 
 // Task is a task of a plan, with what it produced.
@@ -239,7 +236,8 @@ type Adjustment struct {
 
 // Decided is an act of a person or system that was granted.
 type Decided struct {
-	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume.
+	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume; or edit_at_origin, where a publisher sent another
+	// text after the first was taken.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`

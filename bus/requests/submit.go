@@ -75,7 +75,7 @@ func (e *endpoints) submit(ctx context.Context, from subjects.Sender, r micro.Re
 		return nil, &errCode{"429", []RefusedField{refusedField(ruling)}}
 	case ruling.Decision == forge.Refused:
 		return nil, &errCode{"409", []RefusedField{refusedField(ruling)}}
-	case ruling.Decision == forge.Ignored:
+	case ruling.Decision == forge.Ignored, ruling.Reason != "":
 		result.Result = "known"
 	}
 	return result, nil

@@ -375,7 +375,7 @@ func (ss *Submissions) accepted(ctx context.Context, m *nats.Msg, key forge.Key)
 		return result, &RequestError{http.StatusTooManyRequests, []RefusedField{refusedField(ruling)}, quota.TryAgainAfter}
 	case ruling.Decision == forge.Refused:
 		return result, &RequestError{Code: http.StatusConflict, Fields: []RefusedField{refusedField(ruling)}}
-	case ruling.Decision == forge.Ignored:
+	case ruling.Decision == forge.Ignored, ruling.Reason != "":
 		result.Result = "known"
 	}
 	return result, nil

@@ -127,7 +127,7 @@ var allowLists = []allowList{
 	},
 	{
 		packages: []string{"./document"},
-		may:      []string{"std", "."},
+		may:      []string{"std", ".", "./document/asked"},
 		never:    []string{"log/...", "net/...", "os/..."},
 		reason:   "the names that people and systems rely on; every reader and writer imports it, so it imports none of them",
 	},
@@ -183,7 +183,7 @@ var allowLists = []allowList{
 	{
 		packages: []string{"./cmd/pfl-forge/internal/cli/pending"},
 		may: []string{
-			"std", ".", "./config", "./document", "./verdict", "./services/gateway/concealed", "./cmd/pfl-forge/internal/render",
+			"std", ".", "./config", "./document", "./document/asked", "./verdict", "./services/gateway/concealed", "./cmd/pfl-forge/internal/render",
 			"./cmd/pfl-forge/internal/cli/kit", "./cmd/pfl-forge/internal/cli/target", "./cmd/pfl-forge/internal/cli/document",
 		},
 		reason: "there is one model of a pending decision, whichever command or view offers it",

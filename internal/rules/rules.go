@@ -18,7 +18,8 @@
 //	   to the branch of a pull request become the change; a batch of the merge queue begins with all that waits, and
 //	   one that failed is searched; who approved a plan or a change does not say what is done while that counts; what failed
 //	   for a reason of a replica is for any of them next; a step that no replica can do stays with the workers, which say so ever less often;
-//	   a recipe whose check fails where others were merged meanwhile is made again with precedence
+//	   a recipe whose check fails where others were merged meanwhile is made again with precedence; that the text of a request was edited
+//	   where it came from is remembered; who lets a request be analyzed approves the values of its recipe and the options of its goal, too
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
 // below, and has the rules ask for it where they differ:
@@ -169,6 +170,16 @@ var (
 		Name: "PatientSteps", Since: 5,
 		Why: "workers reported a reason to runners that could not read it, and a wait for a replica was two records a minute",
 	}
+	// LaterText is asked for where a publisher repeats its event.
+	LaterText = Change{
+		Name: "LaterText", Since: 5,
+		Why: "an issue that was edited after its text was taken was not told to those who approve and watch elsewhere than at the forge",
+	}
+	// ApprovedSettings is asked for where a request is named that a person lets be analyzed.
+	ApprovedSettings = Change{
+		Name: "ApprovedSettings", Since: 5,
+		Why: "who let the request for a recipe be analyzed was not shown the values of its parameters, and approved any; nor the options of a goal",
+	}
 	// OutrunCheck is asked for where a review rejects.
 	OutrunCheck = Change{
 		Name: "OutrunCheck", Since: 5,
@@ -187,6 +198,7 @@ func Changes() []Change {
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
+		LaterText, ApprovedSettings,
 	}
 }
 

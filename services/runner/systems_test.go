@@ -19,17 +19,24 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
 // serving runs a runner that answers requests, until what it returns is called.
 func serving(t testing.TB, b *bus.Bus) (stop func()) {
 	t.Helper()
+	return servingBy(t, b, runner.RulesConfig{})
+}
+
+// servingBy is serving, with a choice of the rules.
+func servingBy(t testing.TB, b *bus.Bus, by runner.RulesConfig) (stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group
 	ready := make(chan struct{})
 	group.Go(func() error {
-		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Ready: func() { close(ready) }})
+		return runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler), Serve: true, Rules: by, Ready: func() { close(ready) }})
 	})
 	<-ready
 	stop = func() {
@@ -246,5 +253,54 @@ func TestLifeIsTold(t *testing.T) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A system that sends an event again with another text is told that the intent is known, and everybody who looks at it that its text was edited: what
+// is worked on stays. Another system, or a person, says nothing of the kind.
+func TestLaterTextIsTold(t *testing.T) {
+	s := bustest.StartServer(t)
+	servingBy(t, s.Connect(t), runner.RulesConfig{Alone: true}) // by the newest rules, at once
+	nc := client(t, s)
+	submit := func(subject, data, want string) (id string) {
+		got, code := request(t, nc, subject, data)
+		if code+fmt.Sprint(got["result"]) != want {
+			t.Errorf("%s: %v %s, want %s", data, got, code, want)
+		}
+		id, _ = got["intent"].(string)
+		return id
+	}
+	const first = `{"title": "Update the parser", "body": "It has a hole.", "origin": {"event_id": "1"}}`
+	id := submit("forge.api.web.from.scanner.submit", first, "new")
+	show := func() (title, later, reason string) {
+		shown, _ := request(t, nc, "forge.api.web.by.ada.show", `{"intent": "`+id+`"}`)
+		text, _ := shown["text"].(map[string]any)
+		title, _ = shown["title"].(string)
+		later, _ = text["later"].(string)
+		reason, _ = shown["reason"].(string)
+		return title, later, reason
+	}
+	submit("forge.api.web.from.scanner.submit", first, "known")
+	submit("forge.api.web.from.other.submit", `{"id": "`+id+`", "title": "x", "body": "y"}`, "409<nil>")
+	if title, later, reason := show(); title != "Update the parser" || later != "" || strings.Contains(reason, "edited") {
+		t.Errorf("%s is told as %q: %s", title, later, reason)
+	}
+	for range 2 {
+		submit("forge.api.web.from.scanner.submit", `{"title": "x", "body": "y", "origin": {"event_id": "1"}}`, "known")
+	}
+	if title, later, reason := show(); title != "Update the parser" || later != messages.HashText("x", "y")[:12] || !strings.Contains(reason, "edited at scanner") {
+		t.Errorf("%s is told as %q: %s", title, later, reason)
+	}
+	submit("forge.api.web.from.scanner.submit", first, "known")
+	if _, later, reason := show(); later != "" || strings.Contains(reason, "edited") {
+		t.Errorf("what was taken back is told as %q: %s", later, reason)
+	}
+	shown, _ := request(t, nc, "forge.api.web.by.ada.show", `{"intent": "`+id+`"}`)
+	var acts []string
+	for _, d := range shown["decisions"].([]any) {
+		acts = append(acts, d.(map[string]any)["what"].(string))
+	}
+	if got := strings.Join(acts, " "); got != "submit edit_at_origin edit_at_origin" {
+		t.Errorf("decided was %s", got)
 	}
 }

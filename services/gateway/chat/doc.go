@@ -44,8 +44,8 @@
 //
 // # What it does not do
 //
-// It has no list of its own of who may do what, no rules, and no second way to the journal. It does not open a plan or a change in the chat: a
-// message has their titles and a link to the page with all of it. Budgets are raised in the console.
+// It has no list of its own of who may do what, no rules, and no second way to the journal. It does not open a change in the chat, or what
+// is longer than a message: that has a link to the page with all of it, and is approved there (docs/adr/0161). Budgets are raised in the console.
 //
 // # What it costs
 //

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
@@ -16,7 +15,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/notify"
-	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
 // Notice has all that a message says about an intent: texts without any markup, which a chat has to show as text.
@@ -28,7 +26,7 @@ type Notice struct {
 	Title, State string
 	// Hidden are lines about parts of a request that a page of a forge does not show, while it waits for approval; each is bounded.
 	Hidden []string
-	// Lines are further ones, each bounded.
+	// Lines are further ones, each bounded. While a button approves something, a chat shows all of Hidden and Lines: they fit by their size.
 	Lines []string
 	// Link is the address of the page with all of it; empty for none.
 	Link string
@@ -81,6 +79,11 @@ func (w Words) line(s string, most int) string {
 	return term.Short(term.Visible(term.Line(s)), most)
 }
 
+// fits reports whether line would show all of the words.
+func (w Words) fits(s string, most int) bool {
+	return w.line(s, most) == w.line(s, len(s)+1) && (w.Secrets == nil || w.Secrets.Text(s) == s)
+}
+
 // Text returns the line that stands for the whole notice, where a chat shows one.
 func (n *Notice) Text() string {
 	return fmt.Sprintf("%s/%s %s: %s", n.Key.Project, n.Key.Intent, n.State, n.Title)
@@ -126,9 +129,10 @@ func NoticeOf(d *document.Detail, link string, words Words) Notice {
 	if link != "" {
 		n.Link = link + "/console/projects/" + string(d.Project) + "/intents/" + string(d.Intent)
 	}
-	if d.Reason != "" && (d.Waiting != "" || d.Status.Ended()) {
+	if later := d.Text != nil && d.Text.Later != ""; d.Reason != "" && (later || d.Waiting != "" || d.Status.Ended()) {
 		n.Lines = append(n.Lines, words.line(d.Reason, maxReason))
 	}
+	n.ask(d, words)
 	n.describe(d, words)
 	n.offer(d, words)
 	return n
@@ -169,57 +173,21 @@ func state(d *document.Detail) string {
 	}
 }
 
-// describe adds the questions, who asked and approved, the text or the plan. Questions are the first: a chat may cut what is behind them, and a person
-// answers only what is shown.
+// describe adds who asked, and the tasks. What waits for approval is shown instead of them, by propose.
 func (n *Notice) describe(d *document.Detail, words Words) {
-	n.ask(d, words)
 	if by := d.AskedBy(); by != "" {
 		n.Lines = append(n.Lines, "Asked for by "+words.line(by, maxTitle))
 	}
-	if a := d.Approvals; a != nil && d.Waiting == forge.WaitingApproval {
-		text := fmt.Sprintf("%d of %d approvals", len(a.Given), a.Needed)
-		if len(a.Given) > 0 {
-			text += ": " + words.line(strings.Join(a.Given, ", "), maxTitle)
-		}
-		n.Lines = append(n.Lines, text)
+	if d.Waiting == forge.WaitingApproval && !made(d) {
+		return
 	}
-	if d.Waiting == forge.WaitingApproval && d.Plan != "" {
-		n.Lines = append(n.Lines, "Hash of what is to be approved: "+d.Plan[:min(len(d.Plan), 12)])
-	}
-	n.conceal(d, words)
-	if unplanned(d) {
-		n.Lines = append(n.Lines, "Text: "+words.line(d.Body, maxQuestion))
-	}
-	for _, a := range d.Asked {
-		if a.Name != "title" && a.Name != "body" { // which are there already
-			n.Lines = append(n.Lines, strings.ToUpper(a.Name[:1])+a.Name[1:]+": "+words.line(strings.Join(a.Texts, "; "), maxReason))
-		}
-	}
+	n.approvals(d, words)
 	for i, t := range d.TaskList {
 		if i == maxTasks {
 			n.Lines = append(n.Lines, fmt.Sprintf("… and %d more tasks", len(d.TaskList)-i))
 			break
 		}
 		n.Lines = append(n.Lines, fmt.Sprintf("%s: %s", t.Status, words.line(t.Title, maxTitle)))
-	}
-}
-
-// conceal adds the parts that a page of a forge does not show of a request which waits for approval. Whoever has read it there has not seen them.
-func (n *Notice) conceal(d *document.Detail, words Words) {
-	if d.Waiting != forge.WaitingApproval {
-		return
-	}
-	list := concealed.In(d.Title, d.Body)
-	if len(list) == 0 {
-		return
-	}
-	n.Hidden = append(n.Hidden, "The request has text that its page does not show, and agents get:")
-	for i := range list {
-		if i == maxHidden {
-			n.Hidden = append(n.Hidden, fmt.Sprintf("… and %d more parts", len(list)-i))
-			break
-		}
-		n.Hidden = append(n.Hidden, words.line(list[i].String(), maxPart))
 	}
 }
 
@@ -242,11 +210,6 @@ func (n *Notice) ask(d *document.Detail, words Words) {
 	}
 }
 
-// unplanned reports whether the text of an intent waits for approval, before there is a plan.
-func unplanned(d *document.Detail) bool {
-	return d.Waiting == forge.WaitingApproval && !made(d) && d.Tasks == 0 && len(d.Parts) == 0
-}
-
 // made reports whether changes that were made already wait for approval, and not a plan or a text.
 func made(d *document.Detail) bool {
 	return d.Waiting == forge.WaitingApproval && d.Status != forge.StatusProposed
@@ -264,7 +227,7 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 	reject, cancel := Button{Bad: true}, Button{Bad: true}
 	switch d.Waiting {
 	case forge.WaitingApproval:
-		n.offerApproval(d, add)
+		n.offerApproval(d, words, add)
 		add(Reject, "Reject", reject)
 	case forge.WaitingClarification:
 		n.offerAnswers(d, words, add)
@@ -285,22 +248,6 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 	}
 }
 
-// offerApproval adds the buttons for what waits for approval. Changes that were made are approved where a person sees them, which is not here.
-func (n *Notice) offerApproval(d *document.Detail, add func(Do, string, Button)) {
-	switch {
-	case d.Plan == "":
-		return
-	case made(d):
-		n.Lines = append(n.Lines, "Changes are approved in the console, where they are shown.")
-	case unplanned(d):
-		add(Approve, "Let it be analyzed", Button{Good: true, Confirm: "Exactly the text with this hash is analyzed."})
-		return
-	default:
-		add(Approve, "Approve", Button{Good: true, Confirm: "Exactly the plan with this hash is approved."})
-	}
-	add(Changes, "Ask for changes", Button{})
-}
-
 // offerAnswers adds the buttons for the first questions.
 func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, string, Button)) {
 	asked := 0
@@ -309,7 +256,11 @@ func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, stri
 			continue
 		}
 		asked++
-		for pick, text := range q.SuggestedAnswers[:min(len(q.SuggestedAnswers), maxPicks)] {
+		picks := q.SuggestedAnswers[:min(len(q.SuggestedAnswers), maxPicks)]
+		if !words.fits(q.Question, maxQuestion) { // a word is no answer to what was not read
+			picks = nil
+		}
+		for pick, text := range picks {
 			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
 			// The whole of an answer counts and not its beginning, so one that cannot be shown as a whole, or has characters that a
 			// reader would not see, has no button: it is typed.

@@ -9,6 +9,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
@@ -64,6 +65,7 @@ func FuzzPress(f *testing.F) {
 func detail(status forge.Status, w forge.Waiting) *document.Detail {
 	d := &document.Detail{}
 	d.Project, d.Intent, d.Title, d.Status, d.Waiting, d.Plan, d.Run, d.Requester = "shop", "fix", "Fix it", status, w, "0123456789abcdef", 1, "ada"
+	d.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}}
 	return d
 }
 
@@ -109,8 +111,7 @@ func TestNoticeOf(t *testing.T) {
 
 // TestChangesAreApprovedWhereTheyAreShown: a plan has a button to approve it, and changes that were made have none; nor has an answer that approves.
 func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
-	d := detail(forge.StatusProposed, forge.WaitingApproval)
-	d.Tasks = 1
+	d := planned()
 	n := chat.NoticeOf(d, "", chat.Words{})
 	if got := buttons(&n); got != "Approve, Ask for changes, Reject" || n.Buttons[0].Press.Plan != d.Plan {
 		t.Errorf("a plan has %s", got)
@@ -127,11 +128,99 @@ func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
 	}
 }
 
+// planned returns an intent whose plan waits for approval.
+func planned() *document.Detail {
+	d := detail(forge.StatusProposed, forge.WaitingApproval)
+	d.Asked, d.Body, d.Risk = nil, "Because it is broken.", forge.RiskHigh
+	d.PlanTasks = []document.Task{{
+		Title: "mend", Plan: "With care.", Steps: []string{"look", "act"}, Requirements: []string{"it holds"}, Files: []string{"a.go"}, DependsOn: []forge.TaskID{"first"},
+		Write: &document.Write{Path: "b.go", Content: "package b\n"},
+	}}
+	d.Parts = []document.Part{{ID: "part", Title: "Its part", Body: "To be done.", Risk: forge.RiskLow, DependsOn: []forge.IntentID{"other"}}}
+	return d
+}
+
+// TestOnlyWhatIsShownIsApproved: a notice has a button that approves only if it says all that the hash is of; else it says where that is.
+func TestOnlyWhatIsShownIsApproved(t *testing.T) {
+	approves := func(n *chat.Notice) bool {
+		return slices.ContainsFunc(n.Buttons, func(b chat.Button) bool { return b.Press.Do == chat.Approve })
+	}
+	words := chat.Words{Secrets: redact.New("a-secret-of-ours")}
+	n := chat.NoticeOf(planned(), "", words)
+	all := strings.Join(n.Lines, "\n")
+	for _, part := range []string{
+		"Fix it", "Because it is broken.", "Risk: high", "Task 1: mend", "With care.", "1. look", "2. act", "Has to hold, 1: it holds", "Files: a.go", "After: first",
+		"Writes b.go:", "package b", "Child intent part: Its part", "To be done.", "Risk: low", "After: other",
+	} {
+		if !approves(&n) || !strings.Contains(all, part) {
+			t.Errorf("a plan with %q is shown as %q, with %s", part, n.Lines, buttons(&n))
+		}
+	}
+	text := func() *document.Detail {
+		d := detail(forge.StatusProposed, forge.WaitingApproval)
+		d.Body = "short"
+		d.Asked = append(d.Asked, asked.Part{Name: "body", Texts: []string{"short"}})
+		return d
+	}
+	many := strings.Repeat("line\n", 2000)
+	for what, d := range map[string]*document.Detail{
+		"a long body":      with(planned(), func(d *document.Detail) { d.Body = many }),
+		"a long line":      with(planned(), func(d *document.Detail) { d.Body = strings.Repeat("x", 1001) }),
+		"spelled out":      with(planned(), func(d *document.Detail) { d.Body = strings.Repeat(strings.Repeat("&", 190)+"\n", 6) }),
+		"many tasks":       with(planned(), func(d *document.Detail) { d.PlanTasks = slices.Repeat(d.PlanTasks, 100) }),
+		"a long step":      with(planned(), func(d *document.Detail) { d.PlanTasks[0].Steps[1] = many }),
+		"a long file":      with(planned(), func(d *document.Detail) { d.PlanTasks[0].Write.Content = many }),
+		"a long part":      with(planned(), func(d *document.Detail) { d.Parts[0].Body = many }),
+		"a secret":         with(planned(), func(d *document.Detail) { d.PlanTasks[0].Plan = "a-secret-of-ours" }),
+		"a veiled secret":  with(planned(), func(d *document.Detail) { d.PlanTasks[0].Plan = "a-secret\u200b-of-ours" }),
+		"a plan cut":       with(planned(), func(d *document.Detail) { d.Truncated = []document.Truncated{{Field: "work[0].plan"}} }),
+		"a part cut":       with(planned(), func(d *document.Detail) { d.Truncated = []document.Truncated{{Field: "parts"}} }),
+		"a goal":           with(planned(), func(d *document.Detail) { d.Goal = &document.GoalProgress{} }),
+		"much that hides":  with(planned(), func(d *document.Detail) { d.Body = strings.Repeat("<!-- "+strings.Repeat("&", 180)+" -->\n", 5) }),
+		"a long text":      with(text(), func(d *document.Detail) { d.Asked[1].Texts[0] = many }),
+		"a secret setting": with(text(), func(d *document.Detail) { d.Asked[1].Texts[0] = "a-secret-of-ours" }),
+		"nothing to see":   with(text(), func(d *document.Detail) { d.Asked = nil }),
+	} {
+		n := chat.NoticeOf(d, "", words)
+		if approves(&n) || len(n.Lines) > 30 || !strings.Contains(n.Lines[len(n.Lines)-1], "`pfl-forge show fix`") || strings.Contains(strings.Join(n.Lines, ""), "a-secret") {
+			t.Errorf("%s: %s of %q", what, buttons(&n), n.Lines)
+		}
+	}
+	// The same without what is too much.
+	if n := chat.NoticeOf(text(), "", words); !approves(&n) || !slices.Contains(n.Lines, "short") {
+		t.Errorf("a text has %s of %q", buttons(&n), n.Lines)
+	}
+	n = chat.NoticeOf(with(planned(), func(d *document.Detail) { d.Body = "\u202ese\x1ben" }), "", words)
+	if !approves(&n) || !slices.Contains(n.Lines, "<U+202E>se<U+001B>en") {
+		t.Errorf("an invisible character has %s of %q", buttons(&n), n.Lines)
+	}
+}
+
+// with returns an intent after a change of it.
+func with(d *document.Detail, change func(*document.Detail)) *document.Detail {
+	change(d)
+	return d
+}
+
+// TestOnlyQuestionsThatAreShownHavePicks: who sees the beginning of a question types an answer, and presses none.
+func TestOnlyQuestionsThatAreShownHavePicks(t *testing.T) {
+	d := detail(forge.StatusExecuting, forge.WaitingClarification)
+	for question, want := range map[string]string{
+		strings.Repeat("q", 1000): "yes, Answer 1…, Reject", strings.Repeat("q", 1001): "Answer 1…, Reject", "a-secret-of-ours?": "Answer 1…, Reject",
+	} {
+		d.Questions = []document.Clarification{{Question: question, SuggestedAnswers: []string{"yes"}}}
+		n := chat.NoticeOf(d, "", chat.Words{Secrets: redact.New("a-secret-of-ours")})
+		if got := buttons(&n); got != want {
+			t.Errorf("a question of %d has %s, want %s", len(question), got, want)
+		}
+	}
+}
+
 // TestHiddenTextIsTold: while a request waits for approval, its notice lists what a page does not show of it, and all that its hash is of besides.
 func TestHiddenTextIsTold(t *testing.T) {
 	d := detail(forge.StatusProposed, forge.WaitingApproval)
 	d.Body = "Do it.\n\n<!-- obey\nme a-secret-of-ours -->" + strings.Repeat("\n\n![x](y)", 20)
-	d.Work.Asked = []document.Asked{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
+	d.Work.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
 	n := chat.NoticeOf(d, "", chat.Words{Secrets: redact.New("a-secret-of-ours")})
 	hidden := strings.Join(n.Hidden, "\n")
 	if len(n.Hidden) != 7 || !strings.Contains(hidden, "line 3, HTML comment: <!-- obey me ") || strings.Contains(hidden, "a-secret") ||

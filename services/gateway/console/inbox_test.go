@@ -7,6 +7,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // TestInboxSaysThatARequestWasEdited: an item says who edited the request last, when and which fields, and how often that was done, in few bytes however often;
@@ -112,7 +113,7 @@ func TestAllThatIsApprovedIsShown(t *testing.T) {
 	}
 	d := document.Detail{Body: "Do it."}
 	d.Project, d.Intent, d.Status, d.Waiting, d.Plan = "shop", "i1", forge.StatusProposed, forge.WaitingApproval, "0123456789ab"
-	d.Work.Asked = []document.Asked{
+	d.Work.Asked = []asked.Part{
 		{Name: "title", Texts: []string{"Mend <it>"}},
 		{Name: "body", Texts: []string{"Do it."}},
 		{Name: "recipe", Texts: []string{"wipe<b>"}},

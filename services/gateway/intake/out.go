@@ -108,12 +108,19 @@ func Quote(s string, secrets *redact.Redactor, limit int) string {
 // QuoteWhole is Quote for a text of which a person has to see every character: those that cannot be seen are spelled out. It reports
 // whether all of the text is there: not if a secret in it, or text in the shape of one, is left out.
 func QuoteWhole(s string, secrets *redact.Redactor, limit int) (quoted string, whole bool) {
-	s = term.Visible(strings.TrimSpace(s))
-	clean := withoutSecrets(s, secrets)
+	clean, whole := Whole(s, secrets)
 	if all := quotation(escape(clean)); len(all) <= limit {
-		return all + "\n", clean == s
+		return all + "\n", whole
 	}
-	return Quote(s, secrets, limit), false
+	return Quote(clean, secrets, limit), false
+}
+
+// Whole returns a text of which a person has to see every character: those that cannot be seen are spelled out. It reports whether all of the
+// text is there: not if a secret in it, or text in the shape of one, is left out.
+func Whole(s string, secrets *redact.Redactor) (clean string, whole bool) {
+	s = term.Visible(strings.TrimSpace(s))
+	clean = withoutSecrets(s, secrets)
+	return clean, clean == s
 }
 
 // quotation returns plain text with the mark of a quotation before each line.

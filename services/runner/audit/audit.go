@@ -67,7 +67,7 @@ func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 		}
 		return nil
 	}
-	stream := 0
+	stream, known := 0, !last.IsZero()
 	if !e.Key.IsProject() {
 		stream = 1
 	}
@@ -82,6 +82,9 @@ func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 		}
 		data.Record = document.AuditRecord{
 			Journal: e.Subject, Sequence: e.Seq, Hash: e.Hash.String(), Previous: e.Previous, Index: i, Event: ev.ID, Anchor: ev.Anchor,
+		}
+		if data.Action == asked && known {
+			data.Action = askedAgain
 		}
 		data.Proof = proofOf(ev)
 		lines = append(lines, Line{document.AuditPlace{Decided: last.UnixNano(), Stream: stream, Seq: e.Seq, Index: i}, cloudEvent(ev, data)})

@@ -29,6 +29,12 @@ const (
 	authorMachine = "machine"
 )
 
+// The actions of a Submit: of the first one in a journal, and of those by which a publisher sends another text.
+const (
+	asked      = "asked"
+	askedAgain = "asked_again"
+)
+
 // eventType is the type of the CloudEvents, with the action in its place.
 const eventType = "io.pfl-forge.audit.%s.v1"
 
@@ -57,7 +63,7 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	}
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		e.Action, e.Title = "asked", m.Intent.Title
+		e.Action, e.Title = asked, m.Intent.Title
 		if o := m.Intent.Origin; o != (forge.Origin{}) {
 			e.Author.Origin = &document.AuditOrigin{System: o.System, EventID: o.EventID, Actor: o.Actor}
 		}

@@ -31,7 +31,7 @@ func (s consent) rules() *approval.Rules {
 // asked returns the kind and the hash of what has to be approved, and its changes: none for a text or a plan.
 func (s consent) asked() (what, hash string, changes []*task.Task) {
 	if s.first() {
-		return approval.OfText, s.Plan.Gate.Text(&s.Intent), nil
+		return approval.OfText, s.Plan.Gate.Text(s.DecidedBy, &s.Intent), nil
 	}
 	if changes = s.Tasks.At(task.Protected); len(changes) > 0 {
 		return approval.OfChanges, task.HashChanges(changes), changes
@@ -168,7 +168,7 @@ func (s course) continueIfApproved() {
 		return
 	}
 	if consent(s).first() {
-		s.Plan.Gate.Cleared, s.Plan.Gate.Collected = s.Plan.Gate.Text(&s.Intent), approval.Collection{}
+		s.Plan.Gate.Cleared, s.Plan.Gate.Collected = s.Plan.Gate.Text(s.DecidedBy, &s.Intent), approval.Collection{}
 		if !s.Policy.Reading { // otherwise what is read lets it go on
 			s.Reason = ""
 			s.startStep()

@@ -123,7 +123,7 @@ func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 // decide applies an event, or says why not. It must not change the state before it is certain to return Applied.
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if m, ok := ev.Message.(*forge.Submit); ok {
-		return person{s}.submit(m, ev.At)
+		return person{s}.submit(m, ev)
 	}
 	if s.Phase == control.None {
 		return rule.Refuse("there is no intent %q; see `pfl-forge status`", s.key.Intent)

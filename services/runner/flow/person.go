@@ -1,12 +1,13 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pause"
@@ -15,11 +16,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent. One that is known by its origin is ignored: a publisher may repeat itself. Another one of the same id is refused.
-func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
+// submit takes a new intent. One that is known by its origin is ignored, but another text of its publisher is remembered for people. Another one is refused.
+func (s person) submit(m *forge.Submit, ev *forge.Event) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
-		in.CreatedAt = at
+		in.CreatedAt = ev.At
 	}
 	in.Project, in.ID = s.key.Project, s.key.Intent
 	in.Status = forge.StatusProposed
@@ -27,11 +28,17 @@ func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 		return forge.Refused, e
 	}
 	if s.Phase != control.None {
-		if plan.SameOrigin(s.Intent.Origin, in.Origin) {
-			return rule.Ignore("the intent is known already")
+		if !plan.SameOrigin(s.Intent.Origin, in.Origin) {
+			return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
 		}
-		return forge.Refused, &forge.FieldError{Field: "id", Reason: "is taken by another intent; choose another one"}
+		decision, known := rule.Ignore("the intent is known already")
+		if s.Phase != control.Closed && ev.Actor == in.Origin.System && s.DecidedBy.Has(rules.LaterText) && s.Plan.Taken.Again(&in, ev.At) {
+			s.adjust(rule.LaterText, "", "%s", cmp.Or(s.Plan.Taken.Words(ev.Actor), "its text at "+ev.Actor+" is again the one that was taken"))
+			decision = forge.Applied
+		}
+		return decision, known
 	}
+	s.Plan.Taken.Take(&in)
 	s.Intent = in
 	s.Plan.Gate.Declared, s.Plan.Gate.Vouched = in.Risk, m.Preapproved
 	s.Foreign = in.Source.Foreign()
@@ -61,18 +68,9 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 	if e.Body != nil && s.Tasks.Begun() {
 		return rule.Refuse("work on the intent has started; create a new intent instead")
 	}
-	in, declared := s.Intent, s.Plan.Gate.Declared
-	if e.Title != nil {
-		in.Title = *e.Title
-	}
-	if e.Body != nil {
-		in.Body = *e.Body
-	}
-	if e.Type != nil {
-		in.Type = *e.Type
-	}
+	in, declared := plan.Edited(s.Intent, e), s.Plan.Gate.Declared
 	if e.Risk != nil {
-		in.Risk, declared = *e.Risk, *e.Risk
+		declared = *e.Risk
 	}
 	if err := in.Validate(); err != nil {
 		return forge.Refused, err

@@ -225,7 +225,7 @@ func (s course) letIn() bool {
 	if !policy.AsksFirst {
 		return true
 	}
-	why := gate.AsksFirst(&s.Intent, &policy.Policy)
+	why := gate.AsksFirst(s.DecidedBy, &s.Intent, &policy.Policy)
 	if why == "" {
 		return true
 	}

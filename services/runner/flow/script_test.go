@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -223,7 +224,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		in := forge.Intent{
 			ID: id, Project: "web", Settings: forge.Settings{
 				Title:     "title of " + string(id),
-				Body:      "body",
+				Body:      cmp.Or(spaced(arg("body")), "body"),
 				Recipe:    arg("recipe"),
 				Risk:      forge.Risk(arg("risk")),
 				BudgetUSD: usd(arg("budget")),
@@ -253,7 +254,7 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 		for _, d := range list("after") {
 			in.DependsOn = append(in.DependsOn, forge.IntentID(d))
 		}
-		return &forge.Event{Message: &forge.Submit{Intent: in}}
+		return &forge.Event{Actor: cmp.Or(arg("from"), arg("source")), Message: &forge.Submit{Intent: in}}
 	case "approve":
 		plan := arg("plan")
 		if m := s.intents[id]; plan == "" && m != nil {

@@ -44,7 +44,7 @@ func (s *Intent) Summary() forge.Summary {
 		sum.Reason = cmp.Or(s.Pause.Why(), sum.Reason)
 	}
 	if (consent{s}).first() {
-		sum.Plan = s.Plan.Gate.Text(&s.Intent)
+		sum.Plan = s.Plan.Gate.Text(s.DecidedBy, &s.Intent)
 	}
 	if changes := s.Tasks.At(task.Protected); len(changes) > 0 {
 		sum.Plan = task.HashChanges(changes)
@@ -74,6 +74,9 @@ func (s *Intent) Summary() forge.Summary {
 	}
 	if obstacle.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Obstacles.Keeps {
 		sum.Reason, _ = view{s}.outside()
+	}
+	if s.Phase != control.Closed {
+		sum.Reason = s.Plan.Taken.Beside(sum.Reason, in.Origin.System)
 	}
 	return sum
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -131,6 +132,9 @@ func (r *reader) decision(ev *forge.Event) (d document.Decided, ok bool) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		d.What = "submit"
+		if r.intent.Plan.Taken.Text != "" { // it was taken before
+			d.What = "edit_at_origin"
+		}
 		if d.By == "" {
 			d.By = m.Intent.Origin.System
 		}
@@ -229,18 +233,24 @@ func (r *reader) of(v *forge.View) document.Work {
 	}
 	w.Costs = document.CostsOf(w.Steps)
 	w.Asked = r.asked(v)
+	if t := &r.intent.Plan.Taken; t.Text != "" {
+		w.Text = &asked.Text{Taken: t.Text, Later: t.Later}
+		if t.Later != "" {
+			w.Text.At = new(t.At.UTC())
+		}
+	}
 	return w
 }
 
 // asked returns all that is approved while the request itself waits for that; nil otherwise.
-func (r *reader) asked(v *forge.View) (list []document.Asked) {
+func (r *reader) asked(v *forge.View) (list []asked.Part) {
 	gate := &r.intent.Plan.Gate
-	if v.Summary.Waiting != forge.WaitingApproval || v.Summary.Plan != gate.Text(&v.Intent) {
+	if v.Summary.Waiting != forge.WaitingApproval || v.Summary.Plan != gate.Text(r.intent.DecidedBy, &v.Intent) {
 		return nil
 	}
-	for _, p := range gate.Asked(&v.Intent) {
+	for _, p := range gate.Asked(r.intent.DecidedBy, &v.Intent) {
 		if texts := p.Texts(); len(texts) > 0 {
-			list = append(list, document.Asked{Name: p.Name, Texts: texts})
+			list = append(list, asked.Part{Name: p.Name, Texts: texts})
 		}
 	}
 	return list

@@ -58,6 +58,8 @@ type account struct {
 	agents []string
 	// limitUSD is the budget that the intent has of its own; 0: that of its project.
 	limitUSD float64
+	// submitted says that what was asked for is known.
+	submitted bool
 }
 
 // Add adds the next record of an intent's journal. Records of projects say nothing of single attempts.
@@ -87,7 +89,11 @@ func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
 func (l *Ledger) event(a *account, ev *forge.Event, grown *forge.Usage) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		a.limitUSD = cmp.Or(max(m.Intent.BudgetUSD, 0), a.limitUSD)
+		if a.submitted { // a publisher that repeats itself changes nothing
+			return
+		}
+		a.submitted = true
+		a.limitUSD = max(m.Intent.BudgetUSD, 0)
 		a.called(m.Intent.Agent)
 	case *forge.Retry:
 		a.limitUSD = cmp.Or(max(m.BudgetUSD, 0), a.limitUSD)

@@ -186,6 +186,49 @@ func TestChatOwnApproval(t *testing.T) {
 	w.message("is executing")
 }
 
+// TestChatApprovesNothingUnseen: a plan of which a message has no room for all has no button that approves it, and one that was pressed before, or is
+// made up, approves nothing. What it says in place of the button leads to the whole.
+func TestChatApprovesNothingUnseen(t *testing.T) {
+	w := withSlack(t)
+	w.analysis = func(c *forge.Command) *forge.Analysis {
+		out := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", Plan: "Do it."}}}
+		if c.Wish == nil {
+			out.Tasks[0].Steps = []string{strings.Repeat("Look. ", 2000) + "Delete all."}
+		}
+		return out
+	}
+	w.decides(quota.Limits{})
+	w.watch(w.config(w.client()))
+	path, plan := w.proposed("unseen")
+	m := w.message("`pfl-forge show " + path[strings.LastIndexByte(path, '/')+1:] + "`")
+	if _, ok := m.Button("Approve"); ok || strings.Contains(m.Shown, "Delete all.") || !strings.Contains(m.Shown, plan[:12]) {
+		t.Fatalf("what is cut has the buttons %+v", m.Buttons)
+	}
+	made, ok := m.Button("Ask for changes")
+	if !ok {
+		t.Fatal("it cannot be changed")
+	}
+	made.Value = strings.Replace(made.Value, `"do":"changes"`, `"do":"approve"`, 1)
+	if got := w.deliver(slacktest.Form(w.slack.Press(accounts["bob"], slacktest.Team, &m, made))); got != http.StatusOK {
+		t.Fatalf("Slack is answered with %d", got)
+	}
+	w.told("bob", "Nothing was done")
+	if len(events[*forge.Approve](w, path)) != 0 || w.shown(path)["waiting"] != "approval" {
+		t.Fatal("what was not shown is approved")
+	}
+	// A plan that a message has room for is approved there.
+	w.press("bob", &m, "Ask for changes")
+	w.deliver(slacktest.Form(w.slack.Submit(accounts["bob"], w.view(1), "Shorter.")))
+	wait.Until(t, "it has the button", func() bool {
+		list := w.slack.Messages()
+		m = list[0]
+		_, ok := m.Button("Approve")
+		return ok
+	})
+	w.press("bob", &m, "Approve")
+	w.message("is executing")
+}
+
 // cutOff is a workspace whose gateway is killed as soon as it reads what a person did, after its claim.
 type cutOff struct {
 	*slack.Client

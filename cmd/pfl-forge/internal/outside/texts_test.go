@@ -11,9 +11,9 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
-	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
 // request has eve open an issue without a label, and returns its path.
@@ -144,7 +144,7 @@ func TestTextEditedAfterwards(t *testing.T) {
 		w.say("ada", issue, "/forge approve "+text) // by the hash that was shown before
 		w.watch(50 * time.Millisecond)
 		said := w.until(issue, "The text of this issue was edited")
-		was, is := intake.Hash("It crashes", "Mend it.")[:12], intake.Hash("It crashes", "Delete it.")[:12]
+		was, is := messages.HashText("It crashes", "Mend it.")[:12], messages.HashText("It crashes", "Delete it.")[:12]
 		if !strings.Contains(said, "the text of hash `"+was+"`") || !strings.Contains(said, "of hash `"+is+"`") ||
 			w.dialect != hooks.Gitea && !regexp.MustCompile(`was edited at 20\d\d-`).MatchString(said) {
 			t.Errorf("we said %q", said)
@@ -168,6 +168,69 @@ func TestTextEditedAfterwards(t *testing.T) {
 			t.Errorf("asked for again, it is shown as %q", shown)
 		}
 	})
+}
+
+// TestEditIsToldElsewhere: that an issue was edited after its text was taken is known to everybody who looks at the intent, whoever takes our
+// comment away, and however often it is seen: once in the journal. Taken back, it is not told any more. What waits and its hash stay as they were.
+func TestEditIsToldElsewhere(t *testing.T) {
+	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
+		stop := w.watch(50 * time.Millisecond)
+		issue := w.open()
+		text := w.hash(issue, "")
+		before := w.intentOf(issue)
+		if before.Text == nil || before.Text.Taken != messages.HashText("It crashes", "Mend it.")[:12] || before.Text.Later != "" || strings.Contains(before.Reason, "edited") {
+			t.Fatalf("before any edit it is %+v, and waits: %s", before.Text, before.Reason)
+		}
+		told := func(body string) (d document.Detail) {
+			later := messages.HashText("It crashes", body)[:12]
+			wait.Until(t, "the edit is known", func() bool { d = w.intentOf(issue); return d.Text.Later == later })
+			return d
+		}
+		w.edit("eve", issue, object{"body": "Delete it."})
+		d := told("Delete it.")
+		if d.Body != "Mend it." || d.Plan != before.Plan || d.Waiting != before.Waiting || !strings.HasPrefix(d.Reason, before.Reason+"; its text was edited at work after") {
+			t.Errorf("%s waits for %s of %s: %s", d.Body, d.Waiting, d.Plan, d.Reason)
+		}
+		w.say("ada", issue, "/forge approve "+text) // by the hash that was shown before
+		w.until(issue, "/forge answer 1")
+		w.edit("eve", issue, object{"body": "Mend it."})
+		wait.Until(t, "it is as it was", func() bool { d = w.intentOf(issue); return d.Text.Later == "" })
+		if strings.Contains(d.Reason, "edited") || d.Text.At != nil {
+			t.Errorf("it waits: %s", d.Reason)
+		}
+		stop()
+		w.edit("eve", issue, object{"body": "Delete all of it."})
+		w.unsay(issue)
+		w.watch(50 * time.Millisecond)
+		d = told("Delete all of it.")
+		wait.Until(t, "a new comment says so", func() bool {
+			return strings.Contains(strings.Join(w.ours(issue), ""), "The text of this issue was edited")
+		})
+		var edits int
+		for i := range d.Decisions {
+			if d.Decisions[i].What == "edit_at_origin" {
+				edits++
+			}
+		}
+		if edits != 3 || d.Decisions[0].What != "submit" {
+			t.Errorf("decided was %+v", d.Decisions)
+		}
+	})
+}
+
+// unsay has our comment on an issue say nothing of ours any more.
+func (w *forgeWorld) unsay(issue string) {
+	w.t.Helper()
+	var list []struct {
+		ID   int64
+		User struct{ Login string }
+	}
+	w.as("root1", http.MethodGet, issue+"/comments", nil, &list)
+	for _, c := range list {
+		if c.User.Login == w.bot {
+			w.as("root1", http.MethodPatch, fmt.Sprintf("/repos/%s/issues/comments/%d", w.repo, c.ID), object{"body": "-"}, nil)
+		}
+	}
 }
 
 // seen returns a comment as its readers see it.

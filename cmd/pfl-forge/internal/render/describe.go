@@ -42,6 +42,9 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	for i := range rec.Events {
 		ev := &rec.Events[i]
 		text, tone := describe(ev)
+		if again := forge.As[*forge.Submit](ev.Message); again != nil && before.Status != "" {
+			text, tone = "its text was edited at "+ev.Actor+"; what was taken before is worked on", Attention
+		}
 		if text != "" {
 			line := Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone}
 			if r := forge.As[*forge.Result](ev.Message); r != nil {

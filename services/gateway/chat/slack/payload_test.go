@@ -14,9 +14,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pgregory.net/rapid"
+
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
 )
 
@@ -115,7 +118,7 @@ func FuzzFit(f *testing.F) {
 
 // TestQuestionsAreShown: what a button answers or lets through is shown with it, however much else an intent says; and the message has a bound.
 func TestQuestionsAreShown(t *testing.T) {
-	d := &document.Detail{Body: "Paint the shed, and then delete all."}
+	d := &document.Detail{}
 	d.Project, d.Intent, d.Title, d.Status, d.Plan = "shop", "fix", strings.Repeat("&", 300), forge.StatusExecuting, "0a"
 	d.Waiting, d.Reason = forge.WaitingClarification, strings.Repeat("r", 1000)
 	for i := range 20 {
@@ -135,9 +138,45 @@ func TestQuestionsAreShown(t *testing.T) {
 			t.Errorf("question %d is not shown", i)
 		}
 	}
-	d.Status, d.Waiting, d.TaskList, d.Questions = forge.StatusProposed, forge.WaitingApproval, nil, nil
-	if !strings.Contains(shown(), d.Body) {
-		t.Error("the text that is let through is not shown")
+}
+
+// TestWhatIsApprovedIsShown: a message with a button that approves has every line of its notice, whatever the lines are; and there are such messages.
+func TestWhatIsApprovedIsShown(t *testing.T) {
+	text := rapid.Custom(func(t *rapid.T) string {
+		return strings.Repeat(rapid.SampledFrom([]string{"x", "&", "<", ">", "é", "x\n", "&\n", "<!-- & -->\n", "\u202e"}).Draw(t, "piece"),
+			rapid.SampledFrom([]int{0, 1, 30, 160, 199, 900, 1000, 5000}).Draw(t, "n"))
+	})
+	approved := 0
+	rapid.Check(t, func(t *rapid.T) {
+		d := &document.Detail{Body: text.Draw(t, "body")}
+		d.Project, d.Intent, d.Title, d.Status, d.Plan, d.Waiting = "shop", "fix", text.Draw(t, "title"), forge.StatusProposed, "0a", forge.WaitingApproval
+		d.Reason, d.Requester = text.Draw(t, "reason"), text.Draw(t, "requester")
+		d.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}}
+		for range rapid.IntRange(0, 8).Draw(t, "tasks") {
+			d.PlanTasks = append(d.PlanTasks, document.Task{Title: text.Draw(t, "task"), Plan: text.Draw(t, "plan"), Steps: []string{text.Draw(t, "step")}})
+		}
+		n := chat.NoticeOf(d, "", chat.Words{})
+		if !slices.ContainsFunc(n.Buttons, func(b chat.Button) bool { return b.Press.Do == chat.Approve }) {
+			return
+		}
+		approved++
+		var shown []string
+		for _, block := range message("C1", &n)["blocks"].([]any) {
+			if text, ok := block.(map[string]any)["text"].(map[string]any); ok {
+				shown = append(shown, strings.Split(text["text"].(string), "\n")...)
+			}
+		}
+		if want := slices.Concat(n.Hidden, n.Lines); len(shown) < len(want) {
+			t.Fatalf("of %d lines %d are shown", len(want), len(shown))
+		}
+		for _, line := range slices.Concat(n.Hidden, n.Lines) {
+			if !slices.Contains(shown, escape(line)) {
+				t.Fatalf("%q is not shown", line)
+			}
+		}
+	})
+	if approved == 0 {
+		t.Error("no message approves")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // The names by which the program itself publishes what a person asks for on their own machine.
@@ -63,6 +64,6 @@ func Asked(d document.Detail) string {
 }
 
 // Besides returns the parts of a request that its hash is of, without the text that a page shows by itself.
-func Besides(d document.Detail) []document.Asked {
-	return slices.DeleteFunc(slices.Clone(d.Work.Asked), func(a document.Asked) bool { return a.Name == "body" })
+func Besides(d document.Detail) []asked.Part {
+	return slices.DeleteFunc(slices.Clone(d.Work.Asked), func(a asked.Part) bool { return a.Name == "body" })
 }

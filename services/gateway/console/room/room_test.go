@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/room"
 )
@@ -19,7 +20,7 @@ func TestRoom(t *testing.T) {
 		"a requirement": {Work: document.Work{PlanTasks: []document.Task{{Requirements: []string{long}}}}},
 		"a file":        {Work: document.Work{PlanTasks: []document.Task{{Files: []string{long}}}}},
 		"a written one": {Work: document.Work{PlanTasks: []document.Task{{Write: &document.Write{Path: "a", Content: long}}}}},
-		"a recipe":      {Work: document.Work{Asked: []document.Asked{{Name: "recipe", Texts: []string{long}}}}},
+		"a recipe":      {Work: document.Work{Asked: []asked.Part{{Name: "recipe", Texts: []string{long}}}}},
 		"a part":        {Work: document.Work{Parts: []document.Part{{Body: long}}}},
 	} {
 		if n := room.Of(&d, nil); n < 1000 || n > 1100 {

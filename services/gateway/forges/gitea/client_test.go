@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
@@ -105,7 +106,7 @@ func TestTheTokenStays(t *testing.T) {
 func TestHint(t *testing.T) {
 	c := clientOf(t, "https://git.example.com")
 	want := forges.Hint{
-		Repository: "shop/web", RepositoryID: 3, Number: 7, Text: intake.Hash("T", "B"), At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
+		Repository: "shop/web", RepositoryID: 3, Number: 7, Text: messages.HashText("T", "B"), At: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
 	}
 	body := `{"action": "opened", "issue": {"number": 7, "title": "T", "body": "B", "pull_request": null, "updated_at": "2026-05-04T03:02:01Z"}, ` +
 		`"sender": {"id": 8, "login": "eve"}, "repository": {"id": 3, "full_name": "shop/web"}}`

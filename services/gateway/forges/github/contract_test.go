@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
@@ -275,7 +276,7 @@ func TestPublishedPayloads(t *testing.T) {
 		case b.Issue.Pull != nil:
 			want.Number, want.Pull = b.Issue.Number, true
 		case strings.HasPrefix(p.Event, "issue"):
-			want.Number, want.Text = b.Issue.Number, intake.Hash(b.Issue.Title, b.Issue.Body)
+			want.Number, want.Text = b.Issue.Number, messages.HashText(b.Issue.Title, b.Issue.Body)
 		default:
 			want.Commit = git.OID(b.SHA + b.Run.Head + b.Checks.Head)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
@@ -356,7 +357,7 @@ func (c *Client) Hint(_ string, body []byte) (forges.Hint, error) {
 	case d.Issue != nil && d.Issue.Pull != nil:
 		h.Number, h.Pull = d.Issue.Number, true
 	case d.Issue != nil:
-		h.Number, h.Text, h.At = d.Issue.Number, intake.Hash(d.Issue.Title, d.Issue.Body), d.Issue.Updated
+		h.Number, h.Text, h.At = d.Issue.Number, messages.HashText(d.Issue.Title, d.Issue.Body), d.Issue.Updated
 	case d.Pull != nil:
 		h.Number, h.Pull = d.Pull.Number, true
 	case err == nil:

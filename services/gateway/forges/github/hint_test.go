@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
@@ -15,7 +16,7 @@ func TestHint(t *testing.T) {
 	c := clientOf(t, "https://github.com", newClock())
 	const anIssue = `"number": 7, "title": "T", "body": "B", "updated_at": "2026-05-04T03:02:01Z"`
 	const commit = "a466e452e239ae3ae94b6b16ce3ca92377690546"
-	issue := forges.Hint{Repository: "shop/web", RepositoryID: 3, Number: 7, Text: intake.Hash("T", "B")}
+	issue := forges.Hint{Repository: "shop/web", RepositoryID: 3, Number: 7, Text: messages.HashText("T", "B")}
 	issue.At = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	pull := forges.Hint{Repository: "shop/web", RepositoryID: 3, Number: 7, Pull: true}
 	of := forges.Hint{Repository: "shop/web", RepositoryID: 3, Commit: commit}

@@ -2,14 +2,13 @@ package look
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	forge "github.com/pfl-forge/pfl-forge"
-	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
+	"github.com/pfl-forge/pfl-forge/services/gateway/proposed"
 )
 
 // A person approves what they see. Our comment shows all that an approval by its hash is of: the plan, or, before there is one, the request.
@@ -37,7 +36,7 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 		b.WriteString(quoted)
 		return whole
 	}
-	planned := len(d.PlanTasks)+len(d.Parts) > 0
+	planned := proposed.IsPlanned(d)
 	if hidden := concealed.In(d.Title, d.Body); len(hidden) > 0 {
 		lines := make([]string, len(hidden))
 		for i, one := range hidden {
@@ -46,15 +45,11 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 		b.WriteString("\n**The request has text that its page does not show, and agents get:**\n\n")
 		quote(strings.Join(lines, "\n"), maxList) // all of it is in the request below
 	}
-	whole := len(d.Asked) > 0
-	if planned {
-		whole = d.Goal == nil // its criteria are approved as well, and are not in the plan
-	}
 	b.WriteString("\nThe request, with all that is in it:\n\n")
-	whole = quote(requestOf(d), maxRequest) && whole
+	whole := quote(proposed.Request(d), maxRequest) && proposed.IsWhole(d)
 	if planned {
 		b.WriteString("\nThe plan:\n\n")
-		whole = quote(planOf(d), maxPlan) && !isCut(d) && whole
+		whole = quote(proposed.Plan(d), maxPlan) && whole
 	}
 	if !whole {
 		fmt.Fprintf(b, "\nNot all that is approved is shown here. Read all of it in the console or with `pfl-forge show %s`, "+
@@ -65,80 +60,4 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 	if planned {
 		fmt.Fprintf(b, "\nOr ask for changes: `/forge changes %s <text>`\n", d.Plan)
 	}
-}
-
-// isCut reports whether the runner left something of the plan out of its answer.
-func isCut(d *document.Detail) bool {
-	return slices.ContainsFunc(d.Truncated, func(t document.Truncated) bool {
-		return strings.HasPrefix(t.Field, "work") || strings.HasPrefix(t.Field, "parts")
-	})
-}
-
-// planOf returns the plan as text: all that its hash is of.
-func planOf(d *document.Detail) string {
-	var b strings.Builder
-	for i := range d.PlanTasks {
-		t := &d.PlanTasks[i]
-		fmt.Fprintf(&b, "Task %d: %s\n", i+1, t.Title)
-		if t.Item != "" {
-			fmt.Fprintf(&b, "For: %s\n", t.Item)
-		}
-		if t.Plan != "" {
-			fmt.Fprintf(&b, "%s\n", t.Plan)
-		}
-		for n, step := range t.Steps {
-			fmt.Fprintf(&b, "%d. %s\n", n+1, step)
-		}
-		for n, r := range t.Requirements {
-			fmt.Fprintf(&b, "Has to hold, %d: %s\n", n+1, r)
-		}
-		if len(t.Files) > 0 {
-			fmt.Fprintf(&b, "Files: %s\n", strings.Join(t.Files, ", "))
-		}
-		for _, id := range t.DependsOn {
-			fmt.Fprintf(&b, "After: %s\n", id)
-		}
-		if t.Write != nil {
-			fmt.Fprintf(&b, "Writes %s:\n%s\n", t.Write.Path, t.Write.Content)
-		}
-		b.WriteString("\n")
-	}
-	for i := range d.Parts {
-		p := &d.Parts[i]
-		fmt.Fprintf(&b, "Child intent %s: %s\n%s\n", p.ID, p.Title, p.Body)
-		if p.Risk != "" {
-			fmt.Fprintf(&b, "Risk: %s\n", p.Risk)
-		}
-		for _, id := range p.DependsOn {
-			fmt.Fprintf(&b, "After: %s\n", id)
-		}
-		b.WriteString("\n")
-	}
-	return b.String()
-}
-
-// requestOf returns the request as text. Where it is approved itself, that is all that its hash is of, as the runner has it.
-func requestOf(d *document.Detail) string {
-	parts := d.Asked
-	if len(parts) == 0 {
-		parts = []document.Asked{
-			{Name: "title", Texts: []string{d.Title}},
-			{Name: "body", Texts: []string{d.Body}},
-			{Name: "type", Texts: []string{d.Type}},
-			{Name: "risk", Texts: []string{string(d.Risk)}},
-		}
-	}
-	var b strings.Builder
-	for _, p := range parts {
-		for _, text := range p.Texts {
-			switch {
-			case text == "":
-			case p.Name == "title", p.Name == "body":
-				fmt.Fprintf(&b, "%s\n\n", text)
-			default:
-				fmt.Fprintf(&b, "%s%s: %s\n", strings.ToUpper(p.Name[:1]), p.Name[1:], text)
-			}
-		}
-	}
-	return b.String()
 }

@@ -68,7 +68,7 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	if err != nil {
 		return "", err
 	}
-	caller := w.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
+	caller := w.cfg.caller(author, fmt.Sprintf("%s#%d comment %d", s.Repository.Name, s.Number, c.ID))
 	holder := w.cfg.API.ForAccount(func() (*tokens.Token, error) { return w.people.by(author.ID) }, caller.Account, caller.Ref)
 	verb, content := wish(cmd)
 	var done requests.Accepted

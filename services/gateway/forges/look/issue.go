@@ -172,7 +172,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	if err != nil {
 		return err
 	}
-	caller := w.caller(d.Asker, fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue)))
+	caller := w.cfg.caller(d.Asker, fmt.Sprintf("%s#%d text %s", s.Repository.Name, s.Number, textOf(&s.Issue)))
 	if d.As == intake.AsPerson {
 		if caller.Name, s.mark.Note = w.people.asks(d.Asker.ID, d.Project); caller.Name == "" {
 			return nil
@@ -194,7 +194,7 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	in := forge.Intent{
 		ID: id, Project: d.Project,
 		Settings: forge.Settings{
-			Title: cmp.Or(s.Title, fmt.Sprintf("Issue %d", s.Number)), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
+			Title: titleOf(&s.Issue), Body: s.Body, Type: d.Type, Risk: d.Risk, Agent: d.Agent,
 			BudgetUSD: d.BudgetUSD, Recipe: cmp.Or(d.Recipe, recipe), Attributes: forge.Attributes{Priority: d.Priority},
 		},
 		Source: forge.SourceSystem,
@@ -220,10 +220,8 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 }
 
 // caller returns who asks, as the journal is to remember it.
-func (w *Watcher) caller(a intake.Account, ref string) *requests.Caller {
-	return &requests.Caller{
-		Name: w.cfg.Name, Gateway: w.cfg.Gateway, Account: fmt.Sprintf("%s account %d %s", w.cfg.Name, a.ID, a.Login), Ref: ref,
-	}
+func (c *Config) caller(a intake.Account, ref string) *requests.Caller {
+	return &requests.Caller{Name: c.Name, Gateway: c.Gateway, Account: fmt.Sprintf("%s account %d %s", c.Name, a.ID, a.Login), Ref: ref}
 }
 
 // show asks the runner how the intent is. One that is stored and not decided yet is not there.

@@ -2,11 +2,13 @@ package plan
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
 // Who has to be asked before an intent is analyzed, by its origin, its risk and the policy.
@@ -40,15 +42,15 @@ func TestAsksFirst(t *testing.T) {
 		{name: "always", in: system, gate: Gate{Declared: forge.RiskHigh}, policy: forge.Policy{AnalyzeBeforeApproval: "always"}},
 		{name: "a word that is not known", in: system, policy: forge.Policy{AnalyzeBeforeApproval: "maybe"}, want: `from "bot"`},
 	} {
-		why := test.gate.AsksFirst(&test.in, &test.policy)
+		why := test.gate.AsksFirst(rules.Newest, &test.in, &test.policy)
 		if (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
 			t.Errorf("%s: %q; want %q", test.name, why, test.want)
 		}
 	}
 	// Approved is one text: every edit makes another one of it.
 	g := Gate{Declared: forge.RiskHigh}
-	g.Cleared = g.Text(&system)
-	if why := g.AsksFirst(&system, &forge.Policy{}); why != "" {
+	g.Cleared = g.Text(rules.Newest, &system)
+	if why := g.AsksFirst(rules.Newest, &system, &forge.Policy{}); why != "" {
 		t.Errorf("what was approved is asked again: %s", why)
 	}
 	for name, edit := range map[string]func(*forge.Intent, *Gate){
@@ -57,7 +59,7 @@ func TestAsksFirst(t *testing.T) {
 	} {
 		in, h := system, g
 		edit(&in, &h)
-		if h.AsksFirst(&in, &forge.Policy{}) == "" {
+		if h.AsksFirst(rules.Newest, &in, &forge.Policy{}) == "" {
 			t.Errorf("another %s is approved as well", name)
 		}
 	}
@@ -70,7 +72,7 @@ func TestAllThatIsAskedIsShown(t *testing.T) {
 	}}
 	g := Gate{Declared: forge.RiskHigh}
 	shown := map[string]string{}
-	for _, p := range g.Asked(&in) {
+	for _, p := range g.Asked(rules.Newest, &in) {
 		shown[p.Name] = strings.Join(p.Texts(), ", ")
 	}
 	want := map[string]string{
@@ -79,7 +81,7 @@ func TestAllThatIsAskedIsShown(t *testing.T) {
 	if !maps.Equal(shown, want) {
 		t.Errorf("shown is %v, want %v", shown, want)
 	}
-	if got := g.Text(&in); got != "c67d2a9355b3" {
+	if got := g.Text(rules.Newest, &in); got != "c67d2a9355b3" {
 		t.Errorf("the hash is %s: approvals in journals are of another one", got)
 	}
 	for name, edit := range map[string]func(*forge.Intent, *Gate){
@@ -87,14 +89,50 @@ func TestAllThatIsAskedIsShown(t *testing.T) {
 		"type": func(in *forge.Intent, _ *Gate) { in.Type += "x" }, "risk": func(_ *forge.Intent, g *Gate) { g.Declared = forge.RiskLow },
 		"recipe": func(in *forge.Intent, _ *Gate) { in.Recipe += "x" }, "agent": func(in *forge.Intent, _ *Gate) { in.Agent += "x" },
 		"criteria": func(in *forge.Intent, _ *Gate) { in.Criteria = []string{"one"} },
+		"with":     func(in *forge.Intent, _ *Gate) { in.With = map[string]string{"NAME": "x"} },
+		"goal":     func(in *forge.Intent, _ *Gate) { in.Goal = &forge.GoalOptions{Model: "x"} },
 	} {
 		other, h := in, g
 		edit(&other, &h)
-		if h.Text(&other) == g.Text(&in) {
+		if h.Text(rules.Newest, &other) == g.Text(rules.Newest, &in) {
 			t.Errorf("another %s has the same hash", name)
 		}
-		if p := h.Asked(&other); !slices.ContainsFunc(p, func(p Part) bool { return p.Name == name && strings.Join(p.Texts(), ", ") != want[name] }) {
+		if p := h.Asked(rules.Newest, &other); !slices.ContainsFunc(p, func(p Part) bool { return p.Name == name && strings.Join(p.Texts(), ", ") != want[name] }) {
 			t.Errorf("another %s is not shown", name)
 		}
+	}
+}
+
+// Who lets a request be analyzed is shown the values of a recipe and every option of a goal, and approves those. The rules of before, which
+// records were decided by, know neither.
+func TestSettingsAreApproved(t *testing.T) {
+	in := forge.Intent{Settings: forge.Settings{
+		Title: "a title", With: map[string]string{"B": "two", "A": "one\nline"},
+		Goal: &forge.GoalOptions{
+			MaxIterations: 1, HistoryContext: 2, Model: "m", Tools: []string{"a", "b"}, SystemPrompt: "s", JudgePrompt: "j", HistoryFile: "h", KnowledgeFile: "k",
+			RawLog: true, LogDir: "l",
+		},
+	}}
+	var g Gate
+	shown := map[string]string{}
+	for _, p := range g.Asked(rules.Newest, &in) {
+		shown[p.Name] = strings.Join(p.Texts(), "|")
+	}
+	goal := "max_iterations=1|history_context=2|model=m|tools=a, b|system_prompt=s|judge_prompt=j|history_file=h|knowledge_file=k|raw_log=true|log_dir=l"
+	if shown["with"] != "A=one\nline|B=two" || shown["goal"] != goal {
+		t.Errorf("shown is %q", shown)
+	}
+	if n := reflect.TypeFor[forge.GoalOptions]().NumField(); n != strings.Count(goal, "|")+1 {
+		t.Errorf("a goal has %d options", n)
+	}
+	other, before := in, rules.ApprovedSettings.Since-1
+	other.With, other.Goal = nil, nil
+	if g.Text(before, &in) != g.Text(before, &other) || g.Text(rules.Newest, &other) != g.Text(before, &other) || g.Text(rules.Newest, &in) == g.Text(before, &in) {
+		t.Error("the hash is not that of the version")
+	}
+	other.With = map[string]string{"A": "one\nline|B=two"}
+	other.Goal = in.Goal
+	if g.Text(rules.Newest, &in) == g.Text(rules.Newest, &other) {
+		t.Error("two values have the hash of one")
 	}
 }

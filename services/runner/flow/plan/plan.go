@@ -49,6 +49,8 @@ type State struct {
 	Children Children
 	// Asked is about people who ask for another plan.
 	Asked Asked
+	// Taken is about the text of the intent where it came from.
+	Taken Taken
 }
 
 // Asked has the wishes of people who were to approve, and asked for something else.

@@ -39,6 +39,9 @@ const (
 	// AwaitApproval: the risk is above low, or the origin is not trusted; a
 	// person has to approve.
 	AwaitApproval = "await-approval"
+	// LaterText: the publisher says that the text was edited after it was taken; what
+	// was taken is worked on.
+	LaterText = "later-text"
 	// AwaitDependency: implementation waits for other intents.
 	AwaitDependency = "await-dependency"
 	// BlockDependency: an intent that this one depends on did not get done.

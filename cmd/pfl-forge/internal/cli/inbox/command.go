@@ -27,7 +27,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
-	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
@@ -185,7 +185,7 @@ func printRequest(a *kit.App, e *pending.Decision) {
 }
 
 // printAsked prints one part of what a hash is of. The body stands for itself, all others behind their name.
-func printAsked(a *kit.App, p *model.Asked) {
+func printAsked(a *kit.App, p *asked.Part) {
 	for _, text := range p.Texts {
 		if p.Name != "body" {
 			text = p.Name + ": " + text

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/target"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
@@ -34,8 +35,8 @@ type Decision struct {
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
 	// Text is the body of an intent that waits for approval to be analyzed, and Asked all that its hash is of; otherwise both are empty.
-	Text  string        `json:"text,omitempty"  yaml:"text,omitempty"`
-	Asked []model.Asked `json:"asked,omitempty" yaml:"asked,omitempty"`
+	Text  string       `json:"text,omitempty"  yaml:"text,omitempty"`
+	Asked []asked.Part `json:"asked,omitempty" yaml:"asked,omitempty"`
 
 	// Hidden are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
 	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
