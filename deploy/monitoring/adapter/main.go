@@ -148,17 +148,23 @@ func (a *adapter) serve() error {
 	return server.ListenAndServeTLS("", "")
 }
 
+// labelName matches the names of labels: nothing else of a question becomes part of a query as it is.
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
 // values evaluates the rule now for a metric with labels, as in forge_step=implement. It fails if no series is there: an autoscaler
 // leaves the replicas as they are then, where a zero would take them away.
 func (a *adapter) values(ctx context.Context, namespace, metric, selector string) ([]any, error) {
 	there, err := a.ask(ctx, a.series)
-	if err != nil || len(there) == 0 || metric != a.name {
-		return nil, fmt.Errorf("there is no %s: %w", metric, err)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(there) == 0 || metric != a.name:
+		return nil, fmt.Errorf("there is no %s", metric)
 	}
 	matchers := []string{fmt.Sprintf("namespace=%q", namespace)}
 	for one := range strings.SplitSeq(selector, ",") {
 		label, value, found := strings.Cut(one, "=")
-		if !found {
+		if !found || !labelName.MatchString(label) {
 			return nil, fmt.Errorf("labelSelector: %q is no label and its value", one)
 		}
 		matchers = append(matchers, fmt.Sprintf("%s=%q", label, strings.TrimPrefix(value, "=")))

@@ -40,6 +40,7 @@ var hostile = map[string]func(size int) string{
 	"numbers in lists":  repeat("1. "),
 	"list by line":      repeat("- a\n"),
 	"deep list by line": deep,
+	"wide list by line": wide,
 	"sections":          repeat("<details>\n\n"),
 	"fences":            repeat("```a b\n"),
 	"entities":          repeat("&#8203;"),
@@ -48,6 +49,7 @@ var hostile = map[string]func(size int) string{
 	"heads of tables":   repeat("|a|\n|-|\n"),
 	"formulas":          repeat("$a$ "),
 	"open formulas":     repeat("$$a "),
+	"formulas in open":  repeat("\\(a $b$ "),
 	"blanks":            func(n int) string { return "<p>" + strings.Repeat(" ", n/2) + strings.Repeat("<!--a-->", n/16) },
 	"lines":             repeat("a\n\n"),
 	"tabs":              repeat("\t- "),
@@ -77,6 +79,15 @@ func deep(size int) string {
 	var b strings.Builder
 	for n := 0; b.Len() < size; n++ {
 		b.WriteString(strings.Repeat("  ", n) + "- a\n")
+	}
+	return b.String()
+}
+
+// wide returns a list of which each line begins fifty items in those of the line before.
+func wide(size int) string {
+	var b strings.Builder
+	for n := 0; b.Len() < size; n++ {
+		b.WriteString(strings.Repeat(" ", 100*n) + strings.Repeat("- ", 50) + "a\n")
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package concealed
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
@@ -15,12 +16,8 @@ var drawn = map[string]string{
 	"mermaid": "diagram", "plantuml": "diagram", "geojson": "diagram", "topojson": "diagram", "stl": "diagram", "json:table": "diagram", "math": formula,
 }
 
-var (
-	// tableRule matches the row below the head of a table.
-	tableRule = pattern.New(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\n?$`)
-	// formulaText matches a text that some forge may show as a formula.
-	formulaText = pattern.New("(?s)\\$\\$.+?\\$\\$|\\$`[^`]+`\\$|\\$[^\\s$](?:[^$\\n]*[^\\s$\\\\])?\\$|\\\\\\[.+?\\\\\\]|\\\\\\(.+?\\\\\\)")
-)
+// tableRule matches the row below the head of a table.
+var tableRule = pattern.New(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\n?$`)
 
 // cells adds the cells of tables in a paragraph that are more than the head of their table has: a page leaves them out.
 func (f *finder) cells(lines *text.Segments) {
@@ -83,7 +80,7 @@ func (f *finder) formulas(n ast.Node) {
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, at := range formulaText.FindAllStringIndex(string(shown), -1) {
+	for _, at := range formulasIn(shown) {
 		found := source[at[0]:at[1]]
 		inside := found[1 : len(found)-1]
 		if found[0] == '\\' {
@@ -93,6 +90,65 @@ func (f *finder) formulas(n ast.Node) {
 			f.add(start+at[0], formula, string(found))
 		}
 	}
+}
+
+// formulasIn returns where the texts begin and end that some forge may show as formulas, in their order. No part of a text is looked through for an
+// end twice, however many beginnings without one there are.
+func formulasIn(s []byte) (found [][2]int) {
+	lacking := map[string]bool{} // the ends of which there are no more
+	for i := 0; i < len(s); {
+		end := -1
+		for _, open := range []string{"$$", `\[`, `\(`} {
+			if bytes.HasPrefix(s[i:], []byte(open)) {
+				end = endOf(s, i, closing[open], lacking)
+			}
+		}
+		if end < 0 && s[i] == '$' {
+			end = endOfLine(s, i)
+		}
+		if end < 0 {
+			i++
+			continue
+		}
+		found = append(found, [2]int{i, end})
+		i = end
+	}
+	return found
+}
+
+// closing has the end of each formula that may go over several lines, by its beginning.
+var closing = map[string]string{"$$": "$$", `\[`: `\]`, `\(`: `\)`}
+
+// endOf returns where a formula ends that may go over several lines and has something in it; -1 if it does not. What is not there is noted.
+func endOf(s []byte, begin int, end string, lacking map[string]bool) int {
+	first := begin + len(end) + 1
+	if lacking[end] || first > len(s) {
+		return -1
+	}
+	n := bytes.Index(s[first:], []byte(end))
+	if lacking[end] = n < 0; n < 0 {
+		return -1
+	}
+	return first + n + len(end)
+}
+
+// endOfLine returns where a formula of one dollar ends, with code in it or words of one line; -1 if it does not.
+func endOfLine(s []byte, begin int) int {
+	const blank = " \t\n\f\r"
+	rest := s[begin+1:]
+	if len(rest) > 0 && rest[0] == '`' {
+		if n := bytes.IndexByte(rest[1:], '`'); n > 0 && n+2 < len(rest) && rest[n+2] == '$' {
+			return begin + n + 4
+		}
+	}
+	n := bytes.IndexAny(rest, "$\n")
+	switch {
+	case n < 1 || rest[n] != '$' || strings.IndexByte(blank, rest[0]) >= 0:
+		return -1
+	case n > 1 && strings.IndexByte(blank+"\\", rest[n-1]) >= 0:
+		return -1
+	}
+	return begin + n + 2
 }
 
 // blankOut replaces all of a text by blanks.
