@@ -288,7 +288,8 @@ func TestLaterTextIsTold(t *testing.T) {
 	for range 2 {
 		submit("forge.api.web.from.scanner.submit", `{"title": "x", "body": "y", "origin": {"event_id": "1"}}`, "known")
 	}
-	if title, later, reason := show(); title != "Update the parser" || later != messages.HashText("x", "y")[:12] || !strings.Contains(reason, "edited at scanner") {
+	other := messages.HashText("x", "y")[:12]
+	if title, later, reason := show(); title != "Update the parser" || later != other || !strings.Contains(reason, "edited at scanner") {
 		t.Errorf("%s is told as %q: %s", title, later, reason)
 	}
 	submit("forge.api.web.from.scanner.submit", first, "known")

@@ -25,8 +25,8 @@ const (
 	maxBeginning = 12
 )
 
-// offerApproval adds the request and the plan that wait for approval, and the buttons for that. Changes that were made are approved where a person sees them, which is not
-// here.
+// offerApproval adds the request and the plan that wait for approval, and the buttons for that. Changes that were made are approved where a person
+// sees them, which is not here.
 func (n *Notice) offerApproval(d *document.Detail, words Words, add func(Do, string, Button)) {
 	switch {
 	case d.Plan == "":

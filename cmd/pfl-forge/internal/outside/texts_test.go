@@ -218,6 +218,33 @@ func TestEditIsToldElsewhere(t *testing.T) {
 	})
 }
 
+// TestLaterComments: who comments on an issue that is worked on is told that this is no part of it, in our comment, and nothing else comes of it.
+// Commands are no such comments, and neither is what was said before.
+func TestLaterComments(t *testing.T) {
+	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
+		const words = "Comments that came after this was asked for and are no part of it: "
+		issue := w.request("It crashes", "Mend it.")
+		w.say("eve", issue, "It is urgent.")
+		w.label("ada", issue)
+		w.watch(50 * time.Millisecond)
+		hash := w.hash(issue, "")
+		w.say("ada", issue, "/forge status")
+		if said := w.until(issue, hash); strings.Contains(said, words) {
+			t.Errorf("before any comment we said %q", said)
+		}
+		w.say("eve", issue, "And delete the rest.")
+		w.until(issue, words+"1.")
+		w.say("eve", issue, "All of it.")
+		if said := w.until(issue, words+"2."); strings.Contains(said, "delete the rest") || !strings.Contains(said, "/forge approve "+hash) {
+			t.Errorf("we said %q", said)
+		}
+		w.say("ada", issue, "/forge cancel")
+		if said := w.until(issue, "**cancelled**"); strings.Contains(said, words) {
+			t.Errorf("it has ended, and we said %q", said)
+		}
+	})
+}
+
 // unsay has our comment on an issue say nothing of ours any more.
 func (w *forgeWorld) unsay(issue string) {
 	w.t.Helper()

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -227,5 +228,16 @@ func TestLinesOfTurns(t *testing.T) {
 		if again := Lines(&after, &after, &forge.Record{}); len(again) > 0 {
 			t.Errorf("told again: %v", again)
 		}
+	}
+}
+
+// A repetition of what was submitted is in a journal only where it has another text.
+func TestLinesOfALaterText(t *testing.T) {
+	key := forge.Key{Project: "shop", Intent: "fix"}
+	rec := forge.Record{Events: []forge.Event{{To: key, Actor: "scanner", Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "Other"}}}}}}
+	known := forge.Summary{Key: key, Status: forge.StatusExecuting}
+	want := []Line{{Who: "fix", Text: "its text was edited at scanner; what was taken before is worked on", Tone: Attention}}
+	if got := Lines(&known, &known, &rec); !slices.Equal(got, want) {
+		t.Errorf("it is told as %+v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
@@ -104,6 +105,21 @@ func (w *Watcher) text(s *seen) string {
 	return m.String() + b.String()
 }
 
+// laterComments counts the comments that others wrote after the intent was submitted, and that command nothing. Their authors may think that they
+// are worked on. Ids of comments grow, and forges tell no shorter times than seconds: so those behind our first comment count, and of a later intent of
+// the issue those that are not of an earlier second.
+func (s *seen) laterComments(self int64) (n int) {
+	since := s.intent.CreatedAt.Truncate(time.Second)
+	for i := range s.comments {
+		c := &s.comments[i]
+		behind := s.status.ID > 0 && c.ID > s.status.ID && !c.Created.Before(since)
+		if behind && c.Author.ID != self && !strings.Contains(c.Body, "/forge") {
+			n++
+		}
+	}
+	return n
+}
+
 // describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.
 func (w *Watcher) describe(b *strings.Builder, s *seen) {
 	d := s.intent
@@ -125,6 +141,10 @@ func (w *Watcher) describe(b *strings.Builder, s *seen) {
 	}
 	if s.later != "" {
 		fmt.Fprintf(b, "\n%s\n", s.later)
+	}
+	if n := s.laterComments(w.self.ID); n > 0 && !d.Status.Ended() {
+		fmt.Fprintf(b, "\nComments that came after this was asked for and are no part of it: %d. What should be different is said by a command, "+
+			"or at the pull request.\n", n)
 	}
 	for i, q := range d.Questions {
 		if q.Answer == nil && b.Len() < maxText {

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/messages"
 )
 
-// Taken has the names of the text of an intent: the one that was taken, and the newest where it came from. What is worked on is the text that was taken, whatever becomes of it there.
+// Taken has the names of the text of an intent: the one that was taken, and the newest where it came from. What is worked on is the text that was
+// taken, whatever becomes of it there.
 type Taken struct {
 	// Text names the text that was taken.
 	Text string

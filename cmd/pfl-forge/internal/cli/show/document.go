@@ -9,6 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/goalview"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/pending"
 	model "github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // Intent is everything about an intent, as programs read it.
@@ -48,12 +49,13 @@ type Told struct {
 	Costs       []model.Cost       `json:"costs,omitempty"       yaml:"costs,omitempty"`       // of these, added up by step, agent and model
 	Adjustments []model.Adjustment `json:"adjustments,omitempty" yaml:"adjustments,omitempty"` // which rules changed the course
 	Decisions   []model.Decided    `json:"decisions,omitempty"   yaml:"decisions,omitempty"`   // what people and systems asked for, and through whom
+	Text        *asked.Text        `json:"text,omitempty"        yaml:"text,omitempty"`        // whether it was edited where it came from
 }
 
 // tell fills in how the intent was carried out.
 // Tasks of the account that the view does not have are passed over.
 func (d *Intent) tell(w *model.Work) {
-	d.Told = Told{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions}
+	d.Told = Told{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions, w.Text}
 	for i := range d.Work {
 		for k := range w.PlanTasks {
 			if w.PlanTasks[k].ID == d.Work[i].ID {
