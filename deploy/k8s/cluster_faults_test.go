@@ -151,6 +151,9 @@ func (in *installation) restored(t *testing.T, dir string) {
 	in.merged(t)
 	in.measured(t)
 
+	if there := sh.do(dir, here(h.block("logs --tail=20 -l app.kubernetes.io/name=backup"))); !strings.Contains(there, found[0]) {
+		t.Errorf("the logs of Jobs do not name %s:\n%s", found[0], there)
+	}
 	began := time.Now()
 	const named = "/backups/20261130T031700Z"
 	sh.do(dir, here(h.block("delete statefulsets,deployments,jobs --all\n")))

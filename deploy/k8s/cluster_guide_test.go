@@ -5,6 +5,7 @@ package k8s
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +20,9 @@ import (
 // ours is the namespace of the guide.
 const ours = "pfl-forge"
 
-// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs, asks for
-// changes, rotates a key, adds a project and a group of replicas for it, ends everything and goes on from the volumes, and removes it. Differences to
-// the text are the overlay, which has to fit on one node, images, and the project.
+// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs, asks for changes, rotates keys, adds a project and
+// a group of replicas for it, makes volumes larger, ends everything and goes on from the volumes, and removes it. Differences to the text are
+// the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -60,10 +61,19 @@ func TestClusterGuide(t *testing.T) {
 	wait.Seldom(t, "NATS is another pod", func() bool { is := in.uid(t, "nats-0"); return is != "" && is != before })
 	in.ready(t, "", pods)
 	sh.do(dir, h.command("kubectl -n pfl-forge rollout status statefulset/implementer"))
+	in.newModelKey(t, h, sh)
 	in.submit(t, "renewed", 2)
 	in.merged(t)
 	workers := in.secondProject(t, h, sh, dir)
+	in.largerVolumes(t, h, sh, dir)
 
+	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets -l pfl-forge.io/service=true"))
+	wait.Seldom(t, "no worker is left", func() bool {
+		return !slices.ContainsFunc(in.pods(t, ""), func(p core.Pod) bool { return p.Labels["pfl-forge.io/worker"] == "true" })
+	})
+	if runners := in.pods(t, "runner"); len(runners) != 1 || !isReady(&runners[0]) {
+		t.Errorf("after the workers' end there are %d runners", len(runners))
+	}
 	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets,deployments --all"))
 	in.ready(t, "", 0)
 	sh.do(dir, apply)
@@ -73,9 +83,52 @@ func TestClusterGuide(t *testing.T) {
 	in.merged(t)
 	in.measured(t)
 
+	// Other tests need what this would take away.
+	sh.do(root(t), h.command("kubectl delete -k deploy/k8s/overlays/agents")+" --dry-run=server")
 	sh.do(dir, h.command("kubectl delete --ignore-not-found -k ."))
 	if _, err := c.client.CoreV1().Namespaces().Get(wait.Context(t), ours, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace is there: %v", err)
+	}
+}
+
+// newModelKey gives agents another key by the guide's commands.
+func (in *installation) newModelKey(t *testing.T, h *handbook, sh *terminal) {
+	t.Helper()
+	const key = "another key"
+	if err := os.WriteFile(filepath.Join(sh.dir, "anthropic-key"), []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sh.do(sh.dir, h.block("--from-file=ANTHROPIC_API_KEY=anthropic-key --dry-run=client"))
+	secret, err := in.client.CoreV1().Secrets(in.namespace).Get(wait.Context(t), "forge-models", metav1.GetOptions{})
+	if err != nil || string(secret.Data["ANTHROPIC_API_KEY"]) != key {
+		t.Errorf("the key of agents is not the new one: %v", err)
+	}
+}
+
+// largerVolumes gives implementers volumes of another size. That is refused, until their StatefulSet is made anew around its pods.
+func (in *installation) largerVolumes(t *testing.T, h *handbook, sh *terminal, dir string) {
+	t.Helper()
+	edit(t, filepath.Join(dir, "kustomization.yaml"), "patches:\n", `patches:
+  - target: {kind: StatefulSet, name: implementer}
+    patch: |-
+      - {op: replace, path: /spec/volumeClaimTemplates/0/spec/resources/requests/storage, value: 21Gi}
+`)
+	apply, before := h.command("kubectl apply --server-side -k ."), in.uid(t, "implementer-0")
+	if said := sh.do(dir, apply+" || echo it is refused"); !strings.Contains(said, "it is refused") {
+		t.Errorf("another size of volumes is not refused:\n%s", said)
+	}
+	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulset implementer --cascade=orphan"))
+	sh.do(dir, apply)
+	sh.do(dir, h.command("kubectl -n pfl-forge rollout status statefulset/implementer"))
+	set, err := in.client.AppsV1().StatefulSets(in.namespace).Get(wait.Context(t), "implementer", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage(); size.String() != "21Gi" {
+		t.Errorf("volumes have %s", size)
+	}
+	if after := in.uid(t, "implementer-0"); after != before {
+		t.Error("implementer-0 is another pod")
 	}
 }
 
