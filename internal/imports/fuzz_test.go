@@ -86,7 +86,8 @@ var decoding = map[string]string{
 	"services/gateway/intake/rules.go": "FuzzRules",
 	"services/gateway/settings.go":     operator, "services/gateway/watch.go": operator, "services/gateway/tokens": "FuzzParse",
 	"services/implementer": "reads a file of its own into a plain struct, and counts one that is none as missing",
-	"services/runner/flow": runners, "services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners, "services/runner/open.go": runners,
+	"services/runner/flow": runners, "services/runner/flow/projects": runners,
+	"services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners, "services/runner/open.go": runners,
 	"services/runner/sim/shelf": tests,
 }
 

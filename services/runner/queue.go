@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/queue"
 )
@@ -25,7 +25,7 @@ func Queue(ctx context.Context, b *bus.Bus, project forge.ProjectID) (document.Q
 	for i := range records {
 		r.Add(&records[i])
 	}
-	p := machine.Fold(key, records).(*flow.Project)
+	p := machine.Fold(key, records).(*projects.Project)
 	sum := p.Summary()
 	return r.Tell(&sum, p.Line(), time.Now()), nil
 }
@@ -77,7 +77,7 @@ func (qs *queues) tell(ctx context.Context, project forge.ProjectID, req documen
 		delete(qs.projects, project)
 		qs.mu.Unlock()
 	}
-	p := q.loaded.Machine.(*flow.Project)
+	p := q.loaded.Machine.(*projects.Project)
 	sum := p.Summary()
 	line := p.Line()
 	d := q.reader.Tell(&sum, line, time.Now())

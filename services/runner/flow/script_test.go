@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // TestScripts plays testdata/scripts: events in, effects out, one rule of the flow
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 type script struct {
 	now     time.Time
 	start   time.Time
-	project *flow.Project
+	project *projects.Project
 	intents map[forge.IntentID]*flow.Intent
 	ids     []forge.IntentID
 	open    []forge.Command
@@ -58,7 +59,7 @@ type script struct {
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
-		now: start, start: start, project: flow.NewProject(forge.Key{Project: "web"}),
+		now: start, start: start, project: projects.New(forge.Key{Project: "web"}),
 		pulls: map[forge.TaskID]*forge.Command{}, numbers: map[string]int{},
 		by: rules.Newest, intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
