@@ -168,7 +168,7 @@ func initialise(ctx context.Context, a *kit.App, o *options) error {
 		return err
 	}
 	if len(p.lacks) > 0 {
-		return fmt.Errorf("nothing is written, since at %s is missing:\n- %s", kit.Safe(o.url()), kit.Safe(strings.Join(p.lacks, "\n- ")))
+		return fmt.Errorf("nothing was written; missing at %s:\n- %s", kit.Safe(o.url()), kit.Safe(strings.Join(p.lacks, "\n- ")))
 	}
 	defer p.Close()
 	people, err := numbers(ctx, p, o)
@@ -210,7 +210,7 @@ func numbers(ctx context.Context, f forges.Forge, o *options) (list []person, er
 		case err != nil:
 			return nil, fmt.Errorf("--person %s: %w", kit.Safe(login), err)
 		case !got.Permission.Includes(intake.Write):
-			return nil, fmt.Errorf("--person: %s may not write in %s, and so decide nothing: the right is %s", kit.Safe(login), o.repository, got.Permission)
+			return nil, fmt.Errorf("--person: %s has no write access to %s, only %s, so may decide nothing there", kit.Safe(login), o.repository, got.Permission)
 		default:
 			list = append(list, person{got.Login, got.ID})
 		}
