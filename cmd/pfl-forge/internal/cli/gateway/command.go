@@ -87,7 +87,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	o.urls[kindGitLab] = flags.String(kindGitLab, "", "`address` of GitLab, https://gitlab.com, or of an instance of your own")
 	flags.StringVar(&o.repository, "repository", "", "the repository there, as `owner/name`; of GitLab also group/subgroup/name")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`file` with the token of the gateway's account there")
-	flags.StringVar(&o.app, "app", "", "client `id` of an App of GitHub, in place of an account with a token")
+	flags.StringVar(&o.app, "app", "", "client `id` of a GitHub App, in place of an account with a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "`file` with the private key of that App")
 	flags.StringVar(&o.project, "project", "", "`id` of the project; default: the name of the repository, in small letters")
 	flags.StringVar(&o.recipe, "recipe", "", "`name` of the recipe that makes the changes; default: the project's agent makes them")
