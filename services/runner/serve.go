@@ -89,8 +89,8 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	spent := NewSpending(r.bus.Journal)
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
 		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: spent.Costs, By: spent.By, Settings: set,
-		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Turns: r.bus.Turns.Of,
-		Whole: wholes{r.bus, r.bus.Journal.NewLists()}.tell, Authors: authors,
+		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).read, Turns: r.bus.Turns.Of,
+		Whole: wholes{r.bus, r.bus.Journal.NewLists()}.answer, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

@@ -63,7 +63,7 @@ func (w atForge) forgeActs() {
 	w.now = w.now.Add(time.Millisecond)
 	w.outside.Act(w.repo.Tip(), w.now, w.mergedBy, w.amend)
 	w.outside.Meddle(w.amend)
-	w.hears()
+	w.takeLook()
 	w.adopts()
 }
 
@@ -103,9 +103,9 @@ func (w atForge) taken(c *forge.Command, a *forge.Adoption) *forge.Rebase {
 	return rb
 }
 
-// hears puts the next look that arrives on the stream, and returns false if none does.
-func (w atForge) hears() bool {
-	r := w.outside.Heard()
+// takeLook puts the next look that arrives on the stream, and returns false if none does.
+func (w atForge) takeLook() bool {
+	r := w.outside.NextLook()
 	if r == nil {
 		return false
 	}
@@ -126,7 +126,7 @@ func (w atForge) forgeCalms() bool {
 		return true
 	}
 	w.now = w.now.Add(time.Millisecond)
-	return w.hears() || w.adopts() || w.outside.Calm(w.repo.Tip(), w.now, w.mergedBy)
+	return w.takeLook() || w.adopts() || w.outside.Calm(w.repo.Tip(), w.now, w.mergedBy)
 }
 
 // checkPulls returns an error if a pull request ended otherwise than its task, or the checks of the forge ran too often.

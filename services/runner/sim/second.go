@@ -93,7 +93,7 @@ func pairs(w *world) map[string]opinions {
 					of[head] = o
 				}
 				if r := forge.As[*forge.Result](ev.Message); r != nil {
-					w.heard(of, r, second[r.Attempt])
+					w.addReview(of, r, second[r.Attempt])
 				}
 			}
 			for i := range rec.Effects.Commands {
@@ -105,10 +105,10 @@ func pairs(w *world) map[string]opinions {
 	return of
 }
 
-// heard adds a review to what was approved. What counts for whom is said in words
+// addReview adds a review to what was approved. What counts for whom is said in words
 // of its own: it is the second's if its command asked for that, and if it does not
 // say that it is another's.
-func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
+func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || rv.Verdict != forge.VerdictApproved || w.askedFirst(r) || len(rv.Issues) > 0 ||
 		!facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
