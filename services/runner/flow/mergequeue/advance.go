@@ -57,7 +57,7 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 		s.merged(TaskRef{q.Intent, q.Task})
 	case pull.Unwanted:
 		result.Outcome, seen.Reviews = forge.MergeUnwanted, p.Wishes(p.Seen)
-		p.Answer(p.Seen)
+		p.TakeUp(p.Seen)
 		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
 	case pull.Failing:
 		result.Outcome, seen.Checks = forge.MergeChecksFailed, p.Failed(q.Change.Pull, p.Seen)

@@ -27,27 +27,27 @@ func wishOf(r *forge.PullReview) Wish {
 	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
 }
 
-// isAnswered reports whether the change was made again for a review: for all of
+// isTakenUp reports whether the change was made again for a review: for all of
 // its remarks, or for its words where none are named, as before gateways did.
-func (o *Ours) isAnswered(r *forge.PullReview) bool {
-	if slices.Contains(o.Answered, wishOf(r)) {
+func (o *Ours) isTakenUp(r *forge.PullReview) bool {
+	if slices.Contains(o.TakenUp, wishOf(r)) {
 		return true
 	}
-	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasAnswered(r.Account, m) })
+	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasTakenUp(r.Account, m) })
 }
 
-// hasAnswered reports whether the change was made again for a remark.
-func (o *Ours) hasAnswered(account string, m forge.PullRemark) bool {
+// hasTakenUp reports whether the change was made again for a remark.
+func (o *Ours) hasTakenUp(account string, m forge.PullRemark) bool {
 	return slices.ContainsFunc(o.Remarks, func(r Remark) bool { return r.Account == account && r.PullRemark == m })
 }
 
-// Answer keeps that the change is made again for all that a look shows to be asked
+// TakeUp keeps that the change is made again for all that a look shows to be asked
 // for.
-func (o *Ours) Answer(seen *forge.PullRequest) {
+func (o *Ours) TakeUp(seen *forge.PullRequest) {
 	for _, r := range o.Wishes(seen) {
-		o.Answered = keep(append(slices.Clip(o.Answered), wishOf(&r)), maxKept)
+		o.TakenUp = keep(append(slices.Clip(o.TakenUp), wishOf(&r)), maxKept)
 		for _, m := range r.Remarks {
-			if o.hasAnswered(r.Account, m) {
+			if o.hasTakenUp(r.Account, m) {
 				continue
 			}
 			made := Remark{PullRemark: m, Account: r.Account, Patch: o.Patch}
@@ -79,7 +79,7 @@ func sameReview(a, b forge.PullReview) bool {
 func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
 	for i := range seen.Reviews {
 		r := &seen.Reviews[i]
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isAnswered(r) {
+		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isTakenUp(r) {
 			list = append(list, *r)
 		}
 	}
