@@ -59,9 +59,11 @@ CONFORMANCE = $(shell git grep -l 'agenttest/conformance"' -- '*_test.go' | xarg
 # The packages whose tests know a real Gitea.
 GITEA_TESTS ?= $(shell git grep -l PFL_FORGE_GITEA -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
+WHOLE := cmd/pfl-forge/internal/outside
+
 # The packages whose tests compare files with the code, and write them with a flag: -rewrite, or for prompts -update. The
-# manifests have a build tag. The journals of the simulator are history: they are written once for each version of the rules.
-REWRITES = $(shell git grep -lE 'flag\.Bool."rewrite"|cockroachdb/datadriven"$$' -- '*_test.go' ':!deploy/k8s' ':!$(SIM)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
+# manifests have a build tag, and of the tests of whole programs only one writes. The journals of the simulator are history: they are written once for each version of the rules.
+REWRITES = $(shell git grep -lE 'flag\.Bool."rewrite"|cockroachdb/datadriven"$$' -- '*_test.go' ':!deploy/k8s' ':!$(SIM)' ':!$(WHOLE)' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 PROMPTS = $(shell git grep -l 'prompttest\.Golden' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 # The race detector is C, whatever the environment says.
@@ -291,6 +293,7 @@ generate: tools ## write the Go code of the .proto files
 .PHONY: rewrite
 rewrite: ## write the files that tests compare with the code: scripts of the rules, prompts, schemas, tables in documents, manifests; read the diff
 	go test -count=1 $(REWRITES) -rewrite
+	go test -count=1 ./$(WHOLE) -run TestOpenAPI -rewrite
 	go test -count=1 $(PROMPTS) -run 'Prompt|Args|WhatReaches|OfTheAuthor' -update
 	go test -count=1 -tags manifests ./deploy/k8s -run TestGolden -rewrite
 

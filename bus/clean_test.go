@@ -138,7 +138,7 @@ func TestCleanRefuses(t *testing.T) {
 }
 
 // Replicas are told what is gone; what is malformed is not passed on.
-func TestTellCleaned(t *testing.T) {
+func TestPublishCleaned(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, other := s.Connect(t), s.Connect(t)
@@ -163,13 +163,13 @@ func TestTellCleaned(t *testing.T) {
 	if err := nc.FlushWithContext(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Live.TellCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
+	if err := b.Live.PublishCleaned("shop", []forge.IntentID{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(told{"shop", []forge.IntentID{"a", "b"}}, wait.For(t, got)); diff != "" {
 		t.Error(diff)
 	}
-	if b.Live.TellCleaned("a.b", []forge.IntentID{"a"}) == nil {
+	if b.Live.PublishCleaned("a.b", []forge.IntentID{"a"}) == nil {
 		t.Error("a project that is none")
 	}
 }

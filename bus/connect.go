@@ -93,7 +93,7 @@ func dial(ctx context.Context, cfg Config) (*conn.Conn, error) {
 			return nil, fmt.Errorf("connect to the NATS server: %w", err)
 		}
 		if waitErr := conn.Sleep(ctx, conn.Backoff(attempt)); waitErr != nil {
-			return nil, fmt.Errorf("connect to the NATS server: %w", err)
+			return nil, fmt.Errorf("connect to the NATS server: %w: does it run, and is that its address?", err)
 		}
 	}
 	return c, nil

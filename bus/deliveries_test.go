@@ -68,7 +68,7 @@ func TestDeliveriesAreHeardOf(t *testing.T) {
 	srv := bustest.StartServer(t)
 	a, b, ctx := srv.Connect(t), srv.Connect(t), wait.Context(t)
 	heard := make(chan struct{}, 1)
-	if err := a.Deliveries.Heard(ctx, func() { heard <- struct{}{} }); err != nil {
+	if err := a.Deliveries.OnDelivery(ctx, func() { heard <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Deliveries.Store(ctx, deliveries.Delivery{Hook: "work", ID: "1"}); err != nil {

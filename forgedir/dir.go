@@ -210,7 +210,7 @@ func (d *Dir) Write(v forge.View) ([]Problem, error) {
 	if _, err := forge.ParseIntentID(string(id)); err != nil {
 		return nil, err
 	}
-	d.overview.NoteTasks(&v)
+	d.overview.RememberTasks(&v)
 	list, err := records.Targets(&v)
 	if err != nil {
 		return nil, err

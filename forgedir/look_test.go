@@ -78,7 +78,7 @@ func TestQuickLook(t *testing.T) {
 			}
 		}
 		actions["a run notes the project"] = func(*rapid.T) {
-			if err := d.NoteProject(j.seq); err != nil {
+			if err := d.RememberProject(j.seq); err != nil {
 				rt.Fatal(err)
 			}
 		}

@@ -29,11 +29,11 @@ func (d *Dir) ShownProject() uint64 {
 	return d.files.ShownProject()
 }
 
-// NoteProject notes how far the project's journal is, once the files show what follows from it.
-func (d *Dir) NoteProject(seq uint64) error {
+// RememberProject stores how far the project's journal is, once the files show what follows from it.
+func (d *Dir) RememberProject(seq uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.files.NoteProject(seq)
+	return d.files.RememberProject(seq)
 }
 
 // ShownIn is Shown and ShownProject for a repository whose folder is not open here. It changes nothing.

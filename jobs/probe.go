@@ -83,8 +83,8 @@ type refusals struct {
 	last  time.Time
 }
 
-// note takes how a command ended, and reports whether it is this replica alone whose credentials are refused: the project was open each time.
-func (r *refusals) note(err error) (alone bool) {
+// observe takes how a command ended, and reports whether it is this replica alone whose credentials are refused: the project was open each time.
+func (r *refusals) observe(err error) (alone bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if git.CauseOf(err) != git.CauseAuth {

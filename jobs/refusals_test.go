@@ -12,20 +12,20 @@ func TestRefusedAlone(t *testing.T) {
 	refused := &git.Error{Stderr: "fatal: Authentication failed for 'https://git.example.com/a'"}
 	var r refusals
 	for n := range 2 * maxRefusals {
-		if r.note(refused) {
+		if r.observe(refused) {
 			t.Fatalf("alone after %d refusals at one moment", n+1)
 		}
 	}
 	r = refusals{}
 	for n := range maxRefusals + 1 {
 		r.last = r.last.Add(-refusalPause)
-		if alone := r.note(refused); alone != (n == maxRefusals) {
+		if alone := r.observe(refused); alone != (n == maxRefusals) {
 			t.Errorf("after %d refusals: alone is %v", n+1, alone)
 		}
 	}
-	r.note(nil)
+	r.observe(nil)
 	r.last = r.last.Add(-refusalPause)
-	if r.note(refused) {
+	if r.observe(refused) {
 		t.Error("alone after a command that went well")
 	}
 }

@@ -23,7 +23,7 @@ func (j *Job) session() (sessions.Session, error) {
 // FetchSession downloads the command's session into a state directory if another replica saved
 // it last, and returns that replica's checkpoint; see [sessions.Session.Fetch]. The usage that
 // the other replica counted for the attempt is added to this job's result.
-func (j *Job) FetchSession(ctx context.Context, stateDir string) (note []byte, err error) {
+func (j *Job) FetchSession(ctx context.Context, stateDir string) (checkpoint []byte, err error) {
 	s, err := j.session()
 	if err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func (j *Job) DropSession(stateDir string) error {
 
 // SaveSession stores the command's session together with the worker's checkpoint; see
 // [sessions.Session.Save].
-func (j *Job) SaveSession(ctx context.Context, stateDir string, note []byte) {
+func (j *Job) SaveSession(ctx context.Context, stateDir string, checkpoint []byte) {
 	j.metered.MarkReported(ctx)
 	s, err := j.session()
 	if err != nil {
 		j.host.Log.WarnContext(ctx, "a session cannot be handed on", "error", err)
 		return
 	}
-	s.Save(ctx, stateDir, note)
+	s.Save(ctx, stateDir, checkpoint)
 }
 
 // CallInSession makes a call in the command's session; see [sessions.Session.Call].

@@ -266,7 +266,7 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 // refused reports whether it is this replica alone whose credentials the origin of a project refuses.
 func (s *Set) refused(id forge.ProjectID, err error) bool {
 	p := s.projects[id]
-	return p != nil && p.refusals.note(err)
+	return p != nil && p.refusals.observe(err)
 }
 
 // traced returns ctx such that what git does at an origin, or with many files, is a span of its

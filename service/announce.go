@@ -25,5 +25,5 @@ func (e *Env) Announce(ctx context.Context, agents []string, in presence.Executo
 	e.announcer.Announce(ctx, e.Bus.Presence, e.Log, &r)
 }
 
-// TellUnwell adds a check, whose error others are told for as long as there is one, as announced.Announcer.Tell says.
-func (e *Env) TellUnwell(check func(context.Context) error) { e.announcer.Tell(check) }
+// AddHealthCheck adds a check, whose error others are told for as long as there is one, as announced.Announcer.Tell says.
+func (e *Env) AddHealthCheck(check func(context.Context) error) { e.announcer.AddCheck(check) }

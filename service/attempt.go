@@ -45,8 +45,8 @@ type attempt struct {
 	recheck chan struct{}
 	// delivery counts how often the command was delivered, from 1.
 	delivery int
-	// heard is whether the attempt failed for a reason of this replica; nil before it began.
-	heard *elsewhere.Heard
+	// causes is whether the attempt failed for a reason of this replica; nil before it began.
+	causes *elsewhere.Causes
 	// held is the lease on what the attempt is about; nil while there is none.
 	held *work.Lease
 }
@@ -117,7 +117,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	if wanted {
-		a.run.failed.Note(&a.cmd, res.Failure(), time.Now())
+		a.run.failed.Record(&a.cmd, res.Failure(), time.Now())
 	}
 	switch {
 	case takenAway(ctx, cause):
@@ -252,12 +252,12 @@ func (a *attempt) do(ctx context.Context, h Handler) (forge.Result, error) {
 	watch.Go(func() { a.watch(watching, cancel) })
 	told := a.newReporter()
 	defer told.end() // before the result is reported: who waits for that finds the transcript complete
-	watch.Go(func() { elsewhere.TellBegun(watching, &a.cmd, a.begun) })
+	watch.Go(func() { elsewhere.ReportBegun(watching, &a.cmd, a.begun) })
 	began := time.Now()
 	told.report(forge.Progress{Kind: forge.ProgressStarted})
 	a.log.InfoContext(ctx, "start")
 	if a.run.Shared {
-		ctx, a.heard = elsewhere.Listen(ctx, func(ctx context.Context) error { return a.run.unwell(ctx, true) })
+		ctx, a.causes = elsewhere.Listen(ctx, func(ctx context.Context) error { return a.run.unwell(ctx, true) })
 	}
 
 	res := withheld.Result(a.run.redactor(), a.call(ctx, h, told.report))

@@ -70,7 +70,7 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 	disk := statedir.New(e.Config.StateDir)
 	e.Health.Add("state", disk.Check)
-	e.TellUnwell(disk.Check)
+	e.AddHealthCheck(disk.Check)
 	for _, h := range handlers {
 		e.Health.Add("commands", func(ctx context.Context) error {
 			return e.Bus.Commands.Ready(ctx, h.Step, e.Config.Group, e.Config.Replica)

@@ -247,7 +247,7 @@ func TestBegunIsTold(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	for patience, told := range map[time.Duration]bool{0: false, elsewhere.Patience: false, 15 * time.Minute: true} {
-		if after := elsewhere.Told(&forge.Command{Patience: patience}); (after > 0) != told || after > 15*time.Second {
+		if after := elsewhere.BeginsAfter(&forge.Command{Patience: patience}); (after > 0) != told || after > 15*time.Second {
 			t.Errorf("with a patience of %v it is told after %v", patience, after)
 		}
 	}

@@ -90,8 +90,8 @@ func (a *attempt) round(job *work.Job) elsewhere.Round {
 
 // giveBack returns the error with which an attempt that failed for a reason of this replica goes to another one; nil: its failure counts.
 func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
-	err := a.heard.Leave(&a.cmd, a.round(job), f)
-	if err != nil && a.held != nil && a.heard.Once() {
+	err := a.causes.Leave(&a.cmd, a.round(job), f)
+	if err != nil && a.held != nil && a.causes.Once() {
 		a.held.GiveBack()
 	}
 	return err

@@ -152,14 +152,14 @@ func (q *request) count(value any) int64 {
 	var sum int64
 	switch v := value.(type) {
 	case string:
-		return q.note(v, int64(len(v))+framing)
+		return q.addText(v, int64(len(v))+framing)
 	case []any:
 		for _, e := range v {
 			sum += q.count(e)
 		}
 	case map[string]any:
 		if data, ok := picture(v); ok {
-			return q.note(data, maxMedia)
+			return q.addText(data, maxMedia)
 		}
 		for name, e := range v {
 			sum += int64(len(name)) + q.count(e)
@@ -170,8 +170,8 @@ func (q *request) count(value any) int64 {
 	return sum
 }
 
-// note notes a text of so many tokens at the most, and returns them.
-func (q *request) note(text string, tokens int64) int64 {
+// addText counts a text of so many tokens at the most, and returns that number.
+func (q *request) addText(text string, tokens int64) int64 {
 	key := maphash.String(seed, text)
 	q.texts[key] = part{q.texts[key].times + 1, tokens}
 	return tokens

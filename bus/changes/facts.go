@@ -11,9 +11,9 @@ import (
 // This file finds in a record what its summary does not say: the facts that a change follows from, and who asked for it.
 // It depends on the record and the summary before it alone, so that every runner finds the same.
 
-// toldOf returns the changes of a stored record. Most records change nothing that is told, and are not decoded: the
+// changesOf returns the changes of a stored record. Most records change nothing that is told, and are not decoded: the
 // summary is a small part of them.
-func toldOf(m conn.Stored, before, now *forge.Summary) ([]change, error) {
+func changesOf(m conn.Stored, before, now *forge.Summary) ([]change, error) {
 	list := changes(before, now)
 	if len(list) == 0 && !judged(before, now) {
 		return nil, nil

@@ -97,7 +97,7 @@ func (ch *Stream) Follow(ctx context.Context, cfg Follower, take func(*Delivered
 		return fmt.Errorf("follow changes: %w", err)
 	}
 	ch.conn.Pull(ctx, src, func(m jetstream.Msg) {
-		t, err := readTold(m)
+		t, err := readChange(m)
 		if err != nil {
 			if err := ch.conn.Terminate(ctx, streams.Events, m, err.Error()); err != nil {
 				ch.conn.Log.WarnContext(ctx, "cannot put a message aside; it comes again", "subject", m.Subject(), "error", err)
@@ -138,9 +138,9 @@ type Delivered struct {
 	msg  jetstream.Msg
 }
 
-// readTold reads a published change, and refuses one whose subject says
+// readChange reads a published change, and refuses one whose subject says
 // otherwise.
-func readTold(m jetstream.Msg) (*Delivered, error) {
+func readChange(m jetstream.Msg) (*Delivered, error) {
 	var ev CloudEvent[document.Change]
 	if err := json.Unmarshal(m.Data(), &ev); err != nil {
 		return nil, fmt.Errorf("not a change of an intent: %w", err)

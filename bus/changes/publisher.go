@@ -79,9 +79,9 @@ type publisher struct {
 	ending chan struct{}
 	// active says that this runner publishes, and no other one.
 	active atomic.Bool
-	// told is the sequence of the last record all of whose changes are
+	// confirmed is the sequence of the last record all of whose changes are
 	// confirmed.
-	told atomic.Uint64
+	confirmed atomic.Uint64
 	// looked is when the journals were looked at last.
 	looked time.Time
 }
@@ -92,7 +92,7 @@ func (p *publisher) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, drainChanges)
 	defer cancel()
 	last, err := p.changes.conn.Last(ctx, streams.Journal, subjects.EveryJournal)
-	for err == nil && p.active.Load() && p.told.Load() < last.Seq {
+	for err == nil && p.active.Load() && p.confirmed.Load() < last.Seq {
 		err = conn.Sleep(ctx, 2*time.Millisecond)
 	}
 }
@@ -112,7 +112,7 @@ func (p *publisher) run(ctx context.Context) error {
 	}
 	var confirming sync.WaitGroup
 	confirming.Go(func() {
-		if err := r.confirm(ctx, &p.told); err != nil {
+		if err := r.confirm(ctx, &p.confirmed); err != nil {
 			stop(err)
 		}
 	})
@@ -242,7 +242,7 @@ type confirmation struct {
 
 // confirm awaits the answers in order, and stores in told how far everything is
 // confirmed. It returns the first error of the server.
-func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
+func (r *publishing) confirm(ctx context.Context, confirmed *atomic.Uint64) error {
 	for {
 		var c confirmation
 		select {
@@ -251,7 +251,7 @@ func (r *publishing) confirm(ctx context.Context, told *atomic.Uint64) error {
 		case c = <-r.waiting:
 		}
 		if c.future == nil {
-			told.Store(max(told.Load(), c.seq))
+			confirmed.Store(max(confirmed.Load(), c.seq))
 			continue
 		}
 		select {
@@ -282,7 +282,7 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	if err != nil {
 		return err
 	}
-	list, err := toldOf(m, before, &now)
+	list, err := changesOf(m, before, &now)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 		if at.seq == r.done.seq && at.index <= r.done.index {
 			continue
 		}
-		if err := r.tell(ctx, c, at, &now, intent.origin); err != nil {
+		if err := r.publish(ctx, c, at, &now, intent.origin); err != nil {
 			return err
 		}
 	}
@@ -299,9 +299,9 @@ func (r *publishing) take(ctx context.Context, m conn.Stored) error {
 	return r.await(ctx, confirmation{seq: m.Seq})
 }
 
-// tell publishes one change on condition that it gets the next place of the
+// publish publishes one change on condition that it gets the next place of the
 // stream.
-func (r *publishing) tell(ctx context.Context, c change, at position, now *forge.Summary, origin document.Origin) error {
+func (r *publishing) publish(ctx context.Context, c change, at position, now *forge.Summary, origin document.Origin) error {
 	m, err := c.message(at, now, origin)
 	if err != nil {
 		return err

@@ -66,7 +66,7 @@ func (e enumValue) consume(d *decoder, b []byte, v reflect.Value) (int, error) {
 	}
 	value, ok := e.values[protoreflect.EnumNumber(x)]
 	if !ok {
-		d.note("value " + itoa(int64(int32(x))) + " of enum " + string(e.name))
+		d.keepFirst("value " + itoa(int64(int32(x))) + " of enum " + string(e.name))
 	}
 	v.SetString(value)
 	return n, nil

@@ -21,8 +21,8 @@ type decoder struct {
 	unknown string
 }
 
-// note keeps the first description and drops later ones.
-func (d *decoder) note(what string) {
+// keepFirst keeps the first description and drops later ones.
+func (d *decoder) keepFirst(what string) {
 	if d.unknown == "" {
 		d.unknown = what
 	}
@@ -104,7 +104,7 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
 				return protowire.ParseError(n)
 			}
-			d.note("field " + itoa(int64(num)) + " of " + string(p.name))
+			d.keepFirst("field " + itoa(int64(num)) + " of " + string(p.name))
 			b = b[n:]
 			continue
 		}

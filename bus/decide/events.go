@@ -261,7 +261,7 @@ func (c *eventConsumers) one(ctx context.Context, in input, m jetstream.Msg, ev 
 	}
 	err = c.call(ctx, d)
 	if err == nil && d.rejected != nil {
-		err = c.events.submissions.TellRefusal(ctx, m, *d.rejected)
+		err = c.events.submissions.PublishRefusal(ctx, m, *d.rejected)
 	}
 	switch after, reason := c.outcome(ctx, id, &ev, err); {
 	case err == nil:

@@ -21,7 +21,7 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 		d := Delivery{conn: c.events.conn, reply: replyOf(m)}
 		d.Respond(refusal(err))
 		reason := err.Error()
-		if err = c.events.submissions.TellRefusal(ctx, m, requests.RefusalOf(err)); err == nil {
+		if err = c.events.submissions.PublishRefusal(ctx, m, requests.RefusalOf(err)); err == nil {
 			err = c.bury(ctx, in, m, reason)
 		}
 	}

@@ -95,7 +95,7 @@ func (c *eventConsumers) unreadableResult(ctx context.Context, m *nats.Msg, err 
 		return
 	}
 	id, dead := conn.Unstored(deadResults, m.Subject, m.Data)
-	if err := c.events.conn.TellAs(ctx, id, "", dead, err); err != nil {
+	if err := c.events.conn.BuryNewer(ctx, id, "", dead, err); err != nil {
 		c.events.conn.Log.WarnContext(ctx, "cannot report a result of a newer version", "subject", m.Subject, "error", err)
 	}
 	c.answer(ctx, m, wire.HeaderAgain, conn.ParkTime.String())

@@ -135,9 +135,9 @@ func (s *Stream) Bury(ctx context.Context, d Delivery, subject, reason string) e
 	return s.conn.Bury(ctx, streams.Hooks, conn.Stored{Subject: subject, Seq: d.Seq, Data: d.Body}, reason)
 }
 
-// Heard calls do when a delivery may have been stored, by this process or another one, from when it returns until ctx
+// OnDelivery calls do when a delivery may have been stored, by this process or another one, from when it returns until ctx
 // ends. A call can be missed: who has to know of all deliveries asks After now and then.
-func (s *Stream) Heard(ctx context.Context, do func()) error {
+func (s *Stream) OnDelivery(ctx context.Context, do func()) error {
 	sub, err := s.conn.NC.Subscribe(subjects.EveryDelivery, func(*nats.Msg) { do() })
 	if err != nil {
 		return fmt.Errorf("subscribe to deliveries: %w", err)

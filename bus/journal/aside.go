@@ -124,7 +124,7 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 	for i := range list {
 		t := &list[i]
 		if t.Loose = t.Loose && t.Seq == last; t.Loose {
-			if t.Loose, err = j.unheard(ctx, chain.Ref{Subject: subject, Seq: t.Seq, Hash: t.Hash}, key); err != nil {
+			if t.Loose, err = j.unanswered(ctx, chain.Ref{Subject: subject, Seq: t.Seq, Hash: t.Hash}, key); err != nil {
 				return nil, err
 			}
 		}
@@ -132,9 +132,9 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 	return list, nil
 }
 
-// unheard reports whether no journal of the project has decided on anything that a message of one of them sent. A
+// unanswered reports whether no journal of the project has decided on anything that a message of one of them sent. A
 // machine names the last record of its own journal in all that it sends to another one, so the other journal shows it.
-func (j *Journal) unheard(ctx context.Context, ref chain.Ref, key forge.Key) (bool, error) {
+func (j *Journal) unanswered(ctx context.Context, ref chain.Ref, key forge.Key) (bool, error) {
 	name, heard := ref.String(), false
 	err := j.Each(ctx, forge.Key{Project: key.Project}, func(e *Entry) error {
 		heard = heard || slices.Contains(e.Anchors, name)

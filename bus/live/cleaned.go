@@ -20,10 +20,10 @@ type cleanedMessage struct {
 	Intents []forge.IntentID `json:"intents"`
 }
 
-// TellCleaned tells all replicas that commits of some intents are gone from the
+// PublishCleaned tells all replicas that commits of some intents are gone from the
 // project's origin, so that they remove them from their clones, too. It is not
 // stored: a replica that misses it does so at its next start.
-func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID) error {
+func (l *Messages) PublishCleaned(project forge.ProjectID, intents []forge.IntentID) error {
 	subject, err := subjects.Cleaned(project)
 	if err != nil {
 		return fmt.Errorf("report what is cleaned: %w", err)
@@ -40,7 +40,7 @@ func (l *Messages) TellCleaned(project forge.ProjectID, intents []forge.IntentID
 	return nil
 }
 
-// FollowCleaned calls do with the messages of TellCleaned, of all projects, one
+// FollowCleaned calls do with the messages of PublishCleaned, of all projects, one
 // after the other, from when it returns until ctx ends.
 func (l *Messages) FollowCleaned(ctx context.Context, do func(forge.ProjectID, []forge.IntentID)) error {
 	return follow(ctx, l.conn, subjects.EveryCleaned, func(m *nats.Msg) error {

@@ -24,12 +24,12 @@ var actReaders = map[string]func(*jsonobject.Object) forge.Message{
 		o.Read("risk", &m.Risk, "a string")
 		if m.Risk != nil { // its words are the only ones that an event can hold
 			if wrong := document.CheckRisk(string(*m.Risk)); wrong != "" {
-				o.Note("risk", wrong)
+				o.AddError("risk", wrong)
 			}
 		}
 		o.Only("title", "body", "type", "risk")
 		if !o.HasAny("title", "body", "type", "risk") {
-			o.Note("", "changes nothing; give title, body, type or risk")
+			o.AddError("", "changes nothing; give title, body, type or risk")
 		}
 		return m
 	},
@@ -63,7 +63,7 @@ var actReaders = map[string]func(*jsonobject.Object) forge.Message{
 		o.Text("answer", &m.Answer)
 		o.Only("index", "question", "answer")
 		if m.Index < 0 {
-			o.Note("index", "has to be the place of the question among questions, from 0")
+			o.AddError("index", "has to be the place of the question among questions, from 0")
 		}
 		needs(o, "answer", m.Answer, "the answer")
 		return m
@@ -75,10 +75,10 @@ var actReaders = map[string]func(*jsonobject.Object) forge.Message{
 		o.Text("adopt", &m.Adopt)
 		o.Only("instructions", "budget_usd", "adopt")
 		if strings.Trim(m.Adopt, "0123456789abcdef") != "" {
-			o.Note("adopt", "is no commit: give its name, or 12 digits of it at least")
+			o.AddError("adopt", "is no commit: give its name, or 12 digits of it at least")
 		}
 		if m.BudgetUSD < 0 {
-			o.Note("budget_usd", "is negative")
+			o.AddError("budget_usd", "is negative")
 		}
 		return m
 	},
@@ -129,7 +129,7 @@ func ReadAct(verb string, data []byte) (forge.Message, error) {
 	o.Bound(maxActText)
 	if edit := forge.As[*forge.Edit](m); edit != nil && edit.Title != nil {
 		if reason := document.CheckTitle(*edit.Title); reason != "" {
-			o.Note("title", reason)
+			o.AddError("title", reason)
 		}
 	}
 	return m, mistakes(errs)
@@ -138,7 +138,7 @@ func ReadAct(verb string, data []byte) (forge.Message, error) {
 // needs notes that a text is missing.
 func needs(o *jsonobject.Object, field, value, what string) {
 	if value == "" {
-		o.Note(field, "is missing: "+what)
+		o.AddError(field, "is missing: "+what)
 	}
 }
 
@@ -149,6 +149,6 @@ func readTask(o *jsonobject.Object, into *forge.TaskID) {
 		return
 	}
 	if _, err := forge.ParseTaskID(string(*into)); err != nil {
-		o.Note("task", err.Error())
+		o.AddError("task", err.Error())
 	}
 }

@@ -245,24 +245,24 @@ func readCleanRequest(data []byte) (CleanRequest, error) {
 		o.Read("dry_run", &req.DryRun, "true or false")
 		o.Only("intents", "before", "after", "dry_run")
 		if len(ids) > MaxClean {
-			o.Note("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
+			o.AddError("intents", fmt.Sprintf("has %d; at most %d are allowed", len(ids), MaxClean))
 		}
 		for i, id := range ids {
 			parsed, err := forge.ParseIntentID(id)
 			if err != nil {
-				o.Note(fmt.Sprintf("intents[%d]", i), err.Error())
+				o.AddError(fmt.Sprintf("intents[%d]", i), err.Error())
 			}
 			req.Intents = append(req.Intents, parsed)
 		}
 		var err error
 		if before != "" {
 			if req.Before, err = time.Parse(time.RFC3339Nano, before); err != nil {
-				o.Note("before", "is no time such as 2026-11-20T10:00:00Z")
+				o.AddError("before", "is no time such as 2026-11-20T10:00:00Z")
 			}
 		}
 		if after != "" {
 			if req.After, err = forge.ParseIntentID(after); err != nil {
-				o.Note("after", err.Error())
+				o.AddError("after", err.Error())
 			}
 		}
 	})

@@ -44,7 +44,7 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.Whole("limit", &limit)
 		o.Only("status", "waiting", "type", "labels", "requester", "priority", "agent", "since", "after", "limit")
 		if limit < 1 || limit > mostListed {
-			o.Note("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
+			o.AddError("limit", fmt.Sprintf("is %d; it can be 1 to %d", limit, mostListed))
 		}
 		*o.Errs = append(*o.Errs, filter.Check()...)
 	})
@@ -95,7 +95,7 @@ func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Requ
 		o.Whole("after", &page.After)
 		o.Only("intent", "part", "after")
 		if _, err := forge.ParseIntentID(id); err != nil {
-			o.Note("intent", err.Error())
+			o.AddError("intent", err.Error())
 		}
 		*o.Errs = append(*o.Errs, page.Check()...)
 	})

@@ -48,21 +48,21 @@ func parseRead(data []byte) (q conn.Read, err error) {
 		o.Read("wait", &q.Wait, "true or false")
 		o.Only("read", "subject", "content", "after", "since", "past", "wait")
 		if kinds := []string{conn.ReadLast, conn.ReadFirst, conn.ReadNext, conn.ReadLasts, conn.ReadIdle}; !slices.Contains(kinds, q.What) {
-			o.Note("read", fmt.Sprintf("is %q; it can be %s", q.What, strings.Join(kinds, ", ")))
+			o.AddError("read", fmt.Sprintf("is %q; it can be %s", q.What, strings.Join(kinds, ", ")))
 		}
 		if q.After >= 1<<62 {
-			o.Note("after", "is no sequence of a message")
+			o.AddError("after", "is no sequence of a message")
 		}
 		if q.Content != "" && !contents.MatchString(q.Content) {
-			o.Note("content", "is no name of a content")
+			o.AddError("content", "is no name of a content")
 		}
 		if q.Content != "" && q.What != conn.ReadNext {
-			o.Note("content", "is only for read: next")
+			o.AddError("content", "is only for read: next")
 		}
 		if since != "" {
 			var err error
 			if q.Since, err = time.Parse(time.RFC3339Nano, since); err != nil {
-				o.Note("since", "is no time such as 2026-11-20T10:00:00Z")
+				o.AddError("since", "is no time such as 2026-11-20T10:00:00Z")
 			}
 		}
 	})

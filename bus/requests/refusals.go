@@ -36,10 +36,10 @@ type Refusal struct {
 	RetryAfterSeconds int `json:"retry_after_seconds,omitempty"`
 }
 
-// TellRefusal stores the event that tells a system why its submission m was
+// PublishRefusal stores the event that tells a system why its submission m was
 // refused. It may be called again for the same message: the event is stored
 // once. For people's messages it does nothing; they are told by a ruling.
-func (ss *Submissions) TellRefusal(ctx context.Context, m jetstream.Msg, why Refusal) error {
+func (ss *Submissions) PublishRefusal(ctx context.Context, m jetstream.Msg, why Refusal) error {
 	from, ok := systemOf(m.Subject())
 	if !ok {
 		return nil // people are told otherwise

@@ -72,7 +72,7 @@ func (ss *Submissions) decided(ctx context.Context, m *nats.Msg) (forge.Ruling, 
 	if err != nil {
 		return forge.Ruling{}, fmt.Errorf("%w: %w", ErrNoRuling, err)
 	}
-	ss.conn.Signer.Heard(reply.Header)
+	ss.conn.Signer.Answered(reply.Header)
 	return wire.Rulings.Unmarshal(reply.Data)
 }
 

@@ -180,7 +180,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 			c.keyed = "Idempotency-Key"
 		}
 		if key != "" && in.ID != "" {
-			o.Note("id", "follows from Idempotency-Key; leave one of them out")
+			o.AddError("id", "follows from Idempotency-Key; leave one of them out")
 		}
 	}
 	source := forge.SourceSystem
@@ -188,7 +188,7 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 		source = forge.SourceHuman
 	}
 	if in.Source != "" && in.Source != source {
-		o.Note("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
+		o.AddError("source", fmt.Sprintf("is %q; what you ask for is of source %s", in.Source, source))
 	}
 	in.Source = "" // the same with and without it
 	// The hash is of what the sender said, before anything follows from who that is.
@@ -224,13 +224,13 @@ func readCloudEvent(o *jsonobject.Object, project forge.ProjectID, c *Caller, he
 	in = submitted.CloudEvent(o)
 	from := in.Origin
 	if header != "" {
-		o.Note("Idempotency-Key", "follows from id and source of a CloudEvent; leave it out")
+		o.AddError("Idempotency-Key", "follows from id and source of a CloudEvent; leave it out")
 	}
 	if in.Project != "" && in.Project != project {
-		o.Note("data.project", fmt.Sprintf("is %q, but it was sent to %q", in.Project, project))
+		o.AddError("data.project", fmt.Sprintf("is %q, but it was sent to %q", in.Project, project))
 	}
 	if c.Person && from.Actor != "" && from.Actor != c.Name {
-		o.Note("data.actor", fmt.Sprintf("is %q, but %q asks", from.Actor, c.Name))
+		o.AddError("data.actor", fmt.Sprintf("is %q, but %q asks", from.Actor, c.Name))
 	}
 	in.Project, in.Origin = "", forge.Origin{Actor: from.Actor} // the same with and without it
 	c.keyed = "id"
@@ -238,7 +238,7 @@ func readCloudEvent(o *jsonobject.Object, project forge.ProjectID, c *Caller, he
 		return in, from.EventID
 	}
 	if strings.Contains(from.System, " ") { // so that the key is that of no other event
-		o.Note("source", "is no URI reference: it has a space")
+		o.AddError("source", "is no URI reference: it has a space")
 	}
 	return in, from.EventID + " " + from.System
 }

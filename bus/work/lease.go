@@ -32,8 +32,8 @@ const (
 	// leasePoll is the interval at which a replica that waits for a lease
 	// looks.
 	leasePoll = 500 * time.Millisecond
-	// noteTTL is how long it is known that an attempt was given back.
-	noteTTL = time.Hour
+	// returnedTTL is how long it is known that an attempt was given back.
+	returnedTTL = time.Hour
 )
 
 // ErrLeaseLost says that another replica may do what a lease was for, because its
@@ -280,7 +280,7 @@ func (l *Lease) Release(ctx context.Context) {
 	data, ttl := []byte("{}"), time.Second
 	if l.record.GivenBack != "" {
 		if note, err := json.Marshal(leaseRecord{GivenBack: l.record.GivenBack}); err == nil {
-			data, ttl = note, noteTTL
+			data, ttl = note, returnedTTL
 		}
 	}
 	if err := l.publish(ctx, data, ttl); err != nil {

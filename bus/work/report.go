@@ -34,8 +34,8 @@ type Results struct {
 	settings atomic.Int64
 }
 
-// heardTime is for how long the word of a runner counts: whoever hears nothing for longer may next meet an older one.
-const heardTime = 30 * time.Second
+// confirmedFor is for how long the word of a runner counts: whoever hears nothing for longer may next meet an older one.
+const confirmedFor = 30 * time.Second
 
 // NewResults returns the Results of a connection.
 func NewResults(c *conn.Conn) *Results {
@@ -100,7 +100,7 @@ func (rs *Results) readable(r *forge.Result) *forge.Result {
 // reads reports whether a runner has said lately that all runners read settings.
 func (rs *Results) reads() bool {
 	at := rs.settings.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < heardTime
+	return at != 0 && time.Since(time.Unix(0, at)) < confirmedFor
 }
 
 // listen has a runner answer before a result with settings is sent, where none has lately: it is told once more that the attempt
@@ -149,7 +149,7 @@ func (rs *Results) ask(ctx context.Context, m *nats.Msg, urgent, alone bool, tim
 	defer answered()
 	answer, err := rs.conn.Ask(ctx, m, timeout)
 	if err == nil {
-		rs.conn.Signer.Heard(answer.Header)
+		rs.conn.Signer.Answered(answer.Header)
 		at := int64(0)
 		if answer.Header.Get(wire.HeaderSettings) != "" {
 			at = time.Now().UnixNano()

@@ -43,7 +43,7 @@ func (w *Writer) Write(v *forge.View) (problems []person.Problem, done bool, err
 	if reason != "" {
 		return []person.Problem{{Path: layout.Shown(layout.IntentFile(v.Intent.ID)), Field: "goal", Reason: reason}}, false, nil
 	}
-	if err := w.note(v, places); err != nil {
+	if err := w.remember(v, places); err != nil {
 		return nil, false, err
 	}
 	tally := w.tally()
@@ -93,10 +93,10 @@ func (w *Writer) Notice() error {
 	return nil
 }
 
-// note remembers where a goal's lines are and which knowledge helped it, before any of
+// remember stores where a goal's lines are and which knowledge helped it, before any of
 // them is written: a file that is lost from then on is known to be the goal's.
-func (w *Writer) note(v *forge.View, places places) error {
-	note := projection.GoalNote{History: places.history, Knowledge: places.knowledge}
+func (w *Writer) remember(v *forge.View, places places) error {
+	note := projection.GoalPlaces{History: places.history, Knowledge: places.knowledge}
 	for _, id := range v.Goal.Applied {
 		if note.Applied == nil {
 			note.Applied = map[string]int{}
@@ -107,7 +107,7 @@ func (w *Writer) note(v *forge.View, places places) error {
 	if ok && was.History == note.History && was.Knowledge == note.Knowledge && maps.Equal(was.Applied, note.Applied) {
 		return nil
 	}
-	return w.Files.NoteGoal(v.Intent.ID, &note)
+	return w.Files.RememberGoal(v.Intent.ID, &note)
 }
 
 // tally counts over all goals how often knowledge helped, by its id. Knowledge that helped

@@ -44,7 +44,7 @@ func placesOf(g *forge.GoalOptions) (p places, reason string) {
 }
 
 // uses reports whether a goal has, or had, lines in a file.
-func uses(n *projection.GoalNote, rel string) bool { return n.History == rel || n.Knowledge == rel }
+func uses(n *projection.GoalPlaces, rel string) bool { return n.History == rel || n.Knowledge == rel }
 
 // makeFolder makes the folder of a file below layout.GoalDir, and has git ignore all of
 // that before, so that no commit takes it in. It does so once, and again when the folder

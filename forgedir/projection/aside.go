@@ -21,8 +21,8 @@ func (f *Files) Shown() map[forge.IntentID]uint64 {
 // ShownProject returns the sequence that the project's journal had when files were written last.
 func (f *Files) ShownProject() uint64 { return f.index.project }
 
-// NoteProject notes how far the project's journal is.
-func (f *Files) NoteProject(seq uint64) error {
+// RememberProject stores how far the project's journal is.
+func (f *Files) RememberProject(seq uint64) error {
 	if f.index.project == seq {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (f *Files) Ours(rel string, data []byte, info fs.FileInfo) bool {
 	ours := f.index.ours(rel, version)
 	switch {
 	case ours && f.look.recalled() != nil:
-		f.look.memory.note(rel, info, version)
+		f.look.memory.remember(rel, info, version)
 	case ours && disk.Quiet(info):
 		f.seen[rel] = info
 	default:
@@ -184,10 +184,10 @@ func (f *Files) Gone(rel string) error {
 }
 
 // Goals returns the notes of all goals. The map is the index's own: do not change it.
-func (f *Files) Goals() map[forge.IntentID]GoalNote { return f.index.goals }
+func (f *Files) Goals() map[forge.IntentID]GoalPlaces { return f.index.goals }
 
-// NoteGoal notes where the lines of a goal are, before they are written.
-func (f *Files) NoteGoal(id forge.IntentID, note *GoalNote) error {
+// RememberGoal stores where the lines of a goal are, before they are written.
+func (f *Files) RememberGoal(id forge.IntentID, note *GoalPlaces) error {
 	return f.index.add(false, indexLine{Intent: id, Goal: note})
 }
 

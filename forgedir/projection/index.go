@@ -26,7 +26,7 @@ type index struct {
 	files map[string][]disk.Digest // versions of each path, the latest last
 	owned map[forge.IntentID]map[string]bool
 	seqs  map[forge.IntentID]uint64
-	goals map[forge.IntentID]GoalNote
+	goals map[forge.IntentID]GoalPlaces
 	// project is the sequence that the project's journal had when files were written last.
 	project uint64
 	// read counts the bytes of the lines that were applied from the file.
@@ -35,9 +35,9 @@ type index struct {
 	look bool
 }
 
-// GoalNote says where the lines of a goal are, and how often which knowledge, also
+// GoalPlaces says where the lines of a goal are, and how often which knowledge, also
 // that of other goals, helped it.
-type GoalNote struct {
+type GoalPlaces struct {
 	History   string         `json:"history"`
 	Knowledge string         `json:"knowledge"`
 	Applied   map[string]int `json:"applied,omitempty"` // by the id of knowledge
@@ -55,7 +55,7 @@ type indexLine struct {
 	SHA256 string         `json:"sha256,omitempty"` // empty: the file is gone
 	Intent forge.IntentID `json:"intent,omitempty"`
 	Seq    uint64         `json:"seq,omitempty"`
-	Goal   *GoalNote      `json:"goal,omitempty"`
+	Goal   *GoalPlaces    `json:"goal,omitempty"`
 	// Project has a pointer, as 0 takes back what was noted.
 	Project *uint64 `json:"project,omitempty"`
 }
@@ -78,7 +78,7 @@ func newIndex(d *disk.Disk) *index {
 	return &index{
 		disk:  d,
 		files: map[string][]disk.Digest{}, owned: map[forge.IntentID]map[string]bool{}, seqs: map[forge.IntentID]uint64{},
-		goals: map[forge.IntentID]GoalNote{},
+		goals: map[forge.IntentID]GoalPlaces{},
 	}
 }
 

@@ -83,8 +83,8 @@ func (m *memory) version(rel string, stat func(rel string) (fs.FileInfo, error))
 	return disk.Digest{}, false
 }
 
-// note remembers the version of a file that was read since begin. Info describes the file from before it was read.
-func (m *memory) note(rel string, info fs.FileInfo, version disk.Digest) {
+// remember keeps the version of a file that was read since begin. Info describes the file from before it was read.
+func (m *memory) remember(rel string, info fs.FileInfo, version disk.Digest) {
 	s, ok := disk.StampOf(info)
 	if ok && m.next != nil && s.Changed < m.next.Began {
 		m.held[rel], m.changed = held{s, version}, true
@@ -107,7 +107,7 @@ func (m *memory) readIndex() (*index, error) {
 	m.index.load(data[m.index.read:])
 	m.sum, m.changed = disk.DigestOf(data[:m.index.read]), true
 	if err == nil {
-		m.note(layout.Index, info, m.sum)
+		m.remember(layout.Index, info, m.sum)
 	}
 	return m.index, nil
 }

@@ -17,12 +17,12 @@ type Notebook struct {
 	Disk  *disk.Disk
 	Files *projection.Files
 
-	entries []note // as the file has them
+	entries []observation // as the file has them
 	loaded  bool
 }
 
-// note is one entry of the file.
-type note struct {
+// observation is one entry of the file.
+type observation struct {
 	intent forge.IntentID
 	text   []byte
 }
@@ -67,13 +67,13 @@ func (n *Notebook) load() error {
 	if _, err := strictyaml.Decode(data, &docs, strictyaml.Options{MaxBytes: disk.MaxOther}); err != nil {
 		return fmt.Errorf("%s: %w", layout.Shown(layout.Observations), err)
 	}
-	n.entries = make([]note, len(docs))
+	n.entries = make([]observation, len(docs))
 	for i := range docs {
 		text, err := strictyaml.Encode(docs[i : i+1])
 		if err != nil {
 			return err
 		}
-		n.entries[i] = note{forge.IntentID(docs[i].IntentID), text}
+		n.entries[i] = observation{forge.IntentID(docs[i].IntentID), text}
 	}
 	n.loaded = true
 	return nil
@@ -81,7 +81,7 @@ func (n *Notebook) load() error {
 
 // with returns the entries after which an intent has exactly these observations, and
 // whether that changes anything.
-func (n *Notebook) with(id forge.IntentID, list []forge.Observation) (out []note, changed bool, err error) {
+func (n *Notebook) with(id forge.IntentID, list []forge.Observation) (out []observation, changed bool, err error) {
 	next := 0
 	for _, e := range n.entries {
 		if e.intent == id {
@@ -89,7 +89,7 @@ func (n *Notebook) with(id forge.IntentID, list []forge.Observation) (out []note
 				changed = true
 				continue
 			}
-			text, err := encodeNote(id, list[next])
+			text, err := encodeObservation(id, list[next])
 			if err != nil {
 				return nil, false, err
 			}
@@ -100,18 +100,18 @@ func (n *Notebook) with(id forge.IntentID, list []forge.Observation) (out []note
 		out = append(out, e)
 	}
 	for ; next < len(list); next++ {
-		text, err := encodeNote(id, list[next])
+		text, err := encodeObservation(id, list[next])
 		if err != nil {
 			return nil, false, err
 		}
-		out = append(out, note{id, text})
+		out = append(out, observation{id, text})
 		changed = true
 	}
 	return out, changed, nil
 }
 
-// encodeNote returns an entry. Its intent is the one whose view it came in.
-func encodeNote(id forge.IntentID, o forge.Observation) ([]byte, error) {
+// encodeObservation returns an entry. Its intent is the one whose view it came in.
+func encodeObservation(id forge.IntentID, o forge.Observation) ([]byte, error) {
 	o.IntentID = id
 	return strictyaml.Encode([]ObservationDoc{observationDocOf(&o)})
 }

@@ -42,17 +42,17 @@ func (e *entry) shows(s *forge.Summary, tasks []taskRow, known bool) bool {
 	return reflect.DeepEqual(e.summary, s) && slices.EqualFunc(e.tasks, tasks, func(a, b taskRow) bool { return reflect.DeepEqual(a, b) })
 }
 
-// NoteTasks remembers the tasks of an intent, whose files are about to be written.
-func (o *Overview) NoteTasks(v *forge.View) {
+// RememberTasks remembers the tasks of an intent, whose files are about to be written.
+func (o *Overview) RememberTasks(v *forge.View) {
 	rows := make([]taskRow, 0, len(v.Tasks))
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
 		rows = append(rows, taskRow{ID: string(t.ID), Title: t.Title, Status: string(t.Status)})
 	}
-	o.note(v.Intent.ID, rows)
+	o.remember(v.Intent.ID, rows)
 }
 
-func (o *Overview) note(id forge.IntentID, rows []taskRow) {
+func (o *Overview) remember(id forge.IntentID, rows []taskRow) {
 	if o.tasks == nil {
 		o.tasks = map[forge.IntentID][]taskRow{}
 	}
@@ -137,7 +137,7 @@ func (o *Overview) taskRows(id forge.IntentID) []taskRow {
 			rows = append(rows, taskRow{ID: d.ID, Title: d.Title, Status: d.Status})
 		}
 	}
-	o.note(id, rows)
+	o.remember(id, rows)
 	return rows
 }
 

@@ -121,7 +121,7 @@ func (c *Checkout) Restore(ctx context.Context, work git.OID) error {
 	if c.branch == "" {
 		return fmt.Errorf("checkout %s: is for reading only", c.name)
 	}
-	c.pool.noteIndexed(string(c.name), "")
+	c.pool.setIndexed(string(c.name), "")
 	if _, err := git.Run(ctx, c.tree(c.own("index")), "read-tree", "--reset", "-u", string(work)); err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (p *Pool) treeOf(name string) string {
 
 // discard throws away the working tree of a checkout and what is in .own about it.
 func (p *Pool) discard(name string) error {
-	p.noteIndexed(name, "")
+	p.setIndexed(name, "")
 	return errors.Join(p.throw(p.path(".own", name)), p.throw(p.treeOf(name)))
 }
 
@@ -254,8 +254,8 @@ func (p *Pool) indexedAt(name string) git.OID {
 	return p.indexed[name]
 }
 
-// noteIndexed notes the commit whose tree the index of a checkout has now; empty if that is not known any more.
-func (p *Pool) noteIndexed(name string, at git.OID) {
+// setIndexed keeps the commit whose tree the index of a checkout has now; empty if that is not known any more.
+func (p *Pool) setIndexed(name string, at git.OID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at == "" {

@@ -160,11 +160,11 @@ func (c *Checkout) fill(ctx context.Context, used bool) error {
 	if used {
 		had = c.pool.indexedAt(string(c.name))
 	}
-	c.pool.noteIndexed(string(c.name), "")
+	c.pool.setIndexed(string(c.name), "")
 	if err := c.files().fill(ctx, c.start, used, had); err != nil {
 		return err
 	}
-	c.pool.noteIndexed(string(c.name), c.start)
+	c.pool.setIndexed(string(c.name), c.start)
 	if err := c.freshGit(); err != nil {
 		return err
 	}

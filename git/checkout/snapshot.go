@@ -183,14 +183,14 @@ func first(a, b *git.WorkError) *git.WorkError {
 // advance moves the checkout to a commit that the service made: the index becomes its
 // own, and the agent gets a new .git.
 func (c *Checkout) advance(commit git.OID, index string) error {
-	c.pool.noteIndexed(string(c.name), "") // until all is done: a failure in between leaves an index that is not the head's
+	c.pool.setIndexed(string(c.name), "") // until all is done: a failure in between leaves an index that is not the head's
 	if err := os.Rename(index, c.own("index")); err != nil {
 		return err
 	}
 	if err := c.pool.throw(filepath.Join(c.Dir(), ".git")); err != nil {
 		return err
 	}
-	c.pool.noteIndexed(string(c.name), commit)
+	c.pool.setIndexed(string(c.name), commit)
 	c.head, c.committed = commit, true
 	if err := c.freshGit(); err != nil {
 		return err

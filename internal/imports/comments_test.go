@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // riddle matches definitions by a clause instead of a noun, which a reader has to
@@ -60,6 +61,37 @@ func habits(folders []folder) []figure {
 	}
 	return out
 }
+
+// widest is the bound on the columns of a comment that stands on lines of its own.
+const widest = 100
+
+// wideComments counts the lines of such comments that are wider, in files without tests. What stands behind code, directives, and lines that
+// are set in from the others, as lists, code and diagrams are, keep the width of code.
+func wideComments(folders []folder) []figure {
+	var out []figure
+	for _, folder := range folders {
+		f := figure{subject: folder.path}
+		for _, s := range folder.files {
+			lines := strings.Split(string(s.text), "\n")
+			for _, group := range s.tree.Comments {
+				for _, c := range group.List {
+					at := s.set.Position(c.Pos()).Line
+					line := lines[at-1]
+					prose := strings.HasPrefix(c.Text, "// ") && !strings.HasPrefix(c.Text, "//  ")
+					if prose && strings.TrimLeft(line, "\t") == c.Text && columns(line) > widest && strings.Contains(c.Text[3:], " ") {
+						f.value++
+						f.places = append(f.places, s.at(c))
+					}
+				}
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// columns returns how wide a line is on the screen.
+func columns(line string) int { return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) }
 
 // docs returns the comments of the package clause, and of all declarations and
 // fields, before them and behind them.

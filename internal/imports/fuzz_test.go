@@ -75,7 +75,7 @@ var decoding = map[string]string{
 	"services/gateway/chat/webhook":          operator,
 	"services/gateway/chat/slack/client.go":  "reads answers of Slack into plain structs, of a bounded size, whose ids are checked",
 	"services/gateway/chat/slack/payload.go": "FuzzRead", "services/gateway/chat/slack/socket.go": "FuzzRead",
-	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/teller.go": runners, "services/gateway/chat/watcher.go": runners,
+	"services/gateway/chat/slack/slacktest": tests, "services/gateway/chat/poster.go": runners, "services/gateway/chat/watcher.go": runners,
 	"services/gateway/console/login":   "reads cookies that bear this program's own code of authentication",
 	"services/gateway/console/session": operator, "services/gateway/forges/gitea": "FuzzHint", "services/gateway/forges/github/app.go": operator,
 	"services/gateway/forges/github/forge.go": "FuzzHint", "services/gateway/forges/gitlab": "FuzzHint", "services/gateway/forges/look/issue.go": own,
@@ -86,7 +86,8 @@ var decoding = map[string]string{
 	"services/gateway/intake/rules.go": "FuzzRules",
 	"services/gateway/settings.go":     operator, "services/gateway/watch.go": operator, "services/gateway/tokens": "FuzzParse",
 	"services/implementer": "reads a file of its own into a plain struct, and counts one that is none as missing",
-	"services/runner/flow": runners, "services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners, "services/runner/open.go": runners,
+	"services/runner/flow": runners, "services/runner/flow/projects": runners,
+	"services/runner/flow/outbox": runners, "services/runner/snapshots.go": runners, "services/runner/open.go": runners,
 	"services/runner/sim/shelf": tests,
 }
 

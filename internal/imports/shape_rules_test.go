@@ -41,28 +41,28 @@ func TestRules(t *testing.T) {
 			want: []string{"contract.I: methods is 41, the bound is 40", "many.T: methods is 41, the bound is 40"},
 		},
 		{
-			rule: "lines",
+			rule: "lines of code",
 			files: map[string]string{
-				"short/short.go":      strings.Repeat("\n", 2998),
-				"short/short_test.go": strings.Repeat("\n", 2999),
-				"long/a.go":           strings.Repeat("\n", 1499),
-				"long/b.go":           strings.Repeat("\n", 1498),
+				"short/short.go":      numbered(2399, "var v%d int\n") + numbered(3000, "// Line %d.\n\n"),
+				"short/short_test.go": numbered(2999, "var v%d int\n"),
+				"long/a.go":           numbered(1200, "var a%d int // its own\n"),
+				"long/b.go":           numbered(1199, "var b%d int\n"),
 			},
-			want: []string{"long: lines is 3001, the bound is 3000"},
+			want: []string{"long: lines of code is 2401, the bound is 2400"}, // with the lines of package
 		},
 		{
-			rule: "command lines",
+			rule: "lines of a command",
 			files: map[string]string{
-				commands + "few/few.go":           strings.Repeat("\n", 898),
-				commands + "many/many.go":         strings.Repeat("\n", 899),
-				commands + "few/many/few.go":      strings.Repeat("\n", 499),
-				commands + "few/many/more.go":     strings.Repeat("\n", 499),
-				"cmd/pfl-forge/internal/many.go":  strings.Repeat("\n", 999),
-				commands + "few/many/any_test.go": strings.Repeat("\n", 999),
+				commands + "few/few.go":           numbered(699, "// Line %d.\nvar a%[1]d int\n"),
+				commands + "many/many.go":         numbered(700, "var a%d int\n"),
+				commands + "few/many/few.go":      numbered(350, "var a%d int\n"),
+				commands + "few/many/more.go":     numbered(349, "var b%d int\n"),
+				"cmd/pfl-forge/internal/many.go":  numbered(999, "var a%d int\n"),
+				commands + "few/many/any_test.go": numbered(999, "var c%d int\n"),
 			},
 			want: []string{
-				commands + "few/many: command lines is 1002, the bound is 900",
-				commands + "many: command lines is 901, the bound is 900",
+				commands + "few/many: lines of a command is 701, the bound is 700",
+				commands + "many: lines of a command is 701, the bound is 700",
 			},
 		},
 		{
@@ -82,6 +82,16 @@ func TestRules(t *testing.T) {
 				"doc/doc_test.go":  "// lost is what the stream has lost.\nvar lost int",
 			},
 			want: []string{"asks: riddles is 1, the bound is 0", "clause: riddles is 2, the bound is 0", "people: riddles is 2, the bound is 0"},
+		},
+		{
+			rule: "wide comments",
+			files: map[string]string{
+				"narrow/narrow.go": "// " + wide(97) + "\n\nfunc f() {\n\t// " + wide(93) + "\n\tvar v int // " + wide(120) + "\n}\n\n//nolint:all // " + wide(120) +
+					"\n// The columns are\n//\n//\t" + wide(120) + "\n//\n//   - " + wide(120) + "\n//\n// https://example.org/" + strings.Repeat("a", 90) + "\nvar v int",
+				"wide/wide.go":      "// " + wide(98) + "\n\nfunc f() {\n\t// " + wide(94) + "\n}",
+				"wide/wide_test.go": "// " + wide(98) + "\nvar v int",
+			},
+			want: []string{"wide: wide comments is 2, the bound is 0"},
 		},
 		{
 			rule: "habits",
@@ -202,6 +212,9 @@ func folders(t *testing.T, files map[string]string) []folder {
 	}
 	return parse(t, root, scanned)
 }
+
+// wide returns a text of so many columns: ä is one of them.
+func wide(n int) string { return strings.Repeat("ä b ", n/4) + strings.Repeat("c", n%4) }
 
 // numbered returns a line for each number from 1.
 func numbered(n int, format string) string {

@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"bytes"
 	"go/ast"
 	"maps"
 	"slices"
@@ -26,9 +25,9 @@ func size(of func(source) int) func([]folder) []figure {
 // commands is the folder whose folders are the nouns of the command line.
 const commands = "cmd/pfl-forge/internal/cli/"
 
-// commandLines counts the lines of each package below commands.
+// commandLines counts the lines of code of each package below commands.
 func commandLines(folders []folder) []figure {
-	figures := size(func(s source) int { return bytes.Count(s.text, []byte("\n")) })(folders)
+	figures := size(source.code)(folders)
 	return slices.DeleteFunc(figures, func(f figure) bool { return !strings.HasPrefix(f.subject, commands) })
 }
 

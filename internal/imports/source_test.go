@@ -114,4 +114,10 @@ func (s source) lines() (code, comment int) {
 	return code, comment
 }
 
+// code returns how many lines of a file hold code.
+func (s source) code() int {
+	code, _ := s.lines()
+	return code
+}
+
 var directive = regexp.MustCompile(`^//(go:|nolint)`)

@@ -116,7 +116,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if slices.ContainsFunc(known, func(k slog.Attr) bool { return k.Key == a.Key }) {
 			said = maps.Clone(said)
-			said = note(said, a.Key)
+			said = addKey(said, a.Key)
 		}
 		return true
 	})
@@ -133,7 +133,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	said := maps.Clone(h.said)
 	for _, a := range attrs {
-		said = note(said, a.Key)
+		said = addKey(said, a.Key)
 	}
 	return &handler{h.Handler.WithAttrs(attrs), said}
 }
@@ -143,8 +143,8 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	return &handler{h.Handler.WithGroup(name), h.said}
 }
 
-// note adds a key to a set, which is made if it is nil.
-func note(set map[string]bool, key string) map[string]bool {
+// addKey adds a key to a set, which is made if it is nil.
+func addKey(set map[string]bool, key string) map[string]bool {
 	if set == nil {
 		set = map[string]bool{}
 	}

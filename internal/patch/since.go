@@ -255,11 +255,11 @@ func (m *merger) take(l document.DiffLine) {
 
 // shorten leaves out lines that are not told, but for those around the others. What is left
 // of a hunk may be several runs.
-func shorten(hunks []document.DiffHunk, told func(*document.DiffLine) bool) (list []document.DiffHunk) {
+func shorten(hunks []document.DiffHunk, shown func(*document.DiffLine) bool) (list []document.DiffHunk) {
 	for _, h := range hunks {
 		end := 0 // of the last run
 		for i := range h.Lines {
-			if !told(&h.Lines[i]) {
+			if !shown(&h.Lines[i]) {
 				continue
 			}
 			from, to := max(i-around, end), min(i+1+around, len(h.Lines))

@@ -73,8 +73,8 @@ type Redactor struct {
 
 // values are the secrets that a Redactor was told. They are never changed.
 type values struct {
-	// told are the values themselves, without white space.
-	told map[string]struct{}
+	// known are the values themselves, without white space.
+	known map[string]struct{}
 	// parts are the pieces that known values are recognised by, by their length: every piece of
 	// a value that is that long.
 	parts map[int]map[string]struct{}
@@ -101,7 +101,7 @@ func (r *Redactor) Know(secrets ...string) {
 	defer r.mu.Unlock()
 	told := map[string]struct{}{}
 	if old := r.known.Load(); old != nil {
-		maps.Copy(told, old.told)
+		maps.Copy(told, old.known)
 	}
 	before := len(told)
 	for _, v := range secrets {
@@ -112,7 +112,7 @@ func (r *Redactor) Know(secrets ...string) {
 	if len(told) == before {
 		return
 	}
-	next := &values{told: told, parts: map[int]map[string]struct{}{}}
+	next := &values{known: told, parts: map[int]map[string]struct{}{}}
 	for v := range told {
 		n := min(max(len(v)/2, 6), 12)
 		if next.parts[n] == nil {

@@ -45,7 +45,7 @@ func (d *decoder) fail(n *yaml.Node, field, format string, args ...any) {
 // value decodes n into v, which must be settable. field is n's path, for errors, and depth
 // the number of mappings and lists around it.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, field string, depth int) {
-	d.pos.note(n, field)
+	d.pos.remember(n, field)
 	if !d.allowed(n, field, depth) {
 		return
 	}

@@ -125,7 +125,7 @@ func (p *Positions) node(n *yaml.Node, field, format string, args ...any) *Error
 	return e
 }
 
-// note stores where the value of a field stands.
-func (p *Positions) note(n *yaml.Node, field string) {
+// remember stores where the value of a field stands.
+func (p *Positions) remember(n *yaml.Node, field string) {
 	p.at[field] = position{n.Line + p.offset, n.Column}
 }

@@ -100,8 +100,8 @@ func unzip(content []byte) ([]byte, error) {
 }
 
 // parseAbout returns the about in an object's metadata.
-func parseAbout(notes map[string]string) (a about, err error) {
-	if err = json.Unmarshal([]byte(notes[aboutKey]), &a); err != nil {
+func parseAbout(metadata map[string]string) (a about, err error) {
+	if err = json.Unmarshal([]byte(metadata[aboutKey]), &a); err != nil {
 		err = fmt.Errorf("what is known of a transcript in the object store: %w", err)
 	}
 	return a, err

@@ -117,7 +117,7 @@ func Open(ctx context.Context, env *service.Env) (*jobs.Set, error) {
 	}
 	env.Unwell, env.Elsewhere = set.Unwell, set.Elsewhere
 	env.Health.Add("abilities", set.Check)
-	env.TellUnwell(set.Lacks)
+	env.AddHealthCheck(set.Lacks)
 	if env.Bus != nil {
 		if err := set.FollowCleaned(ctx, env.Bus); err != nil {
 			return nil, errors.Join(err, set.Close())

@@ -108,7 +108,7 @@ func object(intent forge.Key, task forge.TaskID) objects.Name {
 // another replica saved it last, and returns that replica's checkpoint. It returns nil if
 // this process was the last, or if nothing is stored. used gets what another replica
 // counted for the attempt, whether or not its files are taken.
-func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.Ledger)) (note []byte, err error) {
+func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.Ledger)) (checkpoint []byte, err error) {
 	if !s.hasSession() || s.store.Objects == nil {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.L
 		if head.Host == s.store.Host || head.Session != s.cmd.Session || head.Agent != s.agent.Name() {
 			return errKnown
 		}
-		note = head.Checkpoint
+		checkpoint = head.Checkpoint
 		return s.Drop(stateDir)
 	}
 	r, w := io.Pipe()
@@ -141,7 +141,7 @@ func (s Session) Fetch(ctx context.Context, stateDir string, used func(*ledger.L
 	case err != nil:
 		return nil, fmt.Errorf("fetch the session: %w", stored)
 	}
-	return note, nil
+	return checkpoint, nil
 }
 
 // Drop removes the session's files from the state directory.
@@ -162,12 +162,12 @@ func (s Session) Drop(stateDir string) error {
 // resume it, unless the lease of the attempt is lost. It uses up to a minute even if ctx
 // has ended. A failure is only logged: the task then goes on here, or without its session
 // elsewhere.
-func (s Session) Save(ctx context.Context, stateDir string, note []byte) {
+func (s Session) Save(ctx context.Context, stateDir string, checkpoint []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveAtEnd) // also for who goes on with what was stopped
 	defer cancel()
 	files, err := s.load(ctx, stateDir)
 	if err == nil {
-		err = s.put(ctx, stateDir, files, note)
+		err = s.put(ctx, stateDir, files, checkpoint)
 	}
 	if err != nil && !errors.Is(err, work.ErrLeaseLost) {
 		s.store.Log.WarnContext(ctx, "a session cannot be handed on", "error", err)

@@ -37,9 +37,9 @@ type Announcer struct {
 	withdraw func()
 }
 
-// Tell adds a check, whose error others are told for as long as there is one. It is called every few seconds, so it must cost little, and its
+// AddCheck adds a check, whose error others are told for as long as there is one. It is called every few seconds, so it must cost little, and its
 // error must not name anything that not all may know.
-func (a *Announcer) Tell(check func(context.Context) error) {
+func (a *Announcer) AddCheck(check func(context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.checks = append(a.checks, check)

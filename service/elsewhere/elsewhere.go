@@ -76,18 +76,18 @@ func Pause(cmd *forge.Command, delivery int) time.Duration {
 // Hold returns for how long a replica that can do no work keeps a command before it gives it back, which costs nothing.
 func Hold(cmd *forge.Command) time.Duration { return min(hold, patience(cmd)/most) }
 
-// Told returns after how long a replica that has begun a command says so, since the rules think that none can do it: what it lacks would have
+// BeginsAfter returns after how long a replica that has begun a command says so, since the rules think that none can do it: what it lacks would have
 // shown by then. 0: none has answered so of this step.
-func Told(cmd *forge.Command) time.Duration {
+func BeginsAfter(cmd *forge.Command) time.Duration {
 	if cmd.Patience <= Patience {
 		return 0
 	}
 	return min(Patience, cmd.Patience/most)
 }
 
-// TellBegun calls a function after Told, unless ctx ends before. Its error changes nothing: the result follows.
-func TellBegun(ctx context.Context, cmd *forge.Command, tell func(context.Context) error) {
-	after := Told(cmd)
+// ReportBegun calls a function after BeginsAfter, unless ctx ends before. Its error changes nothing: the result follows.
+func ReportBegun(ctx context.Context, cmd *forge.Command, tell func(context.Context) error) {
+	after := BeginsAfter(cmd)
 	if after == 0 {
 		return
 	}
@@ -100,11 +100,11 @@ func TellBegun(ctx context.Context, cmd *forge.Command, tell func(context.Contex
 	}
 }
 
-// heardKey is the context key of what NotHere says.
-type heardKey struct{}
+// causesKey is the context key of what NotHere says.
+type causesKey struct{}
 
-// Heard keeps the words of NotHere about an attempt. It is safe for concurrent use; a nil one has heard nothing.
-type Heard struct {
+// Causes keeps the words of NotHere about an attempt. It is safe for concurrent use; a nil one has none.
+type Causes struct {
 	// unwell returns why the replica can do no work; nil if it can.
 	unwell func(context.Context) error
 
@@ -114,15 +114,15 @@ type Heard struct {
 }
 
 // Listen returns the context of an attempt, and the words of NotHere in it. unwell returns why the replica can do no work now; nil if it can.
-func Listen(ctx context.Context, unwell func(context.Context) error) (context.Context, *Heard) {
-	h := &Heard{unwell: unwell}
-	return context.WithValue(ctx, heardKey{}, h), h
+func Listen(ctx context.Context, unwell func(context.Context) error) (context.Context, *Causes) {
+	h := &Causes{unwell: unwell}
+	return context.WithValue(ctx, causesKey{}, h), h
 }
 
 // Unwell returns why the replica of an attempt can do no work now, so that the attempt is handed back when it ends, whatever it found; nil
 // if it can.
 func Unwell(ctx context.Context) error {
-	h, ok := ctx.Value(heardKey{}).(*Heard)
+	h, ok := ctx.Value(causesKey{}).(*Causes)
 	if !ok || h.unwell == nil {
 		return nil
 	}
@@ -130,13 +130,13 @@ func Unwell(ctx context.Context) error {
 }
 
 // Listens reports whether there may be other replicas, and so whether NotHere is heard.
-func Listens(ctx context.Context) bool { return ctx.Value(heardKey{}) != nil }
+func Listens(ctx context.Context) bool { return ctx.Value(causesKey{}) != nil }
 
 // NotHere says that the attempt of ctx failed for a reason of this replica, so that another one may succeed. A cause that
 // lasts is of the replica for sure, and the attempt has done nothing. Any other may be the task's own, such as processes of it
 // that leave no room for more: where another replica fails as well, it is taken for that.
 func NotHere(ctx context.Context, why error, lasts bool) {
-	h, ok := ctx.Value(heardKey{}).(*Heard)
+	h, ok := ctx.Value(causesKey{}).(*Causes)
 	if !ok {
 		return
 	}
@@ -148,7 +148,7 @@ func NotHere(ctx context.Context, why error, lasts bool) {
 // Leave returns why an attempt that failed is left to another replica; nil: its failure counts. The failure of one
 // that none can do, and that has done nothing, becomes forge.FailReplica where a person would have to bring something to the replicas. A step of a
 // project is left for as long as the reason lasts: no rule waits for a replica with it.
-func (h *Heard) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
+func (h *Causes) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
 	if h == nil || f == nil {
 		return nil
 	}
@@ -169,7 +169,7 @@ func (h *Heard) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
 }
 
 // Once reports whether an attempt that Leave left to others is not left to them a second time.
-func (h *Heard) Once() bool {
+func (h *Causes) Once() bool {
 	if h == nil {
 		return false
 	}
@@ -191,8 +191,8 @@ type Memory struct {
 	failed map[step]time.Time
 }
 
-// Note takes how an attempt ended here, at a time; nil: it did not fail.
-func (m *Memory) Note(cmd *forge.Command, f *forge.Failure, now time.Time) {
+// Record takes how an attempt ended here, at a time; nil: it did not fail.
+func (m *Memory) Record(cmd *forge.Command, f *forge.Failure, now time.Time) {
 	key := step{cmd.To, cmd.Attempt.Task, cmd.Attempt.Step}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -72,7 +72,7 @@ func TestLeave(t *testing.T) {
 		t.Error("it is well")
 	}
 	elsewhere.NotHere(t.Context(), errors.New("unheard"), true)
-	none := (*elsewhere.Heard)(nil)
+	none := (*elsewhere.Causes)(nil)
 	if elsewhere.Listens(t.Context()) || none.Once() || none.Leave(&implement, late, &forge.Failure{}) != nil || elsewhere.Unwell(t.Context()) != nil {
 		t.Error("where there is one replica only something is left to another one")
 	}
@@ -85,7 +85,7 @@ func TestAvoid(t *testing.T) {
 	now := time.Unix(0, 0)
 	failed := func(reason forge.FailureReason) *elsewhere.Memory {
 		m := &elsewhere.Memory{}
-		m.Note(&implement, &forge.Failure{Reason: reason}, now)
+		m.Record(&implement, &forge.Failure{Reason: reason}, now)
 		return m
 	}
 	next := implement
@@ -97,7 +97,7 @@ func TestAvoid(t *testing.T) {
 		t.Error("the next attempt goes back to where the last one failed")
 	}
 	again := failed(forge.FailRepository)
-	again.Note(&next, nil, now)
+	again.Record(&next, nil, now)
 	for name, err := range map[string]error{
 		"a program that failed": failed(forge.FailCrashed).Avoid(&next, 1, now),
 		"another step":          failed(forge.FailRepository).Avoid(&review, 1, now),

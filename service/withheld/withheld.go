@@ -22,7 +22,7 @@ func texts(v reflect.Value, by func(string) string) {
 	// To a search for secrets the payload of an envelope looks like one, and a text with
 	// something taken out of it would not be the one that was signed.
 	if v.Type() == reflect.TypeFor[forge.Envelope]() {
-		if !tellable(forge.Envelope(v.String()), by) {
+		if !publishable(forge.Envelope(v.String()), by) {
 			v.SetString("")
 		}
 		return
@@ -58,9 +58,9 @@ func texts(v reflect.Value, by func(string) string) {
 	}
 }
 
-// tellable reports whether a signed statement is one in which by replaces nothing. What is in an envelope is encoded, and a
+// publishable reports whether a signed statement is one in which by replaces nothing. What is in an envelope is encoded, and a
 // text without a part of it would not be what was signed, so one with a secret is not told at all.
-func tellable(e forge.Envelope, by func(string) string) bool {
+func publishable(e forge.Envelope, by func(string) string) bool {
 	s, err := proof.Unseal(e)
 	return err == nil && by(string(s.Payload)) == string(s.Payload)
 }

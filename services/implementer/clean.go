@@ -248,7 +248,7 @@ func (c *cleaning) remove(ctx context.Context) {
 		one := &c.answer.Intents[n]
 		one.Removed = slices.Contains(gone, one.ID)
 	}
-	err := errors.Join(c.bus.Live.TellCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
+	err := errors.Join(c.bus.Live.PublishCleaned(c.repo.Project, gone), c.repo.Drop(ctx, gone...))
 	if err != nil && ctx.Err() == nil {
 		c.log.WarnContext(ctx, "cannot let go of what cleaned intents left; the next start does", "project", c.repo.Project, "error", err)
 	}

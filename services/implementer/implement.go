@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/checkout"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 )
 
 // implement carries out the steps implement and execute.
@@ -163,7 +164,7 @@ func (i *Implementer) collect(ctx context.Context, w *work) error {
 		return err
 	}
 	if recipe {
-		_, err := w.checkout.CommitAll(ctx, firstMessage(w.Command), git.Identity{})
+		_, err := w.checkout.CommitAll(ctx, commitmsg.First(w.Command), git.Identity{})
 		if err != nil && !errors.Is(err, git.ErrNothingToCommit) {
 			_, saveErr := w.save(ctx)
 			return errors.Join(err, saveErr)

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
@@ -90,7 +91,7 @@ func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID,
 	if j.Command.Merge().Change.Approver == "" {
 		return head, nil
 	}
-	return j.Store.Squash(ctx, base, head, ontip.Author(j.Command.Merge().Change), squashMessage(j.Command))
+	return j.Store.Squash(ctx, base, head, ontip.Author(j.Command.Merge().Change), commitmsg.Squash(j.Command))
 }
 
 // tryMerge merges the change on the present tip, or returns what is in the way.

@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 )
 
 // titled is the command to rebase a task of an intent of ada's.
@@ -132,11 +133,11 @@ func TestCommitMessage(t *testing.T) {
 			if test.intent == "" {
 				c.Intent.Title = test.title
 			}
-			got := commitMessage(c, test.title, test.approver, test.own)
+			got := commitmsg.Of(c, test.title, test.approver, test.own)
 			if diff := cmp.Diff(test.want+"\n", got); diff != "" {
 				t.Error(diff)
 			}
-			if again := commitMessage(c, test.title, test.approver, []string{got}); again != got {
+			if again := commitmsg.Of(c, test.title, test.approver, []string{got}); again != got {
 				t.Errorf("made of itself it is another one:\n%s", cmp.Diff(got, again))
 			}
 			r := gittest.New(t, map[string]string{"x": "x"})
@@ -160,14 +161,14 @@ func TestCommitMessageIsBounded(t *testing.T) {
 	huge := strings.Repeat("x", 10<<10)
 	c := titled(huge, huge)
 	own := []string{"One\n\n" + strings.Repeat("line\n\n", 4<<10) + huge, "Two\n\n" + strings.Repeat("A-by: "+huge+"\n", 100) + huge}
-	got := commitMessage(c, huge, huge, own)
+	got := commitmsg.Of(c, huge, huge, own)
 	if len(got) > 16<<10 || !utf8.ValidString(got) || !strings.Contains(got, "\n\n[...]\n\n") {
 		t.Errorf("%d bytes:\n%.300s", len(got), got)
 	}
 	if subject, _, _ := strings.Cut(got, "\n"); utf8.RuneCountInString(subject) > 72 {
 		t.Errorf("subject %q", subject)
 	}
-	if again := commitMessage(c, huge, huge, []string{got, "Three"}); again != got {
+	if again := commitmsg.Of(c, huge, huge, []string{got, "Three"}); again != got {
 		t.Error(cmp.Diff(got, again))
 	}
 }
@@ -263,7 +264,7 @@ func TestCommitMessageIsCheap(t *testing.T) {
 		fmt.Fprintf(&paragraphs, "%d\n\n", i)
 	}
 	for _, own := range []string{"Fix\n\nX: y\n" + strings.Repeat(line, size/len(line)), paragraphs.String(), strings.Repeat("\u009d", size/2)} {
-		if got := commitMessage(c, "Fix", "", []string{own, own}); len(got) > 4*maxText {
+		if got := commitmsg.Of(c, "Fix", "", []string{own, own}); len(got) > 4*commitmsg.MaxText {
 			t.Errorf("%d bytes", len(got))
 		}
 	}
@@ -274,7 +275,7 @@ func TestClaimedRequestersStandApart(t *testing.T) {
 	c := titled("Fix", "Fix")
 	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "ci", Actor: "boss"}, forge.SourceSystem
 	c.Intent.Requesters = []forge.Identity{{Name: "boss"}, {Name: "eve", Proven: true}}
-	got := commitMessage(c, "Fix", "", nil)
+	got := commitmsg.Of(c, "Fix", "", nil)
 	if want := "Forge-Requester: ci, eve\nForge-Requester-Claimed: boss\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want it to end in %q", got, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 	"github.com/pfl-forge/pfl-forge/jobs"
 	"github.com/pfl-forge/pfl-forge/service"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
@@ -21,7 +22,7 @@ func (i *Implementer) rebase(ctx context.Context, cmd forge.Command, progress se
 	return i.repos.Do(ctx, &cmd, progress, func(ctx context.Context, j *jobs.Job) error {
 		adopted := cmd.Rebase().Adopted
 		if adopted != nil && adopted.Author == "" {
-			c, refusal, err := ontip.Take(ctx, j, adopted, squashMessage(j.Command))
+			c, refusal, err := ontip.Take(ctx, j, adopted, commitmsg.Squash(j.Command))
 			switch {
 			case err != nil:
 				return err
@@ -78,7 +79,7 @@ func change(ctx context.Context, j *jobs.Job, base, head string, of forge.Intent
 // rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it except in a merge, and runs the verify commands on it. It
 // is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Change) (*forge.Rebase, error) {
-	r, alone, err := ontip.Put(ctx, j, c, squashMessage(j.Command))
+	r, alone, err := ontip.Put(ctx, j, c, commitmsg.Squash(j.Command))
 	if err != nil || len(r.Conflicts) > 0 {
 		return r, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
@@ -76,7 +77,7 @@ func onStack(ctx context.Context, j *jobs.Job, c ontip.Change, message ontip.Mes
 // findOnTip is rebaseOntoTip for a trial: nothing is kept, and no fault is looked for.
 func (i *Implementer) findOnTip(ctx context.Context, j *jobs.Job, base, head git.OID) (*forge.Rebase, error) {
 	change := j.Command.Merge().Change
-	r, err := onStack(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(change)}, squashMessage(j.Command))
+	r, err := onStack(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(change)}, commitmsg.Squash(j.Command))
 	if err != nil || len(r.Conflicts) > 0 || r.PatchID != change.PatchID {
 		return r, err // another patch has to be reviewed again, on what is there by then
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent"
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/jobs"
+	"github.com/pfl-forge/pfl-forge/services/implementer/commitmsg"
 	"github.com/pfl-forge/pfl-forge/services/implementer/ontip"
 )
 
@@ -24,7 +25,7 @@ func (i *Implementer) write(ctx context.Context, j *jobs.Job) error {
 			return err
 		}
 	}
-	head, err := j.Store.CommitFile(ctx, from, path, []byte(file.Content), firstMessage(j.Command))
+	head, err := j.Store.CommitFile(ctx, from, path, []byte(file.Content), commitmsg.First(j.Command))
 	if err != nil {
 		return err
 	}

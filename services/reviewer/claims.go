@@ -16,9 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// hearing is one call whose answer has claims: it looks their evidence up in the tree
+// claimCheck is one call whose answer has claims: it looks their evidence up in the tree
 // that is judged, and asks once more where it does not hold.
-type hearing struct {
+type claimCheck struct {
 	judged *evidence.Judged
 	// noun names one entry of asked: requirement or criterion.
 	noun  string
@@ -34,7 +34,7 @@ type hearing struct {
 }
 
 // name gives each claim the text that its number stands for.
-func (h *hearing) name(claims []forge.Claim) {
+func (h *claimCheck) name(claims []forge.Claim) {
 	for i := range claims {
 		claims[i].Text = ""
 		if n := claims[i].Number; n >= 1 && n <= len(h.asked) {
@@ -44,7 +44,7 @@ func (h *hearing) name(claims []forge.Claim) {
 }
 
 // resolve returns the claims with what code found of their evidence.
-func (h *hearing) resolve(ctx context.Context, claims []forge.Claim) ([]forge.Claim, error) {
+func (h *claimCheck) resolve(ctx context.Context, claims []forge.Claim) ([]forge.Claim, error) {
 	h.name(claims)
 	return h.judged.Resolve(ctx, claims)
 }
@@ -52,7 +52,7 @@ func (h *hearing) resolve(ctx context.Context, claims []forge.Claim) ([]forge.Cl
 // check refuses the first answer if it leaves something out, or cites what is not there. The
 // second one is taken as it is: then the rules decide. A lie gains nothing by that, and an honest
 // mistake costs one more turn instead of another implementation.
-func (h *hearing) check(ctx context.Context, answer []byte, claims []forge.Claim) error {
+func (h *claimCheck) check(ctx context.Context, answer []byte, claims []forge.Claim) error {
 	if h.first != nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ const (
 
 // run makes the call, and returns its answer. Where the answer was asked for once more and the
 // second is malformed, the first one counts.
-func (h *hearing) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte, error) {
+func (h *claimCheck) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte, error) {
 	call.System = cmp.Or(h.system, call.System)
 	run := j.Run
 	if h.prompts != nil {
@@ -112,7 +112,7 @@ func (h *hearing) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]byte
 
 // shown reports whether an answer counts as an approval, by the same comparison that the rules make:
 // what is signed is never more than what they accept.
-func (h *hearing) shown(claims []forge.Claim) bool {
+func (h *claimCheck) shown(claims []forge.Claim) bool {
 	weighed, against := verdict.Weigh(h.asked, claims, h.least)
 	said, found := verdict.Shortfalls(weighed)
 	return len(said)+len(found)+len(against) == 0

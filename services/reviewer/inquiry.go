@@ -86,7 +86,7 @@ func (q *inquiry) pick(asked []forge.CheckRun) (list []forge.CheckRun, wrong []s
 
 // refuse returns why an answer that asks for nothing that it may have is asked for once
 // more; nil if it is not.
-func (q *inquiry) refuse(h *hearing, answer []byte, wrong []string) error {
+func (q *inquiry) refuse(h *claimCheck, answer []byte, wrong []string) error {
 	if len(wrong) == 0 || h.first != nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (q *inquiry) refuse(h *hearing, answer []byte, wrong []string) error {
 // converse has the call take place in the command's session, which goes on when checks have
 // run. A review that has not asked for any begins anew, also where it is repeated: no
 // earlier try of it is to be heard.
-func (h *hearing) converse(ctx context.Context, j *jobs.Job, call *agent.Call, c *reviewData) error {
+func (h *claimCheck) converse(ctx context.Context, j *jobs.Job, call *agent.Call, c *reviewData) error {
 	call.StateDir = j.StateDir(stateOf(j.Command.Attempt.Task))
 	if len(c.Ran) == 0 {
 		if err := j.DropSession(call.StateDir); err != nil {

@@ -36,7 +36,7 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	// A judgment that is repeated begins anew: its conversation is not kept.
-	h := g.hearing(j, criteria)
+	h := g.claimCheck(j, criteria)
 	h.system = r.systems[forge.StepJudge]
 	call := agent.Call{
 		Role: agent.RoleJudge, Schema: agent.JudgmentSchema, Session: agent.Session{ID: cmp.Or(j.Command.Session, agent.NewSessionID())},
@@ -108,10 +108,10 @@ func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
 	return r.stateJudgment(ctx, j, out, true)
 }
 
-// hearing returns how the claims of a judgment are looked up: in the task's head, or, where nothing
+// claimCheck returns how the claims of a judgment are looked up: in the task's head, or, where nothing
 // was changed, in the commit of the base branch that was verified.
-func (g *judgeData) hearing(j *jobs.Job, criteria []string) *hearing {
-	h := &hearing{noun: "criterion", asked: criteria, least: j.Config.Review.MinConfidence}
+func (g *judgeData) claimCheck(j *jobs.Job, criteria []string) *claimCheck {
+	h := &claimCheck{noun: "criterion", asked: criteria, least: j.Config.Review.MinConfidence}
 	base := git.OID(j.Command.Task.Base)
 	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: base, Runs: runs(g.Verify)}
 	if g.Changed {

@@ -42,7 +42,7 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 	if err != nil {
 		return err
 	}
-	h := &hearing{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence, system: r.systems[forge.StepReview]}
+	h := &claimCheck{noun: "requirement", asked: j.Command.Task.Required(), least: j.Config.Review.MinConfidence, system: r.systems[forge.StepReview]}
 	q := newInquiry(j.Command, j.Config)
 	h.judged = &evidence.Judged{Store: j.Store, Base: base, Head: head, Runs: slices.Concat(runs(j.Command.Review().Verify), q.Ran)}
 	answer, err := ask(ctx, j, base, head, h, q, recipe)
@@ -85,7 +85,7 @@ func runs(v *forge.VerifyReport) []forge.CheckRun {
 
 // ask makes the call, and returns its answer. A review that is repeated begins a new
 // session; a recipe without a check needs no checkout.
-func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, q inquiry, recipe bool) ([]byte, error) {
+func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *claimCheck, q inquiry, recipe bool) ([]byte, error) {
 	// A review that is repeated begins anew: its conversation is not kept.
 	call := agent.Call{Role: agent.RoleReview, Schema: agent.ReviewSchema, Session: agent.Session{ID: j.Command.Session}}
 	if recipe && !j.HasCheck() {
@@ -123,7 +123,7 @@ func ask(ctx context.Context, j *jobs.Job, base, head git.OID, h *hearing, q inq
 }
 
 // describe sets the prompts, and allows a turn more for each part of a large change.
-func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, h *hearing, q inquiry, call *agent.Call) error {
+func describe(ctx context.Context, j *jobs.Job, view *checkout.Checkout, base, head git.OID, h *claimCheck, q inquiry, call *agent.Call) error {
 	if err := withhold(view.Dir()); err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // BenchmarkEnded has a project, in which many intents have ended, lead another one from its admission to its end. It reports
@@ -42,7 +42,7 @@ func BenchmarkEnded(b *testing.B) {
 					b.Fatal(err)
 				}
 				written := time.Now()
-				if _, err := flow.RestoreProject(forge.Key{Project: project}, snapshot); err != nil {
+				if _, err := projects.Restore(forge.Key{Project: project}, snapshot); err != nil {
 					b.Fatal(err)
 				}
 				wrote, read = wrote+written.Sub(ended), read+time.Since(written)
@@ -59,9 +59,9 @@ func BenchmarkEnded(b *testing.B) {
 
 // openProject returns a project of which an intent has a call under way, so that the money of others is looked at before
 // the first call of the next one.
-func openProject(b *testing.B) *flow.Project {
+func openProject(b *testing.B) *projects.Project {
 	b.Helper()
-	p := flow.NewProject(forge.Key{Project: project})
+	p := projects.New(forge.Key{Project: project})
 	for n, m := range []forge.Message{&forge.AdmitRun{Run: 1, Title: "open"}, &forge.ReserveBudget{
 		Run: 1, Number: 1, Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}, Budget: forge.Budget{ProjectUSD: 1e9}, USD: 1,
 	}} {
@@ -74,7 +74,7 @@ func openProject(b *testing.B) *flow.Project {
 }
 
 // runThrough tells a project with budgets what it is told of an intent with one task, and returns that.
-func runThrough(b *testing.B, p *flow.Project, id string) (told []forge.Event) {
+func runThrough(b *testing.B, p *projects.Project, id string) (told []forge.Event) {
 	b.Helper()
 	intent := forge.Key{Project: p.Summary().Key.Project, Intent: forge.IntentID(id)}
 	limits := forge.Budget{ProjectUSD: 1e9, DayUSD: 1e9, IntentUSD: 10}

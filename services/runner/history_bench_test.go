@@ -19,7 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/services/runner"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -184,7 +184,7 @@ func tellProject(b *testing.B, conn *bus.Bus, ended int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := machine.Fold(key, records).(*flow.Project)
+	p := machine.Fold(key, records).(*projects.Project)
 	for n := 0; n < ended; {
 		var rec forge.Record
 		for range 6 { // a runner decides on 64 events at once at most

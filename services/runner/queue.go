@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/document"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/queue"
 )
@@ -25,9 +25,9 @@ func Queue(ctx context.Context, b *bus.Bus, project forge.ProjectID) (document.Q
 	for i := range records {
 		r.Add(&records[i])
 	}
-	p := machine.Fold(key, records).(*flow.Project)
+	p := machine.Fold(key, records).(*projects.Project)
 	sum := p.Summary()
-	return r.Tell(&sum, p.Line(), time.Now()), nil
+	return r.Read(&sum, p.Line(), time.Now()), nil
 }
 
 // queues tells merge queues. Each project that is asked about has a machine of its own from then on, which decides nothing: only what was
@@ -52,8 +52,8 @@ func newQueues(d *machine.Driver, j machine.Journal) *queues {
 	return &queues{driver: d, journal: j, projects: map[forge.ProjectID]*queued{}}
 }
 
-// tell returns the merge queue of a project. Errors: those of the journal, and *requests.RequestError while it is being read.
-func (qs *queues) tell(ctx context.Context, project forge.ProjectID, req document.QueueRequest) (document.Queue, error) {
+// read returns the merge queue of a project. Errors: those of the journal, and *requests.RequestError while it is being read.
+func (qs *queues) read(ctx context.Context, project forge.ProjectID, req document.QueueRequest) (document.Queue, error) {
 	qs.mu.Lock()
 	q := qs.projects[project]
 	if q == nil {
@@ -77,10 +77,10 @@ func (qs *queues) tell(ctx context.Context, project forge.ProjectID, req documen
 		delete(qs.projects, project)
 		qs.mu.Unlock()
 	}
-	p := q.loaded.Machine.(*flow.Project)
+	p := q.loaded.Machine.(*projects.Project)
 	sum := p.Summary()
 	line := p.Line()
-	d := q.reader.Tell(&sum, line, time.Now())
+	d := q.reader.Read(&sum, line, time.Now())
 	if req.Intent != "" {
 		queue.Of(&d, line, req.Intent)
 	}

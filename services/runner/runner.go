@@ -33,7 +33,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/quota"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
@@ -213,17 +213,17 @@ func (r *runner) recover(ctx context.Context) error {
 		return err
 	}
 	defer r.bus.Turns.Again()()
-	projects, err := r.bus.Journal.ProjectSummaries(ctx, "")
+	summaries, err := r.bus.Journal.ProjectSummaries(ctx, "")
 	failures := []error{err}
 	open := map[forge.Key]bool{}
-	for _, project := range projects {
+	for _, project := range summaries {
 		l, err := r.driver.Recover(ctx, project.Key)
 		failures = append(failures, r.skipUnreadable(ctx, project.Key, err))
 		if l == nil {
 			continue
 		}
 		// An intent that ended is among them if the project was not told yet.
-		for _, id := range l.Machine.(*flow.Project).Active() {
+		for _, id := range l.Machine.(*projects.Project).Active() {
 			open[forge.Key{Project: project.Key.Project, Intent: id}] = true
 		}
 		r.resumed(ctx, project.Key, l)
@@ -240,7 +240,7 @@ func (r *runner) recover(ctx context.Context) error {
 		_, err := r.driver.Recover(ctx, key)
 		failures = append(failures, r.skipUnreadable(ctx, key, err))
 	}
-	if n := len(projects) + len(open); n > 0 {
+	if n := len(summaries) + len(open); n > 0 {
 		r.log.InfoContext(ctx, "recovered", "machines", n)
 	}
 	return errors.Join(failures...)

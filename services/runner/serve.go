@@ -11,6 +11,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
@@ -45,14 +46,14 @@ func Report(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, documen
 	return view, work, nil
 }
 
-// Knowledge returns the pieces of knowledge of a project, made of its whole journal; see flow.Project.Knows.
+// Knowledge returns the pieces of knowledge of a project, made of its whole journal; see projects.Project.Knows.
 func Knowledge(ctx context.Context, b *bus.Bus, project forge.ProjectID, about string) ([]forge.Knowledge, error) {
 	key := forge.Key{Project: project}
 	records, _, err := b.Journal.Load(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return machine.Fold(key, records).(*flow.Project).Knows(about), nil
+	return machine.Fold(key, records).(*projects.Project).Knows(about), nil
 }
 
 // serve answers other systems' requests until ctx ends. An error is only logged:
@@ -88,8 +89,8 @@ func (r *runner) serve(ctx context.Context, authors *signed.Keys) {
 	spent := NewSpending(r.bus.Journal)
 	if err := r.bus.Submissions.Serve(ctx, requests.ServeConfig{
 		Report: told, Diff: changed, Transcript: done, Timeline: went, Audit: who, Costs: spent.Costs, By: spent.By, Settings: set,
-		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).tell, Turns: r.bus.Turns.Of,
-		Whole: wholes{r.bus, r.bus.Journal.NewLists()}.tell, Authors: authors,
+		Health: Health(r.bus.Journal), Queue: newQueues(r.driver, r.bus.Journal).read, Turns: r.bus.Turns.Of,
+		Whole: wholes{r.bus, r.bus.Journal.NewLists()}.answer, Authors: authors,
 	}); err != nil {
 		r.log.ErrorContext(ctx, "requests of other systems are not answered; their submissions to the stream are", "error", err)
 	}

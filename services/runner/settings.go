@@ -25,9 +25,9 @@ const mostSearched = 20
 // installation, nil for none. Without a journal, as where nothing was ever submitted, all
 // are the defaults. Where active is 0, the version of the rules is that of the newest record that was read.
 func Settings(
-	ctx context.Context, j *journal.Journal, project forge.ProjectID, told *notify.Config, active rules.Version,
+	ctx context.Context, j *journal.Journal, project forge.ProjectID, notifications *notify.Config, active rules.Version,
 ) (setup.InForce, error) {
-	s := setup.InForce{Project: project, Rules: int(active), Notifications: notified(told, project)}
+	s := setup.InForce{Project: project, Rules: int(active), Notifications: notified(notifications, project)}
 	var intents []forge.Summary
 	var err error
 	if j != nil {
@@ -101,9 +101,9 @@ func resultPolicy(r *forge.Result) *forge.Policy {
 }
 
 // settingsOf returns every setting: those that were told, and the defaults of all others.
-func settingsOf(told []forge.Setting) []setup.Setting {
+func settingsOf(reported []forge.Setting) []setup.Setting {
 	byName := map[string]forge.Setting{}
-	for _, list := range [][]forge.Setting{config.Default().Settings(), told} {
+	for _, list := range [][]forge.Setting{config.Default().Settings(), reported} {
 		for _, s := range list {
 			byName[s.Name] = s
 		}

@@ -21,8 +21,8 @@ type wholes struct {
 	lists *journal.Lists
 }
 
-// tell answers a request. Errors: bus.ErrNotFound for an intent without a journal, and *requests.RequestError for one that is too large.
-func (w wholes) tell(ctx context.Context, project forge.ProjectID, req whole.Request) (p packed.Packed, err error) {
+// answer serves a request. Errors: bus.ErrNotFound for an intent without a journal, and *requests.RequestError for one that is too large.
+func (w wholes) answer(ctx context.Context, project forge.ProjectID, req whole.Request) (p packed.Packed, err error) {
 	if req.Intent == "" {
 		p, err = w.list(ctx, project, req.After)
 	} else {

@@ -41,9 +41,9 @@ func Unstored(kind, subject string, data []byte) (id string, m Stored) {
 	return kind + "/" + hex.EncodeToString(sum[:16]), Stored{Subject: subject, Data: data}
 }
 
-// TellAs is BuryAs for a message of a newer version, which is offered again until a replica
+// BuryNewer is BuryAs for a message of a newer version, which is offered again until a replica
 // understands it: an upgrade that goes on mends that.
-func (c *Conn) TellAs(ctx context.Context, id, stream string, m Stored, reason error) error {
+func (c *Conn) BuryNewer(ctx context.Context, id, stream string, m Stored, reason error) error {
 	first, err := c.bury(ctx, id, stream, m, "waits for a newer version: "+reason.Error())
 	if first {
 		c.Log.WarnContext(ctx, "a message waits for a newer version; meanwhile it is among the dead letters",
@@ -92,7 +92,7 @@ func (c *Conn) Park(ctx context.Context, stream string, m jetstream.Msg, reason 
 		return err
 	}
 	kept := stored(m, meta)
-	if err := c.TellAs(ctx, deadID(stream, kept), stream, kept, reason); err != nil {
+	if err := c.BuryNewer(ctx, deadID(stream, kept), stream, kept, reason); err != nil {
 		return err
 	}
 	return Again(m, ParkTime)

@@ -17,9 +17,9 @@ import (
 // gatherTime is for how long a message may wait to be signed together with others.
 const gatherTime = 10 * time.Millisecond
 
-// heardTime is for how long a runner's word counts that all runners read signatures over several messages: whoever
+// confirmedFor is for how long a runner's word counts that all runners read signatures over several messages: whoever
 // hears nothing for longer may next meet an older one.
-const heardTime = 30 * time.Second
+const confirmedFor = 30 * time.Second
 
 // Signable returns a message as its author signs it, and as a receiver compares it
 // with its signature.
@@ -36,9 +36,9 @@ type Signer struct {
 	// Key is asked for each signature; nil: messages stay unsigned.
 	Key proof.Source
 
-	// heard is when the last runner that answered said that it reads signatures over several messages, as do
+	// confirmed is when the last runner that answered said that it reads signatures over several messages, as do
 	// all others that it knows of, in nanoseconds since 1970; 0 if it did not.
-	heard atomic.Int64
+	confirmed atomic.Int64
 
 	mu sync.Mutex
 	// open counts the messages that were signed and are not answered yet.
@@ -61,19 +61,19 @@ type group struct {
 	err   error
 }
 
-// Heard takes the header of a runner's answer.
-func (s *Signer) Heard(answer nats.Header) {
+// Answered takes the header of a runner's answer.
+func (s *Signer) Answered(answer nats.Header) {
 	at := int64(0)
 	if answer.Get(wire.HeaderTogether) != "" {
 		at = time.Now().UnixNano()
 	}
-	s.heard.Store(at)
+	s.confirmed.Store(at)
 }
 
 // together reports whether messages may be signed together.
 func (s *Signer) together() bool {
-	at := s.heard.Load()
-	return at != 0 && time.Since(time.Unix(0, at)) < heardTime
+	at := s.confirmed.Load()
+	return at != 0 && time.Since(time.Unix(0, at)) < confirmedFor
 }
 
 // release has the group signed at once. The Signer is locked.

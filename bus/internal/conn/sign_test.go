@@ -36,7 +36,7 @@ type account struct {
 func newAccount(t *testing.T, source proof.Source) *account {
 	t.Helper()
 	s := &conn.Signer{Key: source}
-	s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+	s.Answered(nats.Header{"Forge-Signed-Together": {"true"}})
 	return &account{t: t, s: s, answered: map[int]func(){}}
 }
 
@@ -165,26 +165,26 @@ func TestMessagesAreGathered(t *testing.T) {
 func TestSignedAloneUntilAllCanRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccount(t, ownKey(t))
-		a.s.Heard(nil)
+		a.s.Answered(nil)
 		for i := range 3 {
 			a.send(i, i == 2)
 		}
 		a.expect("not told", 1, 1, 1)
-		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.s.Answered(nats.Header{"Forge-Signed-Together": {"true"}})
 		a.send(3, false)
 		a.send(4, false)
 		a.pass(10 * time.Millisecond)
 		a.expect("told", 1, 1, 1, 2)
-		a.s.Heard(nats.Header{"Forge-Decided": {"true"}})
+		a.s.Answered(nats.Header{"Forge-Decided": {"true"}})
 		a.send(5, false)
 		a.expect("by a runner that says nothing of it", 1, 1, 1, 2, 1)
-		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.s.Answered(nats.Header{"Forge-Signed-Together": {"true"}})
 		a.send(6, false)
 		a.send(7, false)
-		a.s.Heard(nil)
+		a.s.Answered(nil)
 		a.send(8, false)
 		a.expect("while some wait to be signed together", 1, 1, 1, 2, 1, 1, 1, 1)
-		a.s.Heard(nats.Header{"Forge-Signed-Together": {"true"}})
+		a.s.Answered(nats.Header{"Forge-Signed-Together": {"true"}})
 		a.pass(30 * time.Second)
 		a.send(9, false)
 		a.send(10, false)

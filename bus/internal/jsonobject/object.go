@@ -47,7 +47,7 @@ func Parse(data []byte, path string, errs *[]forge.FieldError) (Object, error) {
 		}
 		key, _ := name.(string)
 		if _, twice := o.values[key]; twice {
-			o.Note(key, "is given twice")
+			o.AddError(key, "is given twice")
 		}
 		o.values[key] = value
 	}
@@ -60,8 +60,8 @@ func Parse(data []byte, path string, errs *[]forge.FieldError) (Object, error) {
 	return o, nil
 }
 
-// Note adds a mistake about a field of this object.
-func (o *Object) Note(field, reason string) {
+// AddError adds a mistake about a field of this object.
+func (o *Object) AddError(field, reason string) {
 	*o.Errs = append(*o.Errs, forge.FieldError{Field: o.Path + field, Reason: reason})
 }
 
@@ -73,7 +73,7 @@ func (o *Object) Read(field string, into any, kind string) {
 		return
 	}
 	if err := json.Unmarshal(value, into); err != nil {
-		o.Note(field, "is not "+kind)
+		o.AddError(field, "is not "+kind)
 	}
 }
 
@@ -93,7 +93,7 @@ func (o *Object) Has(field string) bool { return o.values[field] != nil }
 func (o *Object) Bound(most int) {
 	for _, field := range slices.Sorted(maps.Keys(o.values)) {
 		if size := len(o.values[field]); size > most {
-			o.Note(field, fmt.Sprintf("has %d bytes; at most %d are allowed", size, most))
+			o.AddError(field, fmt.Sprintf("has %d bytes; at most %d are allowed", size, most))
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (o *Object) Object(field string) (*Object, bool) {
 	}
 	inner, err := Parse(value, o.Path+field+".", o.Errs)
 	if err != nil {
-		o.Note(field, err.Error())
+		o.AddError(field, err.Error())
 		return nil, false
 	}
 	return &inner, true
@@ -140,7 +140,7 @@ var kinds = map[reflect.Kind]string{
 func (o *Object) Only(known ...string) {
 	for _, field := range slices.Sorted(maps.Keys(o.values)) {
 		if !slices.Contains(known, field) {
-			o.Note(field, "is not known; what is: "+strings.Join(known, ", "))
+			o.AddError(field, "is not known; what is: "+strings.Join(known, ", "))
 		}
 	}
 }

@@ -54,17 +54,17 @@ func readCriteria(o *jsonobject.Object, in *forge.Intent) {
 		if json.Unmarshal(entry, &c.Text) != nil {
 			inner, err := jsonobject.Parse(entry, o.Path+field+".", o.Errs)
 			if err != nil {
-				o.Note(field, "is neither a string nor an object with check")
+				o.AddError(field, "is neither a string nor an object with check")
 				continue
 			}
 			inner.Text("check", &c.Check)
 			if inner.HasAny("type", "command", "expect", "timeout") {
-				inner.Note("command", "can be set by people only; name a check of the project: {\"check\": \"tests\"}")
+				inner.AddError("command", "can be set by people only; name a check of the project: {\"check\": \"tests\"}")
 			} else {
 				inner.Only("check")
 			}
 			if c.Check == "" && !inner.HasAny("command", "type") {
-				inner.Note("check", "is empty")
+				inner.AddError("check", "is empty")
 			}
 		}
 		list = append(list, c)
@@ -97,27 +97,27 @@ func CloudEvent(o *jsonobject.Object) (in forge.Intent) {
 		o.Text(name, into)
 	}
 	if version != changes.CloudEventsVersion {
-		o.Note("specversion", fmt.Sprintf("is %q; it can be %s", version, changes.CloudEventsVersion))
+		o.AddError("specversion", fmt.Sprintf("is %q; it can be %s", version, changes.CloudEventsVersion))
 	}
 	if kind != Type {
-		o.Note("type", fmt.Sprintf("is %q; it can be %s", kind, Type))
+		o.AddError("type", fmt.Sprintf("is %q; it can be %s", kind, Type))
 	}
 	if source == "" {
-		o.Note("source", "is empty; say which system sends this")
+		o.AddError("source", "is empty; say which system sends this")
 	}
 	if id == "" {
-		o.Note("id", "is empty; say which event of the source this is")
+		o.AddError("id", "is empty; say which event of the source this is")
 	}
 	if content != "" && content != wire.TypeJSON {
-		o.Note("datacontenttype", fmt.Sprintf("is %q; it can be %s", content, wire.TypeJSON))
+		o.AddError("datacontenttype", fmt.Sprintf("is %q; it can be %s", content, wire.TypeJSON))
 	}
 	if _, err := time.Parse(time.RFC3339, at); at != "" && err != nil {
-		o.Note("time", "is not a time as in RFC 3339")
+		o.AddError("time", "is not a time as in RFC 3339")
 	}
 	data, ok := o.Object("data")
 	if !ok {
 		if !o.Has("data") {
-			o.Note("data", "is missing; it is the intent, as a JSON object")
+			o.AddError("data", "is missing; it is the intent, as a JSON object")
 		}
 		return in
 	}

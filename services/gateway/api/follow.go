@@ -62,17 +62,17 @@ func (c *call) follow() error {
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	c.w.WriteHeader(http.StatusOK)
-	return c.tell(ctx, out, told, ended)
+	return c.relay(ctx, out, told, ended)
 }
 
-// tell writes until it ends. What has begun as a stream does not end as a problem.
-func (c *call) tell(ctx context.Context, out *stream, told <-chan changes.Published, ended chan error) error {
+// relay writes published changes to the client until it ends, or ended says so. What has begun as a stream does not end as a problem.
+func (c *call) relay(ctx context.Context, out *stream, published <-chan changes.Published, ended chan error) error {
 	beat := time.NewTicker(c.api.cfg.Heartbeat)
 	defer beat.Stop()
 	err := out.write(": follows\n\n")
 	for err == nil {
 		select {
-		case p := <-told:
+		case p := <-published:
 			err = out.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", p.Seq, p.Kind, p.Event))
 		case <-beat.C:
 			// A token that has expired, or was taken away, ends what it had begun.

@@ -38,8 +38,8 @@ type Interactive interface {
 	Read(d *deliveries.Delivery) (*Act, error)
 	// Ask has a person type the words of a press.
 	Ask(ctx context.Context, a *Act, p *Press, label string) error
-	// Tell shows a line to the person who acted, and to no other.
-	Tell(ctx context.Context, a *Act, text string) error
+	// Whisper shows a line to the person who acted, and to no other.
+	Whisper(ctx context.Context, a *Act, text string) error
 }
 
 // ErrNothing says that a delivery asks for nothing, such as a dialog that was closed.

@@ -155,12 +155,12 @@ func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 		return err
 	}
 	d.cfg.Log.InfoContext(ctx, "an act in a chat was not done", "chat", d.cfg.Name, "account", a.Team+"/"+a.Account, "why", why)
-	return d.tell(ctx, a, why)
+	return d.whisper(ctx, a, why)
 }
 
-// tell tells the person who acted. It is given up if it cannot be told: the message in the channel says how the intent is.
-func (d *decider) tell(ctx context.Context, a *Act, text string) error {
-	err := d.interactive.Tell(ctx, a, text)
+// whisper tells the person who acted. It is given up if it cannot be told: the message in the channel says how the intent is.
+func (d *decider) whisper(ctx context.Context, a *Act, text string) error {
+	err := d.interactive.Whisper(ctx, a, text)
 	if err != nil && ctx.Err() == nil {
 		d.cfg.Log.WarnContext(ctx, "cannot send a person in a chat the outcome", "chat", d.cfg.Name, "error", err)
 		return nil

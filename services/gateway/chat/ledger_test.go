@@ -150,7 +150,7 @@ func TestLedgerOfStrangers(t *testing.T) {
 // TestParkedBesideHeld: a chat that wants to be left alone is, although another channel of the same intent only waits for its turn.
 func TestParkedBesideHeld(t *testing.T) {
 	now := time.Unix(1000, 0)
-	one := newTeller(&Config{Log: slog.New(slog.DiscardHandler)}, nil, nil)
+	one := newPoster(&Config{Log: slog.New(slog.DiscardHandler)}, nil, nil)
 	held, parked := &heldError{now.Add(time.Second)}, &forges.ParkedError{Until: now.Add(time.Minute)}
 	one.failed(t.Context(), held, "", "")
 	if !one.parked.IsZero() {

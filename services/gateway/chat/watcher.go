@@ -20,7 +20,7 @@ type Watcher struct {
 	// interactive is nil where the chat is told only.
 	interactive Interactive
 	ledger      *ledger
-	teller      *teller
+	poster      *poster
 	decide      *decider
 }
 
@@ -43,8 +43,8 @@ func New(cfg Config) *Watcher {
 		name: cfg.Name, lease: cfg.Lease, now: cfg.Now, store: cfg.Deliveries.Store, things: map[string]*thing{},
 	}}
 	w.interactive, _ = cfg.Chat.(Interactive)
-	w.teller = newTeller(&w.cfg, w.interactive, w.ledger)
-	w.decide = newDecider(&w.cfg, w.interactive, w.ledger, w.teller.hint)
+	w.poster = newPoster(&w.cfg, w.interactive, w.ledger)
+	w.decide = newDecider(&w.cfg, w.interactive, w.ledger, w.poster.hint)
 	return w
 }
 
@@ -54,7 +54,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return ended(ctx, err)
 	}
 	heard := make(chan struct{}, 1)
-	if err := w.cfg.Deliveries.Heard(ctx, func() {
+	if err := w.cfg.Deliveries.OnDelivery(ctx, func() {
 		select {
 		case heard <- struct{}{}:
 		default:
@@ -73,7 +73,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	for _, p := range w.cfg.projects() {
 		group.Go(func() error { w.follow(ctx, p); return nil })
 	}
-	group.Go(func() error { w.teller.run(ctx); return nil })
+	group.Go(func() error { w.poster.run(ctx); return nil })
 	group.Go(func() error { w.decide.run(ctx, heard); return nil })
 	return group.Wait()
 }
@@ -109,7 +109,7 @@ func (w *Watcher) follow(ctx context.Context, p forge.ProjectID) {
 	for ctx.Err() == nil {
 		err := w.cfg.Changes.Watch(ctx, p, changes.Now, func() {}, func(c changes.Published) error {
 			if key, ok := changed(c.Event); ok {
-				w.teller.hint(key)
+				w.poster.hint(key)
 			}
 			return nil
 		})

@@ -74,7 +74,7 @@ func (v *visit) change() error {
 		}
 	}
 	page.candidates(v.token, len(page.Asked) > 0 && barsRequesters(v, p))
-	tellOthers(v, page.pending)
+	setOthers(v, page.pending)
 	return v.show(http.StatusOK, "change", d.Title, &page)
 }
 

@@ -182,7 +182,7 @@ func (v *visit) inbox() error {
 	if page.To < page.Total {
 		page.Later = Base + "inbox?page=" + strconv.Itoa(n+1)
 	}
-	tellOthers(v, page.Items...)
+	setOthers(v, page.Items...)
 	if err := page.about(v); err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/others"
 )
 
-// tellOthers sets who else may take the decisions of a page, for those alone who may take them, or may not because they asked for it.
+// setOthers shows who else may take the decisions of a page, for those alone who may take them, or may not because they asked for it.
 // What cannot be read of the policy is said.
-func tellOthers(v *visit, list ...*pending) {
+func setOthers(v *visit, list ...*pending) {
 	if v.console.cfg.Own != nil {
 		return
 	}

@@ -22,8 +22,8 @@ import (
 // errForged says that a request is not from who knows the secret. Its sender is told no more.
 var errForged = errors.New("the signature does not fit")
 
-// told is the content of a request whose signature fits.
-type told struct {
+// content is the content of a request whose signature fits.
+type content struct {
 	// id is the sender's own name of the delivery, event its word for what happened.
 	id, event string
 	// wanted says that such events lead to a look.
@@ -37,7 +37,7 @@ const tolerance = 5 * time.Minute
 
 // verify returns the content of a request, or errForged, or an error for a request whose form is wrong. It compares in a time that does
 // not depend on how much of a signature fits.
-func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	switch k {
 	case GitHub, Gitea:
 		return gitHub(k, h, body, secrets)
@@ -50,18 +50,18 @@ func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time
 	case CloudEvents:
 		return cloudEvent(h, body, secrets)
 	}
-	return told{}, fmt.Errorf("there is no kind %q", k)
+	return content{}, fmt.Errorf("there is no kind %q", k)
 }
 
 // gitHub reads a delivery of GitHub, Gitea or Forgejo.
-func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) {
+func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (content, error) {
 	signature, ok := strings.CutPrefix(one(h, "X-Hub-Signature-256"), "sha256=")
 	if !ok && k == Gitea {
 		signature = one(h, "X-Gitea-Signature")
 	}
 	got, err := hex.DecodeString(signature)
 	if err != nil || !anySigned(secrets, got, body) {
-		return told{}, errForged
+		return content{}, errForged
 	}
 	event := one(h, "X-GitHub-Event")
 	id := one(h, "X-GitHub-Delivery")
@@ -71,11 +71,11 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (told, error) 
 	}
 	// GitHub's own choice is a form, in which nothing is found later on. Its page of deliveries shows this answer.
 	if media, _, _ := mime.ParseMediaType(one(h, "Content-Type")); k == GitHub && media == "application/x-www-form-urlencoded" {
-		return told{}, errors.New("the content type has to be application/json: choose it in the settings of the webhook")
+		return content{}, errors.New("the content type has to be application/json: choose it in the settings of the webhook")
 	}
 	kind, _, _ := strings.Cut(event, "_")
 	wanted := kind == "issue" || kind == "issues" || kind == "pull" || event == "status" || event == "check_run" || event == "check_suite"
-	return told{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil
+	return content{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil
 }
 
 // signingKey begins a key of the Standard Webhooks. GitLab calls it a signing token, and sends it to no one.
@@ -83,7 +83,7 @@ var signingKey = []byte("whsec_")
 
 // gitLab reads a delivery of GitLab. It sends a secret token itself, and signs with a signing token: each secret is one of both by its
 // form, so that a key is never taken for a token that is sent.
-func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	var keys, tokens [][]byte
 	for _, s := range secrets {
 		if bytes.HasPrefix(s, signingKey) {
@@ -94,11 +94,11 @@ func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, 
 	}
 	signed, err := standard(h, body, keys, now)
 	if err != nil && !anyEqual(tokens, []byte(one(h, "X-Gitlab-Token"))) {
-		return told{}, errForged
+		return content{}, errForged
 	}
 	event := one(h, "X-Gitlab-Event")
 	id := orElse(signed.id, orElse(one(h, "Idempotency-Key"), orElse(one(h, "X-Gitlab-Event-UUID"), digest(body))))
-	return told{id: id, event: event, wanted: slices.Contains(gitLabEvents, event)}, nil
+	return content{id: id, event: event, wanted: slices.Contains(gitLabEvents, event)}, nil
 }
 
 // gitLabEvents are those that lead to a look. Those that are confidential are taken as well, since 4xx would count against the hook; the
@@ -109,16 +109,16 @@ var gitLabEvents = []string{
 }
 
 // slack reads an event, a command or a pressed button of Slack.
-func slack(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+func slack(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	at := one(h, "X-Slack-Request-Timestamp")
 	signature, ok := strings.CutPrefix(one(h, "X-Slack-Signature"), "v0=")
 	got, err := hex.DecodeString(signature)
 	if !ok || err != nil || !isNow(at, now) || !anySigned(secrets, got, []byte("v0:"+at+":"), body) {
-		return told{}, errForged
+		return content{}, errForged
 	}
 	kind, _, _ := mime.ParseMediaType(one(h, "Content-Type"))
 	if kind == "application/x-www-form-urlencoded" { // a command or a button
-		return told{id: digest([]byte(at), body), event: "interaction", wanted: true}, nil
+		return content{id: digest([]byte(at), body), event: "interaction", wanted: true}, nil
 	}
 	var e struct {
 		Type      string `json:"type"`
@@ -126,19 +126,19 @@ func slack(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, e
 		Challenge string `json:"challenge"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
-		return told{}, fmt.Errorf("the body is no JSON: %w", err)
+		return content{}, fmt.Errorf("the body is no JSON: %w", err)
 	}
 	if e.Type == "url_verification" {
-		return told{reply: []byte(e.Challenge)}, nil
+		return content{reply: []byte(e.Challenge)}, nil
 	}
-	return told{id: orElse(e.EventID, digest(body)), event: e.Type, wanted: e.Type == "event_callback"}, nil
+	return content{id: orElse(e.EventID, digest(body)), event: e.Type, wanted: e.Type == "event_callback"}, nil
 }
 
 // standard reads a delivery that is signed as Standard Webhooks are.
-func standard(h http.Header, body []byte, secrets [][]byte, now time.Time) (told, error) {
+func standard(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	id, at := one(h, "Webhook-Id"), one(h, "Webhook-Timestamp")
 	if id == "" || !isNow(at, now) {
-		return told{}, errForged
+		return content{}, errForged
 	}
 	keys := make([][]byte, 0, len(secrets))
 	for _, s := range secrets { // the library's form is whsec_ and base64; others are taken as they are
@@ -160,16 +160,16 @@ func standard(h http.Header, body []byte, secrets [][]byte, now time.Time) (told
 		}
 	}
 	if !fits {
-		return told{}, errForged
+		return content{}, errForged
 	}
-	return told{id: id, event: "webhook", wanted: true}, nil
+	return content{id: id, event: "webhook", wanted: true}, nil
 }
 
 // cloudEvent reads a CloudEvent in binary or structured form.
-func cloudEvent(h http.Header, body []byte, secrets [][]byte) (told, error) {
+func cloudEvent(h http.Header, body []byte, secrets [][]byte) (content, error) {
 	token, ok := strings.CutPrefix(one(h, "Authorization"), "Bearer ")
 	if !ok || !anyEqual(secrets, []byte(token)) {
-		return told{}, errForged
+		return content{}, errForged
 	}
 	var e struct {
 		SpecVersion string `json:"specversion"`
@@ -181,23 +181,23 @@ func cloudEvent(h http.Header, body []byte, secrets [][]byte) (told, error) {
 	switch {
 	case kind == "application/cloudevents+json":
 		if err := json.Unmarshal(body, &e); err != nil {
-			return told{}, fmt.Errorf("the body is no CloudEvent: %w", err)
+			return content{}, fmt.Errorf("the body is no CloudEvent: %w", err)
 		}
 	case strings.HasPrefix(kind, "application/cloudevents"):
-		return told{}, fmt.Errorf("%s is not taken; send one event, in the form of application/cloudevents+json", kind)
+		return content{}, fmt.Errorf("%s is not taken; send one event, in the form of application/cloudevents+json", kind)
 	default:
 		for name, to := range map[string]*string{"Specversion": &e.SpecVersion, "Id": &e.ID, "Source": &e.Source, "Type": &e.Type} {
 			text, err := url.PathUnescape(one(h, "Ce-"+name))
 			if err != nil {
-				return told{}, fmt.Errorf("ce-%s is not percent-encoded: %w", strings.ToLower(name), err)
+				return content{}, fmt.Errorf("ce-%s is not percent-encoded: %w", strings.ToLower(name), err)
 			}
 			*to = text
 		}
 	}
 	if e.SpecVersion != "1.0" || e.ID == "" || e.Source == "" || e.Type == "" {
-		return told{}, errors.New("a CloudEvent of version 1.0 has specversion, id, source and type")
+		return content{}, errors.New("a CloudEvent of version 1.0 has specversion, id, source and type")
 	}
-	return told{id: eventName(e.ID, e.Source), event: e.Type, wanted: true}, nil
+	return content{id: eventName(e.ID, e.Source), event: e.Type, wanted: true}, nil
 }
 
 // maxEventName bounds the name of a CloudEvent that is made of its words, in bytes.

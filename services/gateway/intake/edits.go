@@ -59,9 +59,9 @@ func edited(e *Edit, asker *Account) string {
 // stamp returns a time of a forge for a sentence.
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Told collects the texts and the edits that deliveries about one issue tell. They are hints: with them a decision is stricter, or as it would be
+// Delivered collects the texts and the edits that deliveries about one issue tell. They are hints: with them a decision is stricter, or as it would be
 // without. The zero value has none.
-type Told struct {
+type Delivered struct {
 	// texts has the last time at which the text is said to have had a hash.
 	texts []version
 	// edits has the last edit of each account.
@@ -74,12 +74,12 @@ type version struct {
 	at   time.Time
 }
 
-// maxTold bounds the texts, and the editors, that are kept between two looks at an issue. Of more, the first say enough.
-const maxTold = 100
+// maxDelivered bounds the texts, and the editors, that are kept between two looks at an issue. Of more, the first say enough.
+const maxDelivered = 100
 
 // Add takes a delivery: the hash that the text had at a time, and the account that had edited it, if the delivery is about that. One that
 // does not say when is of no use.
-func (t *Told) Add(hash string, at time.Time, by Account) {
+func (t *Delivered) Add(hash string, at time.Time, by Account) {
 	if hash == "" || at.IsZero() {
 		return
 	}
@@ -87,7 +87,7 @@ func (t *Told) Add(hash string, at time.Time, by Account) {
 	switch {
 	case i >= 0 && at.After(t.texts[i].at):
 		t.texts[i].at = at
-	case i < 0 && len(t.texts) < maxTold:
+	case i < 0 && len(t.texts) < maxDelivered:
 		t.texts = append(t.texts, version{hash, at})
 	}
 	if by.ID <= 0 {
@@ -97,7 +97,7 @@ func (t *Told) Add(hash string, at time.Time, by Account) {
 	switch {
 	case i >= 0 && at.After(t.edits[i].At):
 		t.edits[i].At = at
-	case i < 0 && len(t.edits) < maxTold:
+	case i < 0 && len(t.edits) < maxDelivered:
 		t.edits = append(t.edits, Edit{by, at})
 	}
 }
@@ -105,7 +105,7 @@ func (t *Told) Add(hash string, at time.Time, by Account) {
 // Edits returns the edits that the forge knows of and those that follow from the deliveries, the oldest first. hash is that of the text as
 // the forge has it now. Where the text was another one at a time, and no edit after that is known, there was one by an account that is not
 // known.
-func (t *Told) Edits(known []Edit, hash string) []Edit {
+func (t *Delivered) Edits(known []Edit, hash string) []Edit {
 	if t == nil {
 		return known
 	}

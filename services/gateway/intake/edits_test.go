@@ -138,7 +138,7 @@ func TestToldTexts(t *testing.T) {
 			told: []delivery{{"then", 12, none}}, known: []intake.Edit{{By: eve, At: at(11)}}, want: []intake.Edit{{By: eve, At: at(11)}, {At: at(12)}},
 		},
 	} {
-		var told intake.Told
+		var told intake.Delivered
 		for _, d := range c.told {
 			when := at(d.at)
 			if d.at < 0 {
@@ -167,7 +167,7 @@ func TestDeliveriesAreHints(t *testing.T) {
 		known := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) intake.Edit {
 			return intake.Edit{By: rapid.SampledFrom([]intake.Account{ada, bob, eve, tom, {}}).Draw(t, "by"), At: at(rapid.IntRange(0, 20).Draw(t, "at"))}
 		}), 0, 3).Draw(t, "known")
-		var told intake.Told
+		var told intake.Delivered
 		other := false
 		for range rapid.IntRange(0, 200).Draw(t, "deliveries") {
 			hash, second := rapid.SampledFrom([]string{"now", "then", "", "x", "y"}).Draw(t, "hash"), rapid.IntRange(0, 20).Draw(t, "second")

@@ -85,16 +85,16 @@ func (s access) report(r *forge.Result, seen int) {
 	s.Obstacles.Refused(r.Agent, r.Failure(), s.now)
 	f := *r.Failure()
 	f.Message = rule.FirstLine(f.Message)
-	s.tell(accountKey, s.Obstacles.Reports, true, forge.Event{Message: &forge.ObstacleReported{
+	s.sendToProject(accountKey, s.Obstacles.Reports, true, forge.Event{Message: &forge.ObstacleReported{
 		Run: s.Run, Number: s.Obstacles.Reports, Seen: seen, Agent: r.Agent, Failure: f,
 	}})
 }
 
-// tellLacking tells the project whether the intent has a step that no replica could do for long.
-func (s access) tellLacking() {
+// reportLacking tells the project whether the intent has a step that no replica could do for long.
+func (s access) reportLacking() {
 	_, c := retry.Lacking(s.Dispatch.Outbox.Attempts(), s.counter, retry.Long)
 	if m := s.Obstacles.Lacking(s.Run, c.Waits, c.Why, s.now); m != nil {
-		s.tell(accountKey, m.Number, true, forge.Event{Message: m})
+		s.sendToProject(accountKey, m.Number, true, forge.Event{Message: m})
 	}
 }
 
@@ -119,9 +119,9 @@ func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
 	look := s.Obstacles.Look
 	free := s.Obstacles.Learn(m, s.now)
 	if s.Obstacles.Look > look && len(free) == 0 && len(s.Obstacles.Looks) == 0 { // nothing of it waits any more
-		s.tellBase(&forge.ObstacleReported{})
+		s.reportBase(&forge.ObstacleReported{})
 	}
-	if s.Obstacles.Heard >= s.Obstacles.Reports {
+	if s.Obstacles.Answered >= s.Obstacles.Reports {
 		s.Dispatch.Outbox.Answered(accountKey)
 	}
 	// A pause or a budget may hold these once more: they are sent like any other.

@@ -37,14 +37,14 @@ func (s access) baseRed(e task.Wait) {
 // holdForBase holds the verification of a task, and tells the project so.
 func (s access) holdForBase(id forge.TaskID, m *forge.ObstacleReported) {
 	s.Obstacles.Hold(obstacle.Hold{Task: id, Step: forge.StepRebase, Agent: forge.GitBase})
-	s.tellBase(m)
+	s.reportBase(m)
 }
 
-// tellBase tells the project of the base branch.
-func (s access) tellBase(m *forge.ObstacleReported) {
+// reportBase tells the project of the base branch.
+func (s access) reportBase(m *forge.ObstacleReported) {
 	s.Obstacles.Reports++
 	m.Run, m.Number, m.Seen, m.Agent = s.Run, s.Obstacles.Reports, s.Obstacles.Number, forge.GitBase
-	s.tell(accountKey, m.Number, true, forge.Event{Message: m})
+	s.sendToProject(accountKey, m.Number, true, forge.Event{Message: m})
 }
 
 // lookNow has a task look at once, because a person says so.
@@ -70,8 +70,8 @@ func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	if len(rb.Conflicts) == 0 && !rb.Unverified {
 		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
 	}
-	s.tellBase(m)
+	s.reportBase(m)
 	if i := slices.IndexFunc(s.Obstacles.Held, func(h obstacle.Hold) bool { return h.Agent == forge.GitBase }); i >= 0 { // another task waits still
-		s.tellBase(&forge.ObstacleReported{Failure: forge.Failure{Reason: forge.FailHeld}})
+		s.reportBase(&forge.ObstacleReported{Failure: forge.Failure{Reason: forge.FailHeld}})
 	}
 }

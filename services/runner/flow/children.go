@@ -20,10 +20,10 @@ func (s course) split() {
 			in := c.Intent
 			in.CreatedAt = s.now
 			in.BudgetUSD = budget.Own(&s.Intent, s.Policy.Budget, s.Foreign) // so that it knows of a budget; the project keeps it for all of them
-			s.tellChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
+			s.sendToChild(c, forge.Event{Message: &forge.Submit{Intent: in, Preapproved: s.Plan.Gate.Approved != nil || s.Plan.Gate.Vouched}})
 		case c.Status.Failed():
 			c.Status = ""
-			s.tellChild(c, forge.Event{Message: s.childRetry()})
+			s.sendToChild(c, forge.Event{Message: s.childRetry()})
 		}
 	}
 	s.sumUp()

@@ -68,8 +68,8 @@ func (s *Intent) carryOut(e task.Effect) {
 		s.withdrawTask(e.Task)
 	case task.Escalate:
 		s.Escalate = true
-	case task.TellOverlap:
-		s.tellOverlap(e)
+	case task.SendOverlap:
+		s.sendOverlap(e)
 	case task.Release:
 		s.eff.ReleasedTasks = append(s.eff.ReleasedTasks, e.Task)
 	case task.FreeDependents:
@@ -166,11 +166,11 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		c.Stronger = new(*s)
 	}
 	g, isGoal := strategy.(goal.Strategy)
-	heard := task.Best{Task: t}.Heard()
+	reviews := task.Best{Task: t}.VisibleReviews()
 	switch step {
 	case forge.StepImplement, forge.StepExecute:
 		in := &forge.ImplementInput{
-			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: heard, Overlaps: t.PendingOverlaps(),
+			Fresh: t.Fresh, Continue: t.Continue, Feedback: t.Feedback, Reviews: reviews, Overlaps: t.PendingOverlaps(),
 			Answered: t.Word.Answered,
 		}
 		if isGoal {
@@ -181,14 +181,14 @@ func (s *Intent) command(t *task.Task, step forge.Step) forge.Command {
 		c.Input = in
 	case forge.StepReview:
 		in := &forge.ReviewInput{
-			Reviews: heard, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
+			Reviews: reviews, Unchanged: t.Candidate == nil, Asked: t.Inquiry.Runs, MayAsk: (task.Asked{Task: t}).Left(&s.Policy.Policy, &s.Intent),
 		}
 		if t.Candidate != nil {
 			in.Verify, in.Unverified = t.Candidate.Verify, t.Candidate.Unverified
 		}
 		if pair := (task.Pair{Task: t}); pair.Asked(step) { // who does not hear what the first said of the same commit
 			in.Second, in.First = new(*t.Second), pair.First().By
-			in.Reviews = heard[:max(len(heard)-1, 0)]
+			in.Reviews = reviews[:max(len(reviews)-1, 0)]
 		}
 		c.Input = in
 	default: // summarize and judge, of a goal

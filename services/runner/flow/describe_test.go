@@ -124,7 +124,7 @@ func describeCommand(c forge.Command) string {
 	return b.String()
 }
 
-func describeNote(n forge.Event) string {
+func describeMessage(n forge.Event) string {
 	from := "project to " + string(n.To.Intent)
 	if n.To.IsProject() {
 		from = n.Actor + " to project"

@@ -1,11 +1,11 @@
 // Package flow holds the rules of pfl-forge: which effects follow from which event. Two state machines
-// share the work, and reach each other only by messages: Intent, one per intent, and Project, one per
-// project. Each is composed of small machines in packages, with states and tables or diagrams, of their own.
+// share the work, and reach each other only by messages: Intent, one per intent, and Project of package projects,
+// one per project. Each is composed of small machines in packages, with states and tables or diagrams, of their own.
 //
 // # Intent
 //
 // Intent leads an intent from its submission through analysis, tasks, reviews and merges to
-// its end. project.go and intent.go say which part acts on which message.
+// its end. messages.go says which part acts on which message; run.go leads from phase to phase.
 //
 //	control   which verbs a person may use, in which phase; approval: who may approve
 //	plan      analysis, questions, approval, dependencies, children: all before the tasks
@@ -22,7 +22,7 @@
 //
 // # Project
 //
-// Project decides what spans intents.
+// Project decides what spans intents. Package projects says which part acts on which message.
 //
 //	scheduler   admission, dependencies, parents and children, pauses of the whole project
 //	mergequeue  the order of merges, and file locks

@@ -29,7 +29,7 @@ func (s course) close(reflect bool) {
 		h.StepResults, h.Adjustments = rule.Last(h.StepResults, history.MaxSent), rule.Last(h.Adjustments, history.MaxSent)
 		end.Reflect = &forge.ReflectOn{Intent: s.Intent, History: h, Policy: s.Policy.Reflection}
 	}
-	s.tellEnd(end)
+	s.sendEnd(end)
 }
 
 // correct tells the project and the history that a run that is over ended otherwise, if it did.
@@ -44,7 +44,7 @@ func (s course) correct(status forge.Status, reason string) {
 
 // endOtherwise corrects how the newest run ended.
 func (s course) endOtherwise() {
-	s.tellEnd(s.end())
+	s.sendEnd(s.end())
 	s.History.EndedOtherwise(s.ended())
 }
 
@@ -62,8 +62,8 @@ func (s course) end() *forge.RunEnded {
 	}
 }
 
-// tellEnd sends it in place of every other message: after its end, a run asks for nothing.
-func (s course) tellEnd(end *forge.RunEnded) {
+// sendEnd sends it in place of every other message: after its end, a run asks for nothing.
+func (s course) sendEnd(end *forge.RunEnded) {
 	s.Dispatch.Outbox.Messages = nil
-	s.tell(endKey, end.Number, false, forge.Event{Message: end})
+	s.sendToProject(endKey, end.Number, false, forge.Event{Message: end})
 }

@@ -110,7 +110,7 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 	if s.UpdatedAt = ev.At; decision != forge.Applied {
 		s.Stamp = last
 	} else {
-		access{s}.tellLacking()
+		access{s}.reportLacking()
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}
@@ -132,7 +132,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 		if s.Decided[ev.ID] {
 			return rule.Ignore("this was asked and decided already")
 		}
-		return person{s}.asked(ev)
+		return person{s}.handleRequest(ev)
 	}
 	switch m := ev.Message.(type) {
 	case *forge.Result:
@@ -140,7 +140,7 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	case *forge.TimerFired:
 		return s.timer(m)
 	default:
-		return answers{s}.told(ev)
+		return answers{s}.handleMessage(ev)
 	}
 }
 

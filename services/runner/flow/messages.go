@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// asked routes the request of a person.
-func (s person) asked(ev *forge.Event) (forge.Decision, error) {
+// handleRequest routes the request of a person.
+func (s person) handleRequest(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
 	case *forge.Edit:
 		return s.edit(m, ev.Actor)
@@ -45,8 +45,8 @@ func (s person) asked(ev *forge.Event) (forge.Decision, error) {
 	}
 }
 
-// told routes a message of another machine.
-func (s answers) told(ev *forge.Event) (forge.Decision, error) {
+// handleMessage routes a message of another machine.
+func (s answers) handleMessage(ev *forge.Event) (forge.Decision, error) {
 	switch m := ev.Message.(type) {
 	case *forge.RunAdmitted:
 		return s.admitted(m)
@@ -86,8 +86,8 @@ func childKey(id forge.IntentID) string { return "child/" + string(id) }
 // raiseKey returns the key of a retry that tells a child under way of more budget.
 func raiseKey(id forge.IntentID) string { return "raise/" + string(id) }
 
-// tell sends a message to the project. With reply, an answer is waited for.
-func (s *Intent) tell(key string, number int, reply bool, ev forge.Event) {
+// sendToProject sends a message to the project. With reply, an answer is waited for.
+func (s *Intent) sendToProject(key string, number int, reply bool, ev forge.Event) {
 	s.Dispatch.Outbox.SendToProject(&s.eff, outbox.Project{From: s.key, Key: key, Number: number, Reply: reply, Event: ev})
 }
 
@@ -100,7 +100,7 @@ func (s course) askAdmission() {
 	s.History.Started = s.now
 	s.Dispatch.Outbox.Answered(endKey)
 	in := &s.Intent
-	s.tell(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
+	s.sendToProject(admitKey, s.Run, true, forge.Event{Message: &forge.AdmitRun{
 		Run: s.Run, Title: in.Title, About: plan.About(in, s.Tasks.Files(maxPlannedFiles)), Type: in.Type, Parent: in.Parent,
 		Source: in.Source, Generation: in.Generation, Goal: in.IsGoal(), Requesters: in.Requesters,
 	}})
@@ -108,7 +108,7 @@ func (s course) askAdmission() {
 
 // request sends a request of a task to the project, in place of the one before.
 func (s *Intent) request(t *task.Task, reply bool, ev forge.Event) {
-	s.tell(taskKey(t), t.Requests, reply, ev)
+	s.sendToProject(taskKey(t), t.Requests, reply, ev)
 }
 
 // mergeOf asks to merge exactly what was verified and approved.
@@ -139,8 +139,8 @@ func (s *Intent) statements(t *task.Task) []forge.Envelope {
 	return slices.DeleteFunc(list, func(statement forge.Envelope) bool { return statement == "" })
 }
 
-// tellOverlap tells another intent that a task of it does not merge with one of this.
-func (s *Intent) tellOverlap(e task.TellOverlap) {
+// sendOverlap tells another intent that a task of it does not merge with one of this.
+func (s *Intent) sendOverlap(e task.SendOverlap) {
 	key := fmt.Sprintf("overlap/%s/%s", e.Other.TaskID, e.To)
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Event: forge.Event{
 		ID: fmt.Sprintf("%s/%d", key, e.Number), To: forge.Key{Project: s.key.Project, Intent: e.To.Intent()},
@@ -148,8 +148,8 @@ func (s *Intent) tellOverlap(e task.TellOverlap) {
 	}})
 }
 
-// tellChild sends an event to a child, until the project tells of the run that it leads to.
-func (s *Intent) tellChild(c *plan.Child, ev forge.Event) {
+// sendToChild sends an event to a child, until the project tells of the run that it leads to.
+func (s *Intent) sendToChild(c *plan.Child, ev forge.Event) {
 	key := childKey(c.Intent.ID)
 	ev.ID = fmt.Sprintf("%s/%s/%d", s.key.Intent, key, s.Run)
 	ev.To = forge.Key{Project: s.key.Project, Intent: c.Intent.ID}

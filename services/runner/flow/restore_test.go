@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // TestRestoredProject tells a project anything in any order, as FuzzTotal does. Before
@@ -20,7 +21,7 @@ func TestRestoredProject(t *testing.T) {
 	for seed := range uint64(testsize.Of(3, 15)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, p := NewIntent(key), NewProject(key.ProjectKey())
+		s, p := NewIntent(key), projects.New(key.ProjectKey())
 		for i := range 200 {
 			ev := anyEvent(rng, s, p)
 			ev.ID, ev.To, ev.At = fmt.Sprint(i), key.ProjectKey(), time.Unix(int64(i)*3600, 0).UTC()
@@ -29,7 +30,7 @@ func TestRestoredProject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := RestoreProject(key.ProjectKey(), snapshot)
+			again, err := projects.Restore(key.ProjectKey(), snapshot)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +56,7 @@ func TestRestoredIntent(t *testing.T) {
 	for seed := range uint64(testsize.Of(3, 15)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, p := NewIntent(key), NewProject(key.ProjectKey())
+		s, p := NewIntent(key), projects.New(key.ProjectKey())
 		for i := range 200 {
 			ev := anyEvent(rng, s, p)
 			ev.ID, ev.To, ev.At = fmt.Sprint(i), key, time.Unix(int64(i), 0).UTC()

@@ -251,7 +251,7 @@ const maxPlannedFiles = 100
 // await waits for the intents that this one depends on, if any, and tells the project the plan.
 func (s course) await() {
 	missing := s.Plan.Depends.Ask()
-	s.tell(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
+	s.sendToProject(plannedKey, s.Run, false, forge.Event{Message: &forge.RunPlanned{
 		Run: s.Run, Budget: s.Policy.Budget, Children: s.Plan.Children.IDs(), DependsOn: missing, Number: s.Dispatch.Messages,
 		OwnUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign),
 	}})

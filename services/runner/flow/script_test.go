@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // TestScripts plays testdata/scripts: events in, effects out, one rule of the flow
@@ -35,31 +36,31 @@ func TestScripts(t *testing.T) {
 // script is a project whose workers, clocks and people are played by hand.
 // Events between machines are delivered at once, in order.
 type script struct {
-	now     time.Time
-	start   time.Time
-	project *flow.Project
-	intents map[forge.IntentID]*flow.Intent
-	ids     []forge.IntentID
-	open    []forge.Command
-	timers  []forge.Timer
-	out     strings.Builder
-	events  int
-	hold    bool // keep notes between machines back
-	notes   []forge.Event
-	aliases map[string]forge.IntentID
-	after   func(to forge.Key)              // after each event
-	untold  bool                            // the project has no policy yet; in other scripts it was told before they begin
-	gates   bool                            // the project keeps accounts that refuse calls; in other scripts it does not
-	by      rules.Version                   // that decides
-	pulls   map[forge.TaskID]*forge.Command // the newest to open a pull request
-	numbers map[string]int                  // of pull requests, by their branches
-	asks    bool                            // the policy decides whether a person lets an intent be analyzed; in other scripts all are
+	now      time.Time
+	start    time.Time
+	project  *projects.Project
+	intents  map[forge.IntentID]*flow.Intent
+	ids      []forge.IntentID
+	open     []forge.Command
+	timers   []forge.Timer
+	out      strings.Builder
+	events   int
+	hold     bool // keep messages between machines back
+	messages []forge.Event
+	aliases  map[string]forge.IntentID
+	after    func(to forge.Key)              // after each event
+	noPolicy bool                            // the project has no policy yet; in other scripts it was told before they begin
+	gates    bool                            // the project keeps accounts that refuse calls; in other scripts it does not
+	by       rules.Version                   // that decides
+	pulls    map[forge.TaskID]*forge.Command // the newest to open a pull request
+	numbers  map[string]int                  // of pull requests, by their branches
+	asks     bool                            // the policy decides whether a person lets an intent be analyzed; in other scripts all are
 }
 
 func newScript() *script {
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &script{
-		now: start, start: start, project: flow.NewProject(forge.Key{Project: "web"}),
+		now: start, start: start, project: projects.New(forge.Key{Project: "web"}),
 		pulls: map[forge.TaskID]*forge.Command{}, numbers: map[string]int{},
 		by: rules.Newest, intents: map[forge.IntentID]*flow.Intent{}, aliases: map[string]forge.IntentID{},
 	}
@@ -109,7 +110,7 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.now = s.now.Add(d)
 		return
 	case "new-project":
-		s.untold = true
+		s.noPolicy = true
 		return
 	case "accounts":
 		s.gates = true
@@ -320,7 +321,7 @@ func (s *script) send(ev forge.Event) forge.Decision {
 	}
 	ev.At = s.now
 	if m := forge.As[*forge.RunAdmitted](ev.Message); m != nil {
-		m.ReadPolicy, m.AskFirst = m.ReadPolicy && s.untold, m.AskFirst && s.asks
+		m.ReadPolicy, m.AskFirst = m.ReadPolicy && s.noPolicy, m.AskFirst && s.asks
 		if !s.gates {
 			m.Obstacles = nil
 		}
@@ -371,15 +372,15 @@ func (s *script) perform(eff forge.Effects) {
 	}
 	for _, n := range eff.Outbox {
 		n.Anchor = "a record" // as the runner sends it
-		s.notes = append(s.notes, n)
+		s.messages = append(s.messages, n)
 	}
 }
 
 func (s *script) deliver() {
-	for !s.hold && len(s.notes) > 0 {
-		n := s.notes[0]
-		s.notes = s.notes[1:]
-		s.print("%s", describeNote(n))
+	for !s.hold && len(s.messages) > 0 {
+		n := s.messages[0]
+		s.messages = s.messages[1:]
+		s.print("%s", describeMessage(n))
 		s.send(n)
 	}
 }

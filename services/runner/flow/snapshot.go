@@ -30,21 +30,3 @@ func RestoreIntent(key forge.Key, snapshot []byte) (*Intent, error) {
 	}
 	return s, nil
 }
-
-// Snapshot returns the state of the project as JSON, for RestoreProject.
-func (p *Project) Snapshot() ([]byte, error) {
-	data, err := json.Marshal(&p.state)
-	if err != nil {
-		return nil, fmt.Errorf("writing the state of %s: %w", p.key, err)
-	}
-	return data, nil
-}
-
-// RestoreProject returns a machine that decides on all further events as the one that wrote a snapshot.
-func RestoreProject(key forge.Key, snapshot []byte) (*Project, error) {
-	p := NewProject(key)
-	if err := json.Unmarshal(snapshot, &p.state); err != nil {
-		return nil, fmt.Errorf("reading the state of %s: %w", key, err)
-	}
-	return p, nil
-}

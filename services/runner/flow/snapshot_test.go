@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // TestSnapshots plays testdata/scripts with machines that are written out and read
@@ -57,13 +58,13 @@ func copyOf(t *testing.T, key forge.Key, m *flow.Intent) *flow.Intent {
 }
 
 // copyOfProject returns a project as its snapshot has it.
-func copyOfProject(t *testing.T, key forge.Key, m *flow.Project) *flow.Project {
+func copyOfProject(t *testing.T, key forge.Key, m *projects.Project) *projects.Project {
 	t.Helper()
 	data, err := m.Snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := flow.RestoreProject(key, data)
+	next, err := projects.Restore(key, data)
 	if err != nil {
 		t.Fatal(err)
 	}

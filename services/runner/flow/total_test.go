@@ -12,6 +12,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/goal"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // FuzzTotal tells machines anything in any order: they never panic, and an
@@ -23,8 +24,8 @@ func FuzzTotal(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		key := forge.Key{Project: "p", Intent: "a"}
-		s, l := NewIntent(key), NewProject(key.ProjectKey())
-		s2, l2 := NewIntent(key), NewProject(key.ProjectKey())
+		s, l := NewIntent(key), projects.New(key.ProjectKey())
+		s2, l2 := NewIntent(key), projects.New(key.ProjectKey())
 		at := time.Unix(0, 0).UTC()
 		for i := range 200 {
 			ev := anyEvent(rng, s, l)
@@ -54,7 +55,7 @@ func FuzzTotal(f *testing.F) {
 
 // anyEvent makes an event that may or may not fit: half of the results answer a
 // command that is open.
-func anyEvent(rng *rand.Rand, s *Intent, l *Project) forge.Event {
+func anyEvent(rng *rand.Rand, s *Intent, l *projects.Project) forge.Event {
 	task := forge.NewTaskID("a", 1+rng.IntN(3))
 	word := []string{"", "a", "b", "x"}[rng.IntN(4)]
 	n := rng.IntN(4)
@@ -229,7 +230,7 @@ func anyBudget(rng *rand.Rand) forge.Budget {
 	return forge.Budget{IntentUSD: some(), ProjectUSD: some(), DayUSD: some(), CallUSD: some()}
 }
 
-func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word string) *forge.Result {
+func anyResult(rng *rand.Rand, s *Intent, l *projects.Project, task forge.TaskID, word string) *forge.Result {
 	r := &forge.Result{Attempt: forge.Attempt{Task: task, Step: forge.Steps()[rng.IntN(len(forge.Steps()))], Number: rng.IntN(3), Claim: 1}}
 	r.To = s.key
 	r.Usage.CostUSD = float64(rng.IntN(3))
@@ -239,12 +240,8 @@ func anyResult(rng *rand.Rand, s *Intent, l *Project, task forge.TaskID, word st
 	}
 	if open := s.Dispatch.Outbox.Attempts(); len(open) > 0 && rng.IntN(4) > 0 {
 		r.Attempt = open[rng.IntN(len(open))]
-	} else if m := l.state.Queue.Current; m != nil && rng.IntN(2) == 0 {
-		r.Attempt = m.Attempt()
-	} else if beside := l.pulls().Beside(); len(beside) > 0 && rng.IntN(4) > 0 {
-		r.Attempt = beside[rng.IntN(len(beside))]
-	} else if x := l.state.Reflection.Current; x != nil && rng.IntN(2) == 0 {
-		r.Attempt = x.Attempt()
+	} else if open := l.Summary().Open; len(open) > 0 && rng.IntN(4) > 0 {
+		r.Attempt = open[rng.IntN(len(open))]
 	}
 	if rng.IntN(5) == 0 {
 		r.Output = &forge.Failure{Reason: anyReason(rng), Until: time.Unix(int64(rng.IntN(3))*1000, 0)}

@@ -59,12 +59,12 @@ func (l *Ledger) Health(r figures.HealthRequest, now time.Time) figures.Health {
 		if one == nil {
 			one = &week{}
 		}
-		told := one.told()
+		told := one.figures()
 		told.Week = monday.Format(time.DateOnly)
 		h.Weeks = append(h.Weeks, told)
 		all.add(one)
 	}
-	h.Total, h.Checks = all.told(), all.book.Rows()
+	h.Total, h.Checks = all.figures(), all.book.Rows()
 	return h
 }
 
@@ -92,8 +92,8 @@ func (w *week) add(o *week) {
 	w.book.Merge(&o.book)
 }
 
-// told returns the figures of a week.
-func (w *week) told() figures.HealthWeek {
+// figures returns the figures of a week.
+func (w *week) figures() figures.HealthWeek {
 	h := w.HealthWeek
 	h.Steps, h.Waits = percentiles(w.steps), percentiles(w.waits)
 	return h

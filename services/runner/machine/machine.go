@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // ErrConflict is returned by Journal.Append when another replica appended first.
@@ -32,7 +33,7 @@ var ErrTooLarge = errors.New("the decision is too large to record")
 var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
 	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
-// Machine is a pure state machine; flow.Intent and flow.Project are the two kinds. It
+// Machine is a pure state machine; flow.Intent and projects.Project are the two kinds. It
 // has no clock and does no I/O.
 type Machine interface {
 	// Step applies an event by a version of the rules, and returns the effects and the ruling for its sender. A
@@ -52,7 +53,7 @@ type Machine interface {
 // New returns the machine of a key, in the state before any event.
 func New(key forge.Key) Machine {
 	if key.IsProject() {
-		return flow.NewProject(key)
+		return projects.New(key)
 	}
 	return flow.NewIntent(key)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
 // Snapshot is the state of a machine at one message of its journal. It spares the fold up to there and
@@ -211,4 +211,4 @@ func (d *Driver) Keep(ctx context.Context, key forge.Key, l *Loaded) error {
 }
 
 // restore returns the project that a snapshot describes.
-func restore(key forge.Key, state []byte) (Machine, error) { return flow.RestoreProject(key, state) }
+func restore(key forge.Key, state []byte) (Machine, error) { return projects.Restore(key, state) }

@@ -81,9 +81,9 @@ func median(list []time.Duration) time.Duration {
 	return list[(len(list)-1)/2]
 }
 
-// Tell returns the queue. The summary is that of the project. There are no estimates while the project is held up by anything, since it is not known
+// Read returns the queue. The summary is that of the project. There are no estimates while the project is held up by anything, since it is not known
 // for how long, none before a merge has been seen, and none of a change that is proposed as a pull request: when it is merged is up to the forge.
-func (r *Reader) Tell(s *forge.Summary, l mergequeue.Line, now time.Time) document.Queue {
+func (r *Reader) Read(s *forge.Summary, l mergequeue.Line, now time.Time) document.Queue {
 	q := document.Queue{
 		Paused: s.Waiting == forge.WaitingPaused, Facts: document.FactsOf(s, now), Parallel: l.Parallel, Batch: l.Batch,
 		Changes: []document.QueuedChange{},
@@ -127,9 +127,9 @@ func Of(q *document.Queue, l mergequeue.Line, id forge.IntentID) {
 const maxAddress = 1000
 
 // address returns an address that a forge has told, if it is one of the web and nothing else: people open it. It is empty otherwise.
-func address(told string) string {
-	u, err := url.Parse(told)
-	if err != nil || len(told) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+func address(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
 		return ""
 	}
 	return u.String()

@@ -34,7 +34,7 @@ func TestTell(t *testing.T) {
 	}}
 	sum := forge.Summary{Project: &forge.ProjectSummary{}}
 	r.Add(ended("z-001", forge.MergeTried, time.Minute))
-	if q := r.Tell(&sum, line, noon); q.Basis != nil || q.Changes[0].Seconds != nil || len(q.Changes) != 3 || q.Facts == nil {
+	if q := r.Read(&sum, line, noon); q.Basis != nil || q.Changes[0].Seconds != nil || len(q.Changes) != 3 || q.Facts == nil {
 		t.Errorf("before a merge: %+v", q)
 	}
 	for range samples { // the one of an hour is forgotten
@@ -49,7 +49,7 @@ func TestTell(t *testing.T) {
 	r.Add(begins)
 	begins.Events[0].At = noon
 	r.Add(begins) // a repetition after a crash does not begin it anew
-	q := r.Tell(&sum, line, noon)
+	q := r.Read(&sum, line, noon)
 	if q.Basis == nil || *q.Basis != (document.QueueBasis{Trials: 1, TrialSeconds: 60, Merges: samples, MergeSeconds: 10}) {
 		t.Fatalf("the basis is %+v", q.Basis)
 	}
@@ -64,11 +64,11 @@ func TestTell(t *testing.T) {
 	mixed, pulls := line, line
 	mixed.Places = slices.Clone(line.Places)
 	mixed.Places[1].Proposes = true
-	if q := r.Tell(&sum, mixed, noon); q.Basis == nil || *q.Changes[0].Seconds != 6 || q.Changes[1].Seconds != nil {
+	if q := r.Read(&sum, mixed, noon); q.Basis == nil || *q.Changes[0].Seconds != 6 || q.Changes[1].Seconds != nil {
 		t.Errorf("with one that is proposed as a pull request: %+v", q)
 	}
 	pulls.Places = mixed.Places[1:]
-	if q := r.Tell(&sum, pulls, noon); q.Basis != nil || q.Changes[0].Seconds != nil || q.Changes[0].Position != 2 {
+	if q := r.Read(&sum, pulls, noon); q.Basis != nil || q.Changes[0].Seconds != nil || q.Changes[0].Position != 2 {
 		t.Errorf("with pull requests alone: %+v", q)
 	}
 	held := line
@@ -78,20 +78,20 @@ func TestTell(t *testing.T) {
 		return &forge.Summary{Project: &forge.ProjectSummary{Closed: []forge.Obstacle{c}}}
 	}
 	for name, q := range map[string]document.Queue{
-		"held":   r.Tell(&sum, held, noon),
-		"paused": r.Tell(&forge.Summary{Waiting: forge.WaitingPaused, Project: sum.Project}, line, noon),
-		"away":   r.Tell(closed(forge.FailOrigin, time.Time{}), line, noon),
-		"red":    r.Tell(closed(forge.FailBase, time.Time{}), line, noon),
-		"pushes": r.Tell(closed(forge.FailPush, time.Time{}), line, noon),
+		"held":   r.Read(&sum, held, noon),
+		"paused": r.Read(&forge.Summary{Waiting: forge.WaitingPaused, Project: sum.Project}, line, noon),
+		"away":   r.Read(closed(forge.FailOrigin, time.Time{}), line, noon),
+		"red":    r.Read(closed(forge.FailBase, time.Time{}), line, noon),
+		"pushes": r.Read(closed(forge.FailPush, time.Time{}), line, noon),
 	} {
 		if q.Basis != nil || q.Changes[0].Seconds != nil || q.Paused != (name == "paused") {
 			t.Errorf("%s: %+v", name, q)
 		}
 	}
-	if q := r.Tell(closed(forge.FailQuota, noon.Add(time.Hour)), line, noon); q.Basis == nil || len(q.Facts) != 1 || q.Facts[0].Until == nil {
+	if q := r.Read(closed(forge.FailQuota, noon.Add(time.Hour)), line, noon); q.Basis == nil || len(q.Facts) != 1 || q.Facts[0].Until == nil {
 		t.Errorf("an account at its limit stops no merge: %+v", q)
 	}
-	if q := r.Tell(closed(forge.FailQuota, noon.Add(-time.Hour)), line, noon); len(q.Facts) != 0 {
+	if q := r.Read(closed(forge.FailQuota, noon.Add(-time.Hour)), line, noon); len(q.Facts) != 0 {
 		t.Errorf("a quota that is over: %+v", q.Facts)
 	}
 	r.Add(ended("a-001", forge.MergeDone, 10*time.Second))
@@ -107,7 +107,7 @@ func TestTellBound(t *testing.T) {
 	for i := range 1000 {
 		l.Places = append(l.Places, mergequeue.Place{Position: i + 1, Words: string(make([]byte, 9000)), On: make([]forge.TaskID, 500)})
 	}
-	q := new(Reader).Tell(&forge.Summary{}, l, noon)
+	q := new(Reader).Read(&forge.Summary{}, l, noon)
 	q.Bound()
 	if c := &q.Changes[0]; len(q.Changes) != document.QueueShown || q.LeftOut != 1000-document.QueueShown || len(c.Words) > 600 || len(c.On) > 50 {
 		t.Errorf("%d changes, %d left out, %d, %d", len(q.Changes), q.LeftOut, len(c.Words), len(c.On))

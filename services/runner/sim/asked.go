@@ -34,7 +34,7 @@ func (w worker) runAsked(c *forge.Command) *forge.Rebase {
 	rb := &forge.Rebase{Base: c.Task.Base, Head: c.Task.Head, Tree: "tree-" + c.Task.Head, Verify: &forge.VerifyReport{Passed: true}}
 	other := w.chance(12)
 	if other {
-		rb.Head, rb.Tree = w.repo.tip(), "tree-"+w.repo.tip()
+		rb.Head, rb.Tree = w.repo.Tip(), "tree-"+w.repo.Tip()
 	}
 	for _, name := range c.Rebase().Asked {
 		run := forge.CheckRun{ID: verdict.RunID(&forge.Check{Name: name}), Name: name, Command: "make " + name, Tree: rb.Tree, Passed: true}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
 // complexity returns how complex a task is, of which there may be several in an intent.
@@ -48,20 +49,20 @@ func (w checker) checkChoice(a forge.Adjustment, said map[string]opinions) error
 		o := said[head]
 		return o.enough() || o.first && w.money.second.By.Agent == ""
 	}
-	guarded := func(c commit) bool { return len(w.money.protected) > 0 && slices.Contains(c.files, "f0") }
+	guarded := func(c trunk.Commit) bool { return len(w.money.protected) > 0 && slices.Contains(c.Files, "f0") }
 	m := choice.FindStringSubmatch(a.Detail)
 	if m == nil {
 		return fmt.Errorf("%s: it is not said which one was chosen: %q", a.TaskID, a.Detail)
 	}
-	on, out := w.repo.heads[m[1]], w.repo.heads[m[2]]
+	on, out := w.repo.Heads[m[1]], w.repo.Heads[m[2]]
 	switch {
-	case out.id == "" || on.patch == out.patch:
-	case slices.ContainsFunc(w.repo.main, func(c commit) bool { return c.task == a.TaskID && c.patch == out.patch }):
-		return fmt.Errorf("%s was merged for %s, although %s was chosen", out.id, a.TaskID, on.id)
-	case approved(out.id) && !approved(on.id):
-		return fmt.Errorf("%s was chosen for %s, although %s is approved: %s", on.id, a.TaskID, out.id, a.Detail)
-	case approved(out.id) && guarded(on) == guarded(out) && len(out.files) < len(on.files):
-		return fmt.Errorf("%s was chosen for %s, although %s changes less: %s", on.id, a.TaskID, out.id, a.Detail)
+	case out.ID == "" || on.Patch == out.Patch:
+	case slices.ContainsFunc(w.repo.Main, func(c trunk.Commit) bool { return c.Task == a.TaskID && c.Patch == out.Patch }):
+		return fmt.Errorf("%s was merged for %s, although %s was chosen", out.ID, a.TaskID, on.ID)
+	case approved(out.ID) && !approved(on.ID):
+		return fmt.Errorf("%s was chosen for %s, although %s is approved: %s", on.ID, a.TaskID, out.ID, a.Detail)
+	case approved(out.ID) && guarded(on) == guarded(out) && len(out.Files) < len(on.Files):
+		return fmt.Errorf("%s was chosen for %s, although %s changes less: %s", on.ID, a.TaskID, out.ID, a.Detail)
 	}
 	return nil
 }

@@ -164,23 +164,23 @@ func (w checker) checkDecidedOnce() error {
 func (w checker) checkCommits() error {
 	merges, approved := reported(w.world)
 	merged := map[forge.TaskID]bool{}
-	for i, c := range w.repo.main {
-		if c.task == "" {
+	for i, c := range w.repo.Main {
+		if c.Task == "" {
 			continue
 		}
 		switch {
-		case c.parent != w.repo.main[i-1].id:
-			return fmt.Errorf("commit %s is not on its parent", c.id)
-		case merges[c.id] != 1:
-			return fmt.Errorf("commit %s of %s has %d merges", c.id, c.task, merges[c.id])
-		case !approved[c.patch]:
-			return fmt.Errorf("commit %s of %s was not approved", c.id, c.task)
-		case !c.unproven && w.workers.verified[c.id] != c.parent && !w.workers.train.passed[[2]string{w.repo.content(c.parent), w.repo.content(c.id)}]:
-			return fmt.Errorf("commit %s of %s was not verified on its parent", c.id, c.task)
-		case merged[c.task]:
-			return fmt.Errorf("task %s merged twice", c.task)
+		case c.Parent != w.repo.Main[i-1].ID:
+			return fmt.Errorf("commit %s is not on its parent", c.ID)
+		case merges[c.ID] != 1:
+			return fmt.Errorf("commit %s of %s has %d merges", c.ID, c.Task, merges[c.ID])
+		case !approved[c.Patch]:
+			return fmt.Errorf("commit %s of %s was not approved", c.ID, c.Task)
+		case !c.Unproven && w.workers.verified[c.ID] != c.Parent && !w.workers.train.passed[[2]string{w.repo.Content(c.Parent), w.repo.Content(c.ID)}]:
+			return fmt.Errorf("commit %s of %s was not verified on its parent", c.ID, c.Task)
+		case merged[c.Task]:
+			return fmt.Errorf("task %s merged twice", c.Task)
 		}
-		merged[c.task] = true
+		merged[c.Task] = true
 	}
 	return nil
 }
@@ -197,11 +197,11 @@ func reported(w *world) (merges map[string]int, approved map[string]bool) {
 		case *forge.Review:
 			requirements := w.workers.asked[reviewed{out.TaskID, out.Head}]
 			if out.Verdict == forge.VerdictApproved && !w.askedFirst(r) && len(out.Issues) == 0 && facts.Shown(requirements, out.Claims) {
-				approved[w.repo.heads[out.Head].patch] = true
+				approved[w.repo.Heads[out.Head].Patch] = true
 			}
 		case *forge.Judgment:
 			if reached(out, w.workers.asked[reviewed{r.Attempt.Task, out.Head}]) {
-				approved[w.repo.heads[out.Head].patch] = true
+				approved[w.repo.Heads[out.Head].Patch] = true
 			}
 		default:
 		}

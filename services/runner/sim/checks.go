@@ -103,11 +103,11 @@ func (w checker) checkMeasured() error {
 			}
 		}
 	}
-	for _, c := range w.repo.main {
-		if c.task == "" || c.unproven {
+	for _, c := range w.repo.Main {
+		if c.Task == "" || c.Unproven {
 			continue
 		}
-		if err := w.isMet(c.task.Intent(), c.id); err != nil {
+		if err := w.isMet(c.Task.Intent(), c.ID); err != nil {
 			return fmt.Errorf("it is merged: %w", err)
 		}
 	}

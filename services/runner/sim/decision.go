@@ -27,7 +27,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	if know == nil {
 		know = &knowledge{
 			declared: map[forge.IntentID]bool{}, done: map[forge.TaskID]bool{}, claimed: map[forge.TaskID]string{},
-			withdrawn: map[forge.Attempt]bool{}, consent: newConsent(),
+			withdrawn: map[forge.Attempt]bool{}, consent: facts.NewConsent(),
 		}
 		w.known[key] = know
 	}
@@ -35,16 +35,16 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		if err := know.learn(key, &rec.Events[i]); err != nil {
 			return err
 		}
-		if err := know.consent.learn(&rec.Events[i], w.money.approvals); err != nil {
+		if err := know.consent.Learn(&rec.Events[i], w.money.approvals); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}
-	know.plan, know.consent.executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := errors.Join(know.consent.check(rec, &w.money), w.checkReserved(rec), w.wishes.Check(rec, w.money.protected, w.money.approvals.Count)); err != nil {
+	know.plan, know.consent.Executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
+	if err := errors.Join(know.consent.Check(rec, w.money.consent()), w.checkReserved(rec), w.wishes.Check(rec, w.money.protected, w.money.approvals.Count)); err != nil {
 		return err
 	}
 	two := w.money.best.When != nil
-	err = errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep))
+	err = errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent))
 	if err := errors.Join(err, w.outside.Said(rec)); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		if c.Attempt.Step != forge.StepImplement && c.Attempt.Step != forge.StepExecute {
 			continue
 		}
-		if n := most(know.consent.plans); (know.system || know.risky) && n < w.money.approvals.Count {
+		if n := know.consent.Plans(); (know.system || know.risky) && n < w.money.approvals.Count {
 			return fmt.Errorf("%s was implemented with approvals of %d people, and takes %d", c.Task.ID, n, w.money.approvals.Count)
 		}
 		for d := range know.depends {
@@ -76,7 +76,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 type knowledge struct {
 	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
 	risky        bool                    // the plan needs an approval because of its risk
-	consent      *consent                // of those who approved
+	consent      *facts.Consent          // of those who approved
 	declaredRisk forge.Risk              // the risk that the intent was submitted with
 	plan         string                  // the id of the present plan
 	declared     map[forge.IntentID]bool // the dependencies that the intent was submitted with

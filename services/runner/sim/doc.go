@@ -6,7 +6,7 @@
 // and the same for the same seed; with trace it returns the actions that led there.
 //
 // To read it: world.go is the world and its streams, sim.go the loop that chooses the next action, workers.go and goal.go what workers do with
-// a command, people.go what people ask for, pulls.go what happens at a forge (package outside), repo.go a base branch on which two changes
-// conflict if they touch one file, money.go budgets and costs, check.go and decision.go the invariants. planted_test.go shows that each known
+// a command, people.go what people ask for, pulls.go what happens at a forge (package outside), package trunk the base branch,
+// money.go budgets and costs, check.go and decision.go the invariants. planted_test.go shows that each known
 // kind of bug is found.
 package sim

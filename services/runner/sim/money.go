@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/whole"
 )
 
@@ -68,6 +69,11 @@ func (m *money) policy() *forge.Policy {
 	return &p
 }
 
+// consent returns the part of the policy that consent depends on.
+func (m *money) consent() *facts.Policy {
+	return &facts.Policy{Unapproved: m.unapproved, Protected: m.protected, Approvals: m.approvals}
+}
+
 // raise returns a person's retry after a budget was used up, and raises the
 // budgets of the project's configuration. Unwilling people sometimes forget to. The budget
 // of a child is that of the intent at the top, which the retry is for then.
@@ -96,19 +102,9 @@ func (w *world) raise(s *forge.Summary, willing bool) (forge.IntentID, *forge.Re
 	return s.Key.Intent, r
 }
 
-// agentStep reports whether a command calls an agent, which costs money. A judge whom no criterion is left
-// for calls none.
-func agentStep(c *forge.Command) bool {
-	s := c.Attempt.Step
-	if s == forge.StepJudge && len(c.Iteration().Goal.Criteria) == 0 {
-		return false
-	}
-	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
-}
-
 // spend returns the failure of a call that stops at the money reserved for it, and nil otherwise.
 func (m *money) spend(w *world, c *forge.Command) *forge.Failure {
-	if !agentStep(c) || c.BudgetUSD == 0 || !w.chance(8) {
+	if !facts.CallsAgent(c) || c.BudgetUSD == 0 || !w.chance(8) {
 		return nil
 	}
 	return &forge.Failure{Reason: forge.FailBudget, Message: "what was set aside for the call is used up"}
@@ -120,7 +116,7 @@ func (m *money) limited() bool { return m.budget.IntentUSD > 0 || m.budget.Share
 // billed adds the cost of a call to its result. No call costs more than was reserved for it,
 // because the way to its model does not let it.
 func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
-	if !agentStep(c) || c.BudgetUSD == 0 && w.money.limited() {
+	if !facts.CallsAgent(c) || c.BudgetUSD == 0 && w.money.limited() {
 		return r
 	}
 	most := c.BudgetUSD
@@ -142,7 +138,7 @@ func (w *world) billed(c *forge.Command, r *forge.Result) *forge.Result {
 // project has a budget.
 func (w checker) checkReserved(rec *forge.Record) error {
 	for i := range rec.Effects.Commands {
-		if c := &rec.Effects.Commands[i]; agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
+		if c := &rec.Effects.Commands[i]; facts.CallsAgent(c) && c.BudgetUSD == 0 && w.money.limited() {
 			return fmt.Errorf("%s of %s was issued without reserved money", c.Attempt, c.To)
 		}
 	}

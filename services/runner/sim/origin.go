@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
 // outage returns the result of an attempt to which the origin does not answer, or that was told so; nil if it answers.
@@ -23,14 +24,14 @@ func (w worker) outage(c *forge.Command) *forge.Result {
 
 // refusal returns the result of a merge whose push a hook refuses; nil if it is accepted. The next try may take what this one verified
 // on the tip, if it did.
-func (w worker) refusal(head commit, verified bool) *forge.Result {
-	if !w.origin.Refuses(w.rng, w.seed, w.faults, head.task) {
+func (w worker) refusal(head trunk.Commit, verified bool) *forge.Result {
+	if !w.origin.Refuses(w.rng, w.seed, w.faults, head.Task) {
 		return nil
 	}
 	r := &forge.MergeResult{Outcome: forge.MergeRefused, Refusal: "main: no ticket"}
-	if tree := w.repo.content(w.repo.tip()); verified {
-		w.workers.train.passed[[2]string{tree, head.on(tree)}] = true
-		r.Candidate = &forge.Rebase{BaseTree: tree, Head: head.id, Tree: head.on(tree), PatchID: head.patch, Verify: &forge.VerifyReport{Passed: true}}
+	if tree := w.repo.Content(w.repo.Tip()); verified {
+		w.workers.train.passed[[2]string{tree, head.On(tree)}] = true
+		r.Candidate = &forge.Rebase{BaseTree: tree, Head: head.ID, Tree: head.On(tree), PatchID: head.Patch, Verify: &forge.VerifyReport{Passed: true}}
 	}
 	return &forge.Result{Output: r}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
 // people submit intents, answer, change their minds, and push to the base branch.
@@ -233,7 +234,7 @@ func (w *world) pushed() {
 	if !w.people.outsiders || !w.faults && !w.workers.train.crowded || w.rng.IntN(6) > 0 {
 		return
 	}
-	c := commit{id: w.repo.id(), files: w.repo.pick(w.rng), parent: w.repo.tip()}
-	w.repo.main = append(w.repo.main, c)
-	w.log("somebody pushes %s, changing %v", c.id, c.files)
+	c := trunk.Commit{ID: w.repo.NewID(), Files: w.repo.Pick(w.rng), Parent: w.repo.Tip()}
+	w.repo.Main = append(w.repo.Main, c)
+	w.log("somebody pushes %s, changing %v", c.ID, c.Files)
 }

@@ -70,9 +70,6 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 	return w.approver(s, willing), a
 }
 
-// decides reports whether an answer decides between reviewers, and says nothing else.
-func decides(a *forge.Answer) bool { return a.Answer == "approve" || a.Answer == "reject" }
-
 // opinions are the approvals of one commit, or of a patch, by their reviewers and
 // by a person who decided between them.
 type opinions struct{ first, second, person bool }
@@ -96,7 +93,7 @@ func pairs(w *world) map[string]opinions {
 					of[head] = o
 				}
 				if r := forge.As[*forge.Result](ev.Message); r != nil {
-					w.heard(of, r, second[r.Attempt])
+					w.addReview(of, r, second[r.Attempt])
 				}
 			}
 			for i := range rec.Effects.Commands {
@@ -108,10 +105,10 @@ func pairs(w *world) map[string]opinions {
 	return of
 }
 
-// heard adds a review to what was approved. What counts for whom is said in words
+// addReview adds a review to what was approved. What counts for whom is said in words
 // of its own: it is the second's if its command asked for that, and if it does not
 // say that it is another's.
-func (w *world) heard(of map[string]opinions, r *forge.Result, second bool) {
+func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || rv.Verdict != forge.VerdictApproved || w.askedFirst(r) || len(rv.Issues) > 0 ||
 		!facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
@@ -155,12 +152,12 @@ func (w checker) checkPairs() error {
 	enough := map[string]bool{} // by patch: what is rebased without a change keeps its reviews
 	for head, o := range pairs(w.world) {
 		if o.enough() {
-			enough[w.repo.heads[head].patch] = true
+			enough[w.repo.Heads[head].Patch] = true
 		}
 	}
-	for i := range w.repo.main {
-		if c := &w.repo.main[i]; c.task != "" && !judged[c.task] && !enough[c.patch] {
-			return fmt.Errorf("commit %s of %s was not approved by two reviewers", c.id, c.task)
+	for i := range w.repo.Main {
+		if c := &w.repo.Main[i]; c.Task != "" && !judged[c.Task] && !enough[c.Patch] {
+			return fmt.Errorf("commit %s of %s was not approved by two reviewers", c.ID, c.Task)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (w *world) populate() {
 	w.money.init(w.rng)
 	w.money.best, w.money.protected, w.money.whole = facts.BestOf(w.seed), w.wishes.Protects(w.money.protected), whole.New(w.seed)
 	if w.outside = outside.New(w.seed); w.outside != nil {
-		w.money.pull, w.repo.digits = w.outside.Policy, w.outside.Digits()
+		w.money.pull, w.repo.Digits = w.outside.Policy, w.outside.Digits()
 	}
 	w.crowd()
 }

@@ -35,7 +35,7 @@ func TestThousand(t *testing.T) {
 		w.money.budget = forge.Budget{}
 		w.runners, w.down = w.runners[:1], w.down[:1]
 		for i := range 300 {
-			w.repo.files = append(w.repo.files, fmt.Sprintf("g%d", i))
+			w.repo.Files = append(w.repo.Files, fmt.Sprintf("g%d", i))
 		}
 		w.bound, w.deep = 400*intents, true
 		if err := w.play(); err != nil {

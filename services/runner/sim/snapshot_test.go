@@ -9,7 +9,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
-	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 )
@@ -24,7 +24,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		key := forge.Key{Project: project}
-		p := flow.NewProject(key)
+		p := projects.New(key)
 		for _, rec := range w.journal[key] {
 			var eff forge.Effects
 			for _, ev := range rec.Events {
@@ -32,7 +32,7 @@ func TestSnapshotsChangeNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if p, err = flow.RestoreProject(key, snapshot); err != nil {
+				if p, err = projects.Restore(key, snapshot); err != nil {
 					t.Fatal(err)
 				}
 				e, ruling := p.Step(rules.Of(&rec), ev)

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
@@ -39,8 +40,8 @@ func (w *world) crowd() {
 	for i := len(w.people.ids); i < 5; i++ {
 		w.people.ids = append(w.people.ids, forge.IntentID(fmt.Sprintf("i%d", i)))
 	}
-	for i := len(w.repo.files); i < 30; i++ {
-		w.repo.files = append(w.repo.files, fmt.Sprintf("f%d", i))
+	for i := len(w.repo.Files); i < 30; i++ {
+		w.repo.Files = append(w.repo.Files, fmt.Sprintf("f%d", i))
 	}
 }
 
@@ -64,42 +65,22 @@ func (w *world) isSlow(c *command) bool {
 	return w.workers.train.crowded && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial
 }
 
-// content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.
-func (r *repo) content(id string) string {
-	var tree string
-	for _, c := range r.main {
-		tree = c.on(tree)
-		if c.id == id {
-			break
-		}
-	}
-	return tree
-}
-
-// on returns the tree of a commit on a tree.
-func (c commit) on(tree string) string {
-	if c.task == "" {
-		return tree + " " + c.id
-	}
-	return tree + " " + c.patch
-}
-
 // try is the trial of a merge, as an implementer makes it. It says nothing about the base branch, and
 // changes nothing on it. Those ahead count as far as they are not merged yet.
 func (w worker) try(c *forge.Command) *forge.MergeResult {
 	in := c.Merge()
-	tree := w.repo.content(w.repo.tip())
+	tree := w.repo.Content(w.repo.Tip())
 	var stacked []string
-	fits := func(n commit) bool {
-		return len(w.repo.conflicts(n)) == 0 && !slices.ContainsFunc(n.files, func(f string) bool { return slices.Contains(stacked, f) })
+	fits := func(n trunk.Commit) bool {
+		return len(w.repo.Conflicts(n)) == 0 && !slices.ContainsFunc(n.Files, func(f string) bool { return slices.Contains(stacked, f) })
 	}
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
-	put := func(n commit) forge.Rebase {
-		return forge.Rebase{Base: "stack", BaseTree: tree, Head: n.id, Tree: n.on(tree), PatchID: n.patch, Files: n.files}
+	put := func(n trunk.Commit) forge.Rebase {
+		return forge.Rebase{Base: "stack", BaseTree: tree, Head: n.ID, Tree: n.On(tree), PatchID: n.Patch, Files: n.Files}
 	}
 	for i := range in.Ahead {
-		n := w.repo.heads[in.Ahead[i].Head]
-		if w.repo.merged(n.task) != nil {
+		n := w.repo.Heads[in.Ahead[i].Head]
+		if w.repo.Merged(n.Task) != nil {
 			continue
 		}
 		if !fits(n) {
@@ -110,15 +91,15 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 				return r
 			}
 		}
-		tree, stacked = n.on(tree), append(stacked, n.files...)
+		tree, stacked = n.On(tree), append(stacked, n.Files...)
 	}
-	n := w.repo.heads[in.Change.Head]
-	if r.Candidate = (&forge.Rebase{Conflicts: n.files, Files: n.files}); !fits(n) {
+	n := w.repo.Heads[in.Change.Head]
+	if r.Candidate = (&forge.Rebase{Conflicts: n.Files, Files: n.Files}); !fits(n) {
 		return r
 	}
-	n.id = w.repo.id()
+	n.ID = w.repo.NewID()
 	if w.chance(10) {
-		n.patch = "patch-" + n.id
+		n.Patch = "patch-" + n.ID
 	}
 	rb := put(n)
 	// In a crowded world a trial fails also while nothing else goes wrong, so that long trains have cars in doubt.
@@ -133,13 +114,13 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 }
 
 // takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.
-func (w worker) takes(in forge.MergeInput, head *commit) bool {
-	tree, found := w.repo.content(w.repo.tip()), in.Tried
-	if !facts.IsAbout(found, head.patch, tree, head.on(tree)) ||
+func (w worker) takes(in forge.MergeInput, head *trunk.Commit) bool {
+	tree, found := w.repo.Content(w.repo.Tip()), in.Tried
+	if !facts.IsAbout(found, head.Patch, tree, head.On(tree)) ||
 		verdict.Failing(found.Verify) != "" || !w.workers.passed(found.Head, in.Change.Checks) {
 		return false
 	}
-	*head = w.repo.rebase(*head, false)
-	w.workers.met[head.id] = w.workers.met[found.Head]
+	*head = w.repo.Rebase(*head, false)
+	w.workers.met[head.ID] = w.workers.met[found.Head]
 	return true
 }

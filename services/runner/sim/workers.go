@@ -7,6 +7,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
 // job is a command that a worker has.
@@ -51,7 +52,7 @@ func (w *world) take(slow bool) bool {
 	c := free[w.rng.IntN(len(free))]
 	if !w.wanted(&c.Command) {
 		w.log("worker drops %s: nobody wants it", c.ID())
-		if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
+		if n := w.repo.Merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge {
 			w.report(c, &forge.Result{Output: w.mergedAs(n)}) // whoever had it died after the push
 		}
 		c.acked = true
@@ -125,7 +126,7 @@ type worker struct{ *world }
 
 // perform carries out a command, well or badly, and returns its result.
 func (w worker) perform(c *forge.Command) *forge.Result {
-	if n := w.repo.merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial {
+	if n := w.repo.Merged(c.Attempt.Task); n != nil && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial {
 		return &forge.Result{Output: w.mergedAs(n)}
 	}
 	if r := w.failAttempt(c); r != nil {
@@ -146,7 +147,7 @@ func (w worker) perform(c *forge.Command) *forge.Result {
 		if c.Task.Head == c.Task.Base { // a goal that has changed nothing
 			return &forge.Result{Output: w.unchanged(c.Task.Checks)}
 		}
-		return &forge.Result{Output: w.rebase(w.repo.heads[c.Task.Head], c)}
+		return &forge.Result{Output: w.rebase(w.repo.Heads[c.Task.Head], c)}
 	case forge.StepReview:
 		return w.review(c)
 	case forge.StepProbe:
@@ -172,16 +173,16 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if r := w.outage(c); r != nil {
 		return r
 	}
-	if agentStep(c) && c.BudgetUSD == 0 && w.money.limited() {
+	if facts.CallsAgent(c) && c.BudgetUSD == 0 && w.money.limited() {
 		return &forge.Result{Policy: w.money.policy(), Output: &forge.Failure{Reason: forge.FailUnreserved, Message: "nothing is reserved"}}
 	}
 	agent := fmt.Sprintf("agent%d", min(len(c.LimitedAgents), w.money.fallbacks))
-	if agentStep(c) && slices.Contains(c.ClosedAgents, agent) {
+	if facts.CallsAgent(c) && slices.Contains(c.ClosedAgents, agent) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
 	}
 	// A bad key is refused for a while, whoever calls. That every fourth call is enough: the rest are then on their
 	// way, or held.
-	if w.money.refuses && agentStep(c) && agent == "agent0" && w.chance(4) {
+	if w.money.refuses && facts.CallsAgent(c) && agent == "agent0" && w.chance(4) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
 	}
 	if w.chance(12) {
@@ -288,10 +289,10 @@ func (w worker) reflection(c *forge.Command) *forge.Reflection {
 func (w worker) implementation(c *forge.Command) *forge.Implementation {
 	id := c.Task.ID
 	if w.workers.files[id] == nil || w.chance(10) {
-		w.workers.files[id] = w.repo.pick(w.rng)
+		w.workers.files[id] = w.repo.Pick(w.rng)
 	}
 	w.workers.made[id]++
-	im := &forge.Implementation{Base: w.repo.tip(), Head: w.repo.tip()}
+	im := &forge.Implementation{Base: w.repo.Tip(), Head: w.repo.Tip()}
 	if w.chance(8) {
 		im.Blocked = &forge.Clarification{Question: fmt.Sprintf("and now, %d?", w.workers.made[id]), Context: "nothing says"}
 		if w.chance(2) {
@@ -305,24 +306,24 @@ func (w worker) implementation(c *forge.Command) *forge.Implementation {
 		}
 		return im
 	}
-	if before := w.repo.heads[c.Task.Head]; before.id != "" && !c.Implement().Fresh && w.chance(4) {
-		im.Base, im.Head = before.parent, before.id // nothing was added to the attempt before
+	if before := w.repo.Heads[c.Task.Head]; before.ID != "" && !c.Implement().Fresh && w.chance(4) {
+		im.Base, im.Head = before.Parent, before.ID // nothing was added to the attempt before
 		return im
 	}
-	n := w.repo.change(id, w.workers.files[id])
-	if before := w.repo.heads[c.Task.Head]; before.id != "" && w.wishes.Same(c.Wish) {
-		n.patch, n.files = before.patch, before.files
-		w.repo.heads[n.id] = n
+	n := w.repo.Change(id, w.workers.files[id])
+	if before := w.repo.Heads[c.Task.Head]; before.ID != "" && w.wishes.Same(c.Wish) {
+		n.Patch, n.Files = before.Patch, before.Files
+		w.repo.Heads[n.ID] = n
 	}
-	im.Base, im.Head, im.Commits, im.Files, im.Overlaps = n.parent, n.id, 1, n.files, w.overlaps(n)
+	im.Base, im.Head, im.Commits, im.Files, im.Overlaps = n.Parent, n.ID, 1, n.Files, w.overlaps(n)
 	return im
 }
 
 // overlaps now and then names a task that a commit does not merge with.
-func (w worker) overlaps(c commit) []forge.Overlap {
+func (w worker) overlaps(c trunk.Commit) []forge.Overlap {
 	if !w.chance(4) {
 		return nil
 	}
 	id := w.people.ids[w.rng.IntN(len(w.people.ids))]
-	return []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: c.files}}
+	return []forge.Overlap{{TaskID: forge.NewTaskID(id, 1+w.rng.IntN(2)), Files: c.Files}}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/wishes"
 )
@@ -34,7 +35,7 @@ type world struct {
 	// known has the facts about each intent that checkDecision compares
 	// decisions with.
 	known   map[forge.Key]*knowledge
-	repo    repo
+	repo    trunk.Branch
 	workers workers
 	people  people
 	money   money
@@ -139,7 +140,7 @@ func newWorld(seed uint64) *world {
 	for n := range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver(n)), append(w.down, false)
 	}
-	w.repo.init(w.rng)
+	w.repo.Init(w.rng)
 	return w
 }
 

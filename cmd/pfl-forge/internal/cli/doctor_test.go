@@ -194,7 +194,7 @@ func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 		Service: "implementer", ID: "implementer-2", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "disk full \x1b[2J", Since: since,
 	})
 	at := since.Local().Format(time.DateTime)
-	o.expect(kit.ExitOK, "warn  implementer   implementer-2 is not well since "+at+": disk full; others do its work\n", "shop", "doctor")
+	o.expect(kit.ExitOK, "warn  implementer   implementer-2 has been unwell since "+at+": disk full; others do its work\n", "shop", "doctor")
 	o.announceReplica(&presence.Replica{
 		Service: "scout", ID: "s", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "no service of ours", Since: since,
 	})
@@ -227,7 +227,7 @@ func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"reviewer-9 is not well since " + at + ": git: exit status 1; no other reviewer is"}, broken); diff != "" {
+	if diff := cmp.Diff([]string{"reviewer-9 has been unwell since " + at + ": git: exit status 1; no other reviewer is"}, broken); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"implementer-2: disk full", "reviewer-9: git: exit status 1"}, unwell); diff != "" {

@@ -145,6 +145,6 @@ func plain(root *cobra.Command) {
 			root.PersistentFlags().Lookup(name).Hidden = true
 		}
 		show(c, args)
-		fmt.Fprintln(c.OutOrStdout(), "\nThe flags for a server of an organisation: pfl-forge --help")
+		fmt.Fprintln(c.OutOrStdout(), "\nFlags for the server of an organisation: pfl-forge --help")
 	})
 }

@@ -10,6 +10,28 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
+// killedRun begins a run, kills it after a random while, and reports whether it had to: a run may end before.
+func (r *repo) killedRun(rng *rand.Rand, least, most time.Duration) bool {
+	r.t.Helper()
+	cmd := r.command(context.Background(), "run")
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return false
+	case <-wait.Moment(rng, least, most):
+		_ = cmd.Process.Kill()
+		<-ended
+		return true
+	}
+}
+
 // TestKilledRuns kills run -9 at random moments, and then lets one run
 // be: every intent is done, each change is on main once, and nothing is left.
 func TestKilledRuns(t *testing.T) {
@@ -20,20 +42,7 @@ func TestKilledRuns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	worked := 0
 	for range kills {
-		cmd := r.command(context.Background(), "run")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait()
-			close(ended)
-		}()
-		select {
-		case <-ended:
-		case <-wait.Moment(rng, 20*time.Millisecond, 820*time.Millisecond):
-			_ = cmd.Process.Kill()
-			<-ended
+		if r.killedRun(rng, 20*time.Millisecond, 820*time.Millisecond) {
 			worked++
 		}
 	}

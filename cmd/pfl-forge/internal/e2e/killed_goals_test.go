@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
-	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // counting is an agent for goals that want three lines in a file: it writes one in each
@@ -74,21 +72,7 @@ func TestKilledGoals(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range kills {
-		cmd := r.command(context.Background(), "run")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() {
-			_ = cmd.Wait()
-			close(ended)
-		}()
-		select {
-		case <-ended:
-		case <-wait.Moment(rng, 100*time.Millisecond, 800*time.Millisecond):
-			_ = cmd.Process.Kill()
-			<-ended
-		}
+		r.killedRun(rng, 100*time.Millisecond, 800*time.Millisecond)
 	}
 	r.must(0, "run")
 

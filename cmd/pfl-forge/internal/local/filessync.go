@@ -231,14 +231,14 @@ func (d *filesSync) writeSince(ctx context.Context, since time.Time) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.writeState(append(all, projects...)), d.noteProject(ctx))
+	return errors.Join(d.writeState(append(all, projects...)), d.rememberProject(ctx))
 }
 
-// noteProject notes how far the project's journal is, so that a store that has less is noticed.
-func (d *filesSync) noteProject(ctx context.Context) error {
+// rememberProject stores how far the project's journal is, so that a store that has less is noticed.
+func (d *filesSync) rememberProject(ctx context.Context) error {
 	head, err := d.bus.Journal.Last(ctx, forge.Key{Project: d.repo.Project})
 	if err != nil {
 		return err
 	}
-	return d.files.NoteProject(head.Seq)
+	return d.files.RememberProject(head.Seq)
 }

@@ -221,7 +221,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 	}
 	list := loss.Of(d.files.Shown(), stored)
 	if len(list) == 0 {
-		return nil, d.noteProject(ctx)
+		return nil, d.rememberProject(ctx)
 	}
 	onBranch, err := s.Repo.Merged(ctx, s.Repo.Project)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Session) rescue(ctx context.Context) ([]Rescued, error) {
 			return nil, err
 		}
 	}
-	return rescued, d.noteProject(ctx)
+	return rescued, d.rememberProject(ctx)
 }
 
 // judge reads the file of an intent, and says why no draft of it is to be written.

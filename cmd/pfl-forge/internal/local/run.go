@@ -296,7 +296,7 @@ func (r *activeRun) write() error {
 		return r.files.writeProblems()
 	}
 	r.written = records
-	if err := r.files.files.NoteProject(r.watch.views.projectSeq(r.Repo.Project)); err != nil {
+	if err := r.files.files.RememberProject(r.watch.views.projectSeq(r.Repo.Project)); err != nil {
 		return err
 	}
 	all, _ := r.watch.views.summaries()

@@ -207,7 +207,7 @@ func TestCommandsByLogin(t *testing.T) {
 	home := t.TempDir()
 	env := map[string]string{"XDG_STATE_HOME": home}
 	run := func(args ...string) ran { return w.command(w.base, env, args...) }
-	run("status").wants(t, "before", kit.ExitError, "a token is missing: put it into PFL_FORGE_TOKEN", "pfl-forge login begins a login")
+	run("status").wants(t, "before", kit.ExitError, "a token is missing: put it into PFL_FORGE_TOKEN", "if your organisation has logins: pfl-forge login")
 	run("whoami").wants(t, "before", kit.ExitError, "there is no login")
 	run("login").wants(t, "no issuer", kit.ExitError, "--issuer")
 

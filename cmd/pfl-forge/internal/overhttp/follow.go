@@ -17,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
-// heard is told by a stream of events.
-type heard struct {
+// listener has the functions that a stream of events calls.
+type listener struct {
 	// begun is called whenever the stream has begun, also again after it was cut off.
 	begun func()
 	// changed is called for each change of an intent, at least once.
@@ -34,7 +34,7 @@ const (
 
 // follow tells of the changes of the project's intents until ctx ends. A stream that is cut off is asked for again, after the last event that
 // came. Error: a refusal that does not end by itself, such as that of a token that has expired.
-func (c *Client) follow(ctx context.Context, h heard) error {
+func (c *Client) follow(ctx context.Context, h listener) error {
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: c.bounds.pause}
 	last := ""
 	for {
@@ -61,7 +61,7 @@ func (c *Client) follow(ctx context.Context, h heard) error {
 //
 // The id counts once its event is complete. An event that was cut in two comes again as a whole, because it is asked for after the one
 // before it. An id that the gateway cannot have made is not sent back: it is a number there.
-func (c *Client) stream(ctx context.Context, last *string, h heard) (came bool, err error) {
+func (c *Client) stream(ctx context.Context, last *string, h listener) (came bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silence := time.AfterFunc(c.bounds.silence, cancel)
@@ -89,7 +89,7 @@ func (c *Client) stream(ctx context.Context, last *string, h heard) (came bool, 
 		case "id":
 			id = value
 		case "data":
-			h.tell([]byte(value))
+			h.deliver([]byte(value))
 		case "": // the end of an event, or a comment
 			if id != "" && len(id) <= maxEventID && strings.Trim(id, "0123456789") == "" {
 				*last = id
@@ -104,9 +104,9 @@ func (c *Client) stream(ctx context.Context, last *string, h heard) (came bool, 
 	return came, errors.Join(io.ErrUnexpectedEOF, lines.Err())
 }
 
-// tell tells of a change. One that is not understood is of no intent that could be looked at. Nothing else of an event is
+// deliver calls changed for one change. One that is not understood is of no intent that could be looked at. Nothing else of an event is
 // used: it may be a part of the truth, and the state is read anyway.
-func (h *heard) tell(data []byte) {
+func (h *listener) deliver(data []byte) {
 	var event changes.CloudEvent[document.Change]
 	if json.Unmarshal(data, &event) != nil {
 		return

@@ -89,7 +89,7 @@ func TestStreamGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	begun, changed, ended := make(chan struct{}, 10), make(chan forge.IntentID, 10), make(chan error, 1)
 	go func() {
-		ended <- c.follow(ctx, heard{begun: func() { begun <- struct{}{} }, changed: func(id forge.IntentID) { changed <- id }})
+		ended <- c.follow(ctx, listener{begun: func() { begun <- struct{}{} }, changed: func(id forge.IntentID) { changed <- id }})
 	}()
 	for _, text := range []string{
 		p.decide() + p.decide(),
@@ -126,7 +126,7 @@ func TestStreamIsRefused(t *testing.T) {
 		"in more than 1048576":     says(200, "text/event-stream", "data: "+strings.Repeat("x", 2<<20)),
 		"the server sends on to x": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "x://x/", http.StatusFound) },
 	} {
-		err := client(t, serve(t, answer)).follow(wait.Context(t), heard{begun: func() {}, changed: func(forge.IntentID) {}})
+		err := client(t, serve(t, answer)).follow(wait.Context(t), listener{begun: func() {}, changed: func(forge.IntentID) {}})
 		wants(t, want, err, strings.TrimSuffix(want, " x"))
 	}
 }
@@ -207,10 +207,10 @@ func FuzzAnswers(f *testing.F) {
 		if text := r.Error(); strings.ContainsAny(text, "\x1b\x07\u009b\u202e\n") {
 			t.Errorf("%q steers a terminal", text)
 		}
-		(&heard{changed: func(id forge.IntentID) {
+		(&listener{changed: func(id forge.IntentID) {
 			if _, err := forge.ParseIntentID(string(id)); err != nil {
 				t.Error(err)
 			}
-		}}).tell(data)
+		}}).deliver(data)
 	})
 }

@@ -135,7 +135,7 @@ func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	case int64(len(body)) > c.bounds.bytes:
 		return nil, garbage("the server answers with more than %d bytes, which is not read", c.bounds.bytes)
 	case err != nil:
-		return nil, fmt.Errorf("the answer did not come as a whole: %w", c.told(err))
+		return nil, fmt.Errorf("the answer did not come as a whole: %w", c.plain(err))
 	}
 	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, garbage("the server answers with %s where a gateway answers with JSON: is that the address of one, or of a page to log in before it?",
@@ -193,7 +193,7 @@ func (c *Client) sendAs(ctx context.Context, token string, r *request, accept st
 	}
 	response, err := c.http.Do(ask)
 	if err != nil {
-		return nil, c.told(err)
+		return nil, c.plain(err)
 	}
 	c.log.DebugContext(ctx, "asked the gateway", "method", r.method, "path", ask.URL.Path, "status", response.StatusCode,
 		"request", term.Short(response.Header.Get("Request-Id"), 40))
@@ -206,7 +206,7 @@ func (c *Client) sendAs(ctx context.Context, token string, r *request, accept st
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	if err != nil {
-		return nil, fmt.Errorf("the answer did not come as a whole: %w", c.told(err))
+		return nil, fmt.Errorf("the answer did not come as a whole: %w", c.plain(err))
 	}
 	refused := refusalOf(response.StatusCode, response.Header, body)
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -227,9 +227,9 @@ func where(response *http.Response) string {
 	return term.Short(to.Scheme+"://"+to.Host, 100)
 }
 
-// told returns the error of a connection as a person is told it: with the host, and without the path. A certificate that cannot be checked
+// plain returns the error of a connection as a person reads it: with the host, and without the path. A certificate that cannot be checked
 // names the flag.
-func (c *Client) told(err error) error {
+func (c *Client) plain(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}

@@ -36,7 +36,7 @@ func (c *Client) Watch(ctx context.Context, observer Observer, only forge.Intent
 	defer func() { cancel(); following.Wait() }()
 	ended := make(chan error, 1)
 	following.Go(func() {
-		ended <- c.follow(ctx, heard{begun: func() { w.mark("") }, changed: func(id forge.IntentID) { w.mark(id) }})
+		ended <- c.follow(ctx, listener{begun: func() { w.mark("") }, changed: func(id forge.IntentID) { w.mark(id) }})
 	})
 	tick := time.NewTicker(lookTime)
 	defer tick.Stop()
@@ -52,7 +52,7 @@ func (c *Client) Watch(ctx context.Context, observer Observer, only forge.Intent
 			w.mark("")
 		}
 		quiet, err := w.look(ctx)
-		if _, again := c.again(err); err != nil && (!again || !w.told || ctx.Err() != nil) {
+		if _, again := c.again(err); err != nil && (!again || !w.reported || ctx.Err() != nil) {
 			return err
 		} else if err != nil { // it may come back, as the stream of changes may
 			w.mark("")
@@ -70,8 +70,8 @@ type watch struct {
 	observer Observer
 	only     forge.IntentID
 	// seen has the intents, nil before the first look.
-	seen map[forge.IntentID]*seen
-	told bool // the state
+	seen     map[forge.IntentID]*seen
+	reported bool // the state
 
 	mu sync.Mutex
 	// changed are the intents of which something was heard, "" for perhaps any.
@@ -124,8 +124,8 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if !w.told {
-		w.told = true
+	if !w.reported {
+		w.reported = true
 		for i := range list.Intents {
 			w.seen[list.Intents[i].Key.Intent] = &seen{summary: list.Intents[i]}
 		}
@@ -136,7 +136,7 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 		s := &list.Intents[i]
 		known := w.seen[s.Key.Intent]
 		if known == nil || !known.summary.UpdatedAt.Equal(s.UpdatedAt) || slices.Contains(ids, s.Key.Intent) {
-			if err := w.tell(ctx, s); err != nil {
+			if err := w.report(ctx, s); err != nil {
 				return false, err
 			}
 		}
@@ -144,10 +144,10 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 	return w.quiet(list.Intents, list.Project), nil
 }
 
-// tell tells the records of an intent that are new. Of one that was there at the start, these are the ones after its state of then.
+// report hands on the records of an intent that are new. Of one that was there at the start, these are the ones after its state of then.
 // How many it has is known from the first time on, so that only those after them are sent from then on. Of one that is too large to be read,
 // the state that the list has is told.
-func (w *watch) tell(ctx context.Context, now *forge.Summary) error {
+func (w *watch) report(ctx context.Context, now *forge.Summary) error {
 	id := now.Key.Intent
 	known := w.seen[id]
 	if known == nil {

@@ -54,9 +54,22 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 		}
 	}
 	if text, tone := turned(before, after); text != "" {
+		if after.Status != before.Status && after.Status.Failed() && isSaid(lines, after.Reason) {
+			text = fmt.Sprintf("%s; next: pfl-forge retry %s", after.Status, after.Key.Intent)
+		}
 		lines = append(lines, Line{At: after.UpdatedAt, Who: string(after.Key.Intent), Text: term.Line(FromNow(text, after.UpdatedAt)), Tone: tone})
 	}
 	return lines
+}
+
+// isSaid reports whether the last of the lines gives the reason why an intent ended: a sentence is
+// not said twice, one line below the other.
+func isSaid(lines []Line, reason string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	_, cause, found := strings.Cut(lines[len(lines)-1].Text, "): ")
+	return found && strings.HasSuffix(term.Line(FirstLine(reason)), ": "+cause)
 }
 
 // who returns the id of the task that an event is about, or else that of the

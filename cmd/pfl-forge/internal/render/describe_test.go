@@ -210,6 +210,26 @@ func TestLinesOfNothing(t *testing.T) {
 	}
 }
 
+// TestReasonIsSaidOnce has an intent end for the reason of the attempt that the line before is about, and for another one.
+func TestReasonIsSaidOnce(t *testing.T) {
+	before := forge.Summary{Key: key, Status: forge.StatusProposed}
+	for reason, want := range map[string]string{
+		"analyze: missing_cli: no such program":           "error; next: pfl-forge retry fix",
+		"analyze: missing_cli: no such program\nand more": "error; next: pfl-forge retry fix",
+		"gave up after 3 attempts":                        "error: gave up after 3 attempts",
+		"another: it is no such program":                  "error: another: it is no such program",
+	} {
+		after := forge.Summary{Key: key, Status: forge.StatusError, Waiting: forge.WaitingFailed, Reason: reason}
+		got := Lines(&before, &after, &forge.Record{Events: []forge.Event{{To: key, Message: &forge.Result{
+			Attempt: forge.Attempt{Step: forge.StepAnalyze, Number: 1},
+			Output:  &forge.Failure{Reason: forge.FailMissingCLI, Message: "no such program"},
+		}}}})
+		if len(got) != 2 || got[1].Text != want {
+			t.Errorf("%s: got %v, want a line about the attempt, and %q", reason, got, want)
+		}
+	}
+}
+
 func TestLinesOfTurns(t *testing.T) {
 	for want, after := range map[string]forge.Summary{
 		"done ($1.00)":           {Status: forge.StatusDone, Usage: forge.Usage{CostUSD: 1}},

@@ -73,8 +73,8 @@ type attempt struct {
 	// began is the time of its first report.
 	began time.Time
 	// last is the last text that it reported, cut, and heard the time of its last report.
-	last  string
-	heard time.Time
+	last     string
+	reported time.Time
 }
 
 // NewLive starts a view; Close ends it.
@@ -142,7 +142,7 @@ func (l *Live) byAge() []*attempt {
 
 // silent says how long nothing has been heard of an attempt; empty if that is not long.
 func (a *attempt) silent(now time.Time) string {
-	if d := now.Sub(a.heard); !a.heard.IsZero() && d >= silence {
+	if d := now.Sub(a.reported); !a.reported.IsZero() && d >= silence {
 		return "silent for " + Age(d.Truncate(time.Second))
 	}
 	return ""
@@ -240,7 +240,7 @@ func Subject(p *forge.Progress) string {
 
 // take brings an attempt up to date with a report of it.
 func (a *attempt) take(p forge.Progress) {
-	a.To, a.Attempt, a.heard = p.To, p.Attempt, p.At
+	a.To, a.Attempt, a.reported = p.To, p.Attempt, p.At
 	if p.Agent != "" {
 		a.Agent = term.Short(p.Agent, 20)
 	}

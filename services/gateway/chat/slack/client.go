@@ -342,9 +342,9 @@ func (c *Client) Ask(ctx context.Context, a *chat.Act, p *chat.Press, label stri
 	return c.call(ctx, c.bot, "views.open", "", map[string]any{"trigger_id": a.Trigger, "view": dialog(a, p, label)}, nil)
 }
 
-// Tell tells the person who acted a line: by a message that only they can see in a channel in which our bot is, and for a command, which can be
+// Whisper tells the person who acted a line: by a message that only they can see in a channel in which our bot is, and for a command, which can be
 // given where it is not, by the address that Slack sent with it.
-func (c *Client) Tell(ctx context.Context, a *chat.Act, text string) error {
+func (c *Client) Whisper(ctx context.Context, a *chat.Act, text string) error {
 	if a.Reply == "" {
 		m := line(a.Channel, text)
 		m["user"] = a.Account

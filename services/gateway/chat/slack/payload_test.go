@@ -208,7 +208,7 @@ func TestTheAddressOfAnAnswerStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Tell(t.Context(), &chat.Act{Reply: srv.URL + "/commands/T1/hunter2"}, "x"); err == nil || strings.Contains(err.Error(), "hunter2") {
+	if err := c.Whisper(t.Context(), &chat.Act{Reply: srv.URL + "/commands/T1/hunter2"}, "x"); err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("it is %v", err)
 	}
 }

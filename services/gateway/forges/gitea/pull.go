@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
@@ -70,31 +69,22 @@ func looksDraft(title string) bool {
 // title returns the title that says what is wanted. One that an agent has begun with WIP would
 // never be merged.
 func title(t *forges.PullText) string {
-	s := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError {
-			return ' '
+	return rest.Title(t.Title, maxTitle, func(line string) string {
+		switch {
+		case t.Draft:
+			return draft
+		case looksDraft(line):
+			return plain
 		}
-		return r
-	}, t.Title))
-	switch {
-	case t.Draft:
-		s = draft + s
-	case looksDraft(s):
-		s = plain + s
-	}
-	if runes := []rune(s); len(runes) > maxTitle {
-		s = string(runes[:maxTitle-1]) + "…"
-	}
-	return s
+		return ""
+	})
 }
 
 // branches returns the path of a pull request by its two branches. Both are checked, since a
 // name with a slash or a dot is a path, too.
 func branches(head, base git.Branch) (string, error) {
-	for _, b := range []git.Branch{head, base} {
-		if _, err := git.ParseBranch(string(b)); err != nil {
-			return "", err
-		}
+	if err := rest.Branches(head, base); err != nil {
+		return "", err
 	}
 	return url.PathEscape(string(base)) + "/" + url.PathEscape(string(head)), nil
 }

@@ -202,7 +202,7 @@ type (
 // protection of the branch, and by rulesets. Who may go round the rules of a ruleset is not
 // told, so that they hold for administrators only where the protection says so.
 func (c *Client) Protection(ctx context.Context, repository string, branch git.Branch) (forges.Protection, error) {
-	if err := branchesAre(branch); err != nil {
+	if err := rest.Branches(branch); err != nil {
 		return forges.Protection{}, err
 	}
 	classic, err := rest.Path(repository, "branches", branch, "protection")

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
@@ -54,33 +53,11 @@ type (
 const maxTitle = 256
 
 // title returns a title of one line.
-func title(t *forges.PullText) string {
-	s := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError {
-			return ' '
-		}
-		return r
-	}, t.Title))
-	if runes := []rune(s); len(runes) > maxTitle {
-		s = string(runes[:maxTitle-1]) + "…"
-	}
-	return s
-}
-
-// branchesAre returns an error if one of the names is no branch's: the head is owner:branch
-// in GitHub's words, and could be that of a fork.
-func branchesAre(names ...git.Branch) error {
-	for _, b := range names {
-		if _, err := git.ParseBranch(string(b)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func title(t *forges.PullText) string { return rest.Title(t.Title, maxTitle, nil) }
 
 // FindPull returns the pull request of a branch into another.
 func (c *Client) FindPull(ctx context.Context, repository string, head, base git.Branch) (forges.Pull, error) {
-	if err := branchesAre(head, base); err != nil {
+	if err := rest.Branches(head, base); err != nil {
 		return forges.Pull{}, err
 	}
 	path, err := rest.Path(repository, "pulls")
@@ -240,7 +217,7 @@ func (c *Client) ChangedPulls(ctx context.Context, repository, login string, sin
 // BranchHead returns the commit of a branch. It is asked for as a ref: a branch that was
 // renamed is not the one of its new name.
 func (c *Client) BranchHead(ctx context.Context, repository string, branch git.Branch) (git.OID, error) {
-	if err := branchesAre(branch); err != nil {
+	if err := rest.Branches(branch); err != nil {
 		return "", err
 	}
 	path, err := rest.Path(repository, "git", "ref", "heads")

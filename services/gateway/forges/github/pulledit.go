@@ -14,7 +14,7 @@ import (
 // OpenPull opens a pull request. GitHub refuses a second one of the same branches while one
 // is open.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
-	if err := branchesAre(head, base); err != nil {
+	if err := rest.Branches(head, base); err != nil {
 		return forges.Pull{}, err
 	}
 	path, err := rest.Path(repository, "pulls")

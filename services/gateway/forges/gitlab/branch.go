@@ -8,6 +8,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
 // BranchHead returns the commit of a branch.
@@ -34,7 +35,7 @@ type branchJSON struct {
 
 // branch reads a branch. Its name is one part of the path.
 func (c *Client) branch(ctx context.Context, repository string, branch git.Branch) (*branchJSON, error) {
-	if err := branchesAre(branch); err != nil {
+	if err := rest.Branches(branch); err != nil {
 		return nil, err
 	}
 	path, err := c.path(ctx, repository, "repository", "branches", branch)

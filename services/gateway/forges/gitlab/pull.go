@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
@@ -81,38 +80,21 @@ func looksDraft(title string) bool {
 // title returns the title that says what is wanted. One that an agent has begun with Draft would
 // never be merged.
 func title(t *forges.PullText) string {
-	s := strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == utf8.RuneError {
-			return ' '
+	return rest.Title(t.Title, maxTitle, func(line string) string {
+		switch {
+		case t.Draft:
+			return draft
+		case looksDraft(line):
+			return plain
 		}
-		return r
-	}, t.Title))
-	switch {
-	case t.Draft:
-		s = draft + s
-	case looksDraft(s):
-		s = plain + s
-	}
-	if runes := []rune(s); len(runes) > maxTitle {
-		s = string(runes[:maxTitle-1]) + "…"
-	}
-	return s
-}
-
-// branchesAre returns an error if one of the names is no branch's.
-func branchesAre(names ...git.Branch) error {
-	for _, b := range names {
-		if _, err := git.ParseBranch(string(b)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return ""
+	})
 }
 
 // FindPull returns the merge request of a branch into another. One of a fork's branch of that name
 // is another one.
 func (c *Client) FindPull(ctx context.Context, repository string, head, base git.Branch) (forges.Pull, error) {
-	if err := branchesAre(head, base); err != nil {
+	if err := rest.Branches(head, base); err != nil {
 		return forges.Pull{}, err
 	}
 	path, err := c.path(ctx, repository, "merge_requests")
@@ -224,7 +206,7 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 // OpenPull opens a merge request. GitLab refuses a second one of the same branches while one is
 // open, by 409. Its branch stays when it is merged, whatever the project does with others.
 func (c *Client) OpenPull(ctx context.Context, repository string, head, base git.Branch, t forges.PullText) (forges.Pull, error) {
-	if err := branchesAre(head, base); err != nil {
+	if err := rest.Branches(head, base); err != nil {
 		return forges.Pull{}, err
 	}
 	path, err := c.path(ctx, repository, "merge_requests")

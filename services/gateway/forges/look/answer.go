@@ -18,14 +18,14 @@ type answer struct {
 	Reaction forges.Reaction `json:"reaction"`
 }
 
-// maxOwed bounds the answers that a mark remembers. Those of more commands at once are lost if the gateway is killed before it has given them.
-const maxOwed = 20
+// maxDue bounds the answers that a mark remembers. Those of more commands at once are lost if the gateway is killed before it has given them.
+const maxDue = 20
 
 // commands carries out the commands in comments that were not read yet, each comment once.
 func (w *Watcher) commands(ctx context.Context, s *seen) error {
 	slices.SortFunc(s.comments, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
-	read := len(s.mark.Owed)
-	s.owed = slices.Clone(s.mark.Owed)
+	read := len(s.mark.Due)
+	s.due = slices.Clone(s.mark.Due)
 	for _, c := range s.comments {
 		// Ids of comments grow, so that one number says which were read.
 		if c.ID <= s.mark.Last || c.ID == s.status.ID {
@@ -36,15 +36,15 @@ func (w *Watcher) commands(ctx context.Context, s *seen) error {
 			return err
 		}
 		if reaction != "" {
-			s.owed = append(s.owed, answer{c.ID, reaction})
+			s.due = append(s.due, answer{c.ID, reaction})
 		}
 		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
 		if !s.mark.isZero() {
 			s.mark.Last = c.ID
 		}
 	}
-	if len(s.owed) > read && !s.mark.isZero() {
-		s.mark.Owed = s.owed[max(0, len(s.owed)-maxOwed):]
+	if len(s.due) > read && !s.mark.isZero() {
+		s.mark.Due = s.due[max(0, len(s.due)-maxDue):]
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ type answers struct {
 
 // give gives the answers that are due. One that is there already is no other one, at any forge.
 func (a *answers) give(ctx context.Context, key issueKey, s *seen) error {
-	for _, o := range s.owed {
+	for _, o := range s.due {
 		there := slices.ContainsFunc(s.comments, func(c forges.Comment) bool { return c.ID == o.Comment })
 		if !there || o.Comment <= a.given[key] || o.Reaction != forges.Done && o.Reaction != forges.Refused {
 			continue // the mark may have been written by another one

@@ -163,7 +163,7 @@ func (w *Watcher) run(ctx context.Context, s *seen, c *forges.Comment, author in
 	}
 	// The count is of this look: two looks at once would submit the same event.
 	before := s.mark.Intent
-	s.mark.Own = s.unheard
+	s.mark.Own = s.ignored
 	if err := w.submit(ctx, s, &t, &d, s.mark.Count+1, cmd.Text); err != nil {
 		return "", err
 	}

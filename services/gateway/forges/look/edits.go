@@ -36,7 +36,7 @@ func (w *Watcher) edits(ctx context.Context, s *seen) ([]intake.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := s.told.Edits(known, messages.HashText(s.Title, s.Body))
+	list := s.delivered.Edits(known, messages.HashText(s.Title, s.Body))
 	accounts := map[int64]intake.Account{}
 	for i := range slices.Backward(list) { // the newest first: the older ones are less likely to count
 		by := &list[i].By

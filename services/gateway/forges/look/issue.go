@@ -27,21 +27,21 @@ type seen struct {
 	mark   mark
 	// intent is the issue's, as the runner shows it; nil if there is none.
 	intent *document.Detail
-	// told has the texts and edits that deliveries tell; nil if none came.
-	told *intake.Told
+	// delivered has the texts and edits that deliveries tell; nil if none came.
+	delivered *intake.Delivered
 	// later says that the text of the issue is not the one that is worked on; empty if it is.
 	later string
-	// owed are the reactions that are due, in the order of their comments.
-	owed []answer
+	// due are the reactions that are due, in the order of their comments.
+	due []answer
 	// own are the repository's rules; nil if it has none. Why those that it has do not count, unheard says.
 	own     *intake.Rules
-	unheard string
+	ignored string
 }
 
 // look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
 // cut off anywhere, and then finds that the intent is known, the wish decided and the comment there.
 func (w *Watcher) look(ctx context.Context, key issueKey) error {
-	s := &seen{told: w.told[key]}
+	s := &seen{delivered: w.delivered[key]}
 	var err error
 	if s.Issue, err = w.cfg.Forge.Issue(ctx, key.repository, key.number); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	if err != nil || d.Do == intake.Ignore {
 		return err
 	}
-	s.mark.Note, s.mark.Own = d.Refused, s.unheard
+	s.mark.Note, s.mark.Own = d.Refused, s.ignored
 	if d.Refused != "" {
 		return nil
 	}
@@ -258,7 +258,7 @@ func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 		return nil
 	}
 	w.edited[key] = time.Now()
-	s.mark.Owed = slices.DeleteFunc(s.mark.Owed, func(o answer) bool { return o.Comment <= w.answers.given[key] })
+	s.mark.Due = slices.DeleteFunc(s.mark.Due, func(o answer) bool { return o.Comment <= w.answers.given[key] })
 	text = w.text(s)
 	var err error
 	if s.status.ID != 0 {

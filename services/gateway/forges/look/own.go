@@ -13,7 +13,7 @@ import (
 // and is told of: in the log once for each reason, and in our comment on each issue that was let in without it. The error is for a forge
 // that does not answer: nothing is decided until it does, so that an outage makes no rule go away.
 func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
-	s.own, s.unheard = nil, ""
+	s.own, s.ignored = nil, ""
 	data, err := w.cfg.Forge.File(ctx, s.Repository.Name, config.IntakeFileName)
 	if errors.Is(err, forges.ErrNotFound) {
 		return nil
@@ -24,19 +24,19 @@ func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
 		return err
 	}
 	if err != nil {
-		s.unheard = config.IntakeFileName + " of the repository does not count: " + err.Error()
+		s.ignored = config.IntakeFileName + " of the repository does not count: " + err.Error()
 	}
-	if s.unheard != w.unheard[s.Repository.ID] && s.unheard != "" {
+	if s.ignored != w.ignored[s.Repository.ID] && s.ignored != "" {
 		w.cfg.Log.WarnContext(ctx, "a repository's own intake rules do not count; the operator's rules apply alone", "repository", s.Repository.Name, "error", err)
 	}
-	w.unheard[s.Repository.ID] = s.unheard
+	w.ignored[s.Repository.ID] = s.ignored
 	return nil
 }
 
 // explain returns the decision as lines for a person, with why the repository's rules do not count if they do not.
 func (s *seen) explain(d *intake.Decision) string {
-	if s.unheard == "" {
+	if s.ignored == "" {
 		return d.Explain()
 	}
-	return d.Explain() + s.unheard + "\n"
+	return d.Explain() + s.ignored + "\n"
 }

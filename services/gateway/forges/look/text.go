@@ -34,8 +34,8 @@ type mark struct {
 	Sum string `json:"sum,omitempty"`
 	// Note is why the last trigger or command was refused.
 	Note string `json:"note,omitempty"`
-	// Owed are the answers to the last commands, which are given after this is written.
-	Owed []answer `json:"owed,omitempty"`
+	// Due are the answers to the last commands, which are given after this is written.
+	Due []answer `json:"owed,omitempty"`
 }
 
 // isZero reports whether there is nothing to remember.

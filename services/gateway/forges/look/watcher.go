@@ -84,15 +84,15 @@ type Watcher struct {
 	// counter counts the intents of limits, people are those who may decide.
 	counter counter
 	people  people
-	// told has the texts and edits of each issue that deliveries tell, until it was looked at.
-	told map[issueKey]*intake.Told
-	// unheard says why the own rules of a repository do not count, by its number, as it was told to the log last.
-	unheard map[int64]string
+	// delivered has the texts and edits of each issue that deliveries tell, until it was looked at.
+	delivered map[issueKey]*intake.Delivered
+	// ignored says why the own rules of a repository do not count, by its number, as it was told to the log last.
+	ignored map[int64]string
 	// teams has the last answers about who is in which team.
 	teams teams
 	// hints has issues to look at, from changes; heard says that there are deliveries.
 	hints chan hint
-	heard chan struct{}
+	woken chan struct{}
 }
 
 // hint is an issue of a repository, which is known by its number.
@@ -119,8 +119,8 @@ func New(cfg Config) *Watcher {
 		cfg: cfg, names: map[int64]string{}, due: map[issueKey]time.Time{}, edited: map[issueKey]time.Time{},
 		answers: answers{forge: cfg.Forge, given: map[issueKey]int64{}},
 		counter: counter{stream: cfg.Intakes, forge: cfg.Name, now: time.Now}, people: people{book: cfg.Tokens, forge: cfg.Name},
-		swept: map[string]time.Time{}, told: map[issueKey]*intake.Told{}, unheard: map[int64]string{},
-		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), heard: make(chan struct{}, 1),
+		swept: map[string]time.Time{}, delivered: map[issueKey]*intake.Delivered{}, ignored: map[int64]string{},
+		teams: teams{members: map[belonging]belongs{}, unread: map[teamName]time.Time{}}, hints: make(chan hint, 100), woken: make(chan struct{}, 1),
 	}
 }
 
@@ -130,9 +130,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil || ctx.Err() != nil {
 		return ended(ctx, err)
 	}
-	if err := w.cfg.Deliveries.Heard(ctx, func() {
+	if err := w.cfg.Deliveries.OnDelivery(ctx, func() {
 		select {
-		case w.heard <- struct{}{}:
+		case w.woken <- struct{}{}:
 		default:
 		}
 	}); err != nil {
@@ -197,7 +197,7 @@ func (w *Watcher) deliveries(ctx context.Context) {
 		}
 		if !h.Pull {
 			w.hint(h.RepositoryID, h.Number, w.cfg.Debounce)
-			w.tell(&h)
+			w.keep(&h)
 		}
 		return nil
 	})
@@ -207,16 +207,16 @@ func (w *Watcher) deliveries(ctx context.Context) {
 	}
 }
 
-// tell remembers the text of an issue in a delivery, and who edited it, for the look that the delivery leads to.
-func (w *Watcher) tell(h *forges.Hint) {
+// keep stores the text of an issue in a delivery, and who edited it, for the look that the delivery leads to.
+func (w *Watcher) keep(h *forges.Hint) {
 	key := issueKey{w.names[h.RepositoryID], h.Number}
 	if _, due := w.due[key]; !due {
 		return // it leads to none
 	}
-	if w.told[key] == nil {
-		w.told[key] = &intake.Told{}
+	if w.delivered[key] == nil {
+		w.delivered[key] = &intake.Delivered{}
 	}
-	w.told[key].Add(h.Text, h.At, intake.Account{ID: h.EditorID, Login: h.Editor})
+	w.delivered[key].Add(h.Text, h.At, intake.Account{ID: h.EditorID, Login: h.Editor})
 }
 
 // ours reports whether a hook is that of the forge.
@@ -295,7 +295,7 @@ func (w *Watcher) lookAround(ctx context.Context) {
 				continue
 			}
 		}
-		delete(w.told, key)
+		delete(w.delivered, key)
 	}
 }
 
@@ -324,7 +324,7 @@ func (w *Watcher) rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-w.heard:
+	case <-w.woken:
 	case h := <-w.hints:
 		w.hint(h.repository, h.number, w.cfg.Debounce)
 	}

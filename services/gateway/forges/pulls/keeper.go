@@ -261,7 +261,7 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *for
 		return forges.Pull{}, &PersonError{fmt.Sprintf("the branch %s is at %s and not at %s: it was changed by another one",
 			r.branch, commit(string(at)), commit(string(r.head)))}
 	}
-	if err := k.tell(ctx, r, in); err != nil {
+	if err := k.writeStatuses(ctx, r, in); err != nil {
 		return forges.Pull{}, fmt.Errorf(ofChange, r.branch, err)
 	}
 	_, text.Body, _ = strings.Cut(text.Body, markEnd)
@@ -276,7 +276,7 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *for
 // update brings the statuses and the text up to date, the text with its mark at the end. What is so already is not written: forges
 // count what is written.
 func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
-	if err := k.tell(ctx, r, in); err != nil {
+	if err := k.writeStatuses(ctx, r, in); err != nil {
 		return err
 	}
 	if err := (answers{k}).write(ctx, r, p.Number, in); err != nil {
@@ -296,8 +296,8 @@ func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges
 	return err
 }
 
-// tell writes the statuses of the commit of a request that are not there.
-func (k *Keeper) tell(ctx context.Context, r *ask, in *forge.PullInput) error {
+// writeStatuses writes the statuses of the commit of a request that are not there.
+func (k *Keeper) writeStatuses(ctx context.Context, r *ask, in *forge.PullInput) error {
 	have, err := k.cfg.Forge.Statuses(ctx, r.repository, r.head)
 	if err != nil {
 		return err

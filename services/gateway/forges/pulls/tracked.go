@@ -19,10 +19,10 @@ type tracked struct {
 	queue bool
 	// head is the commit that it had at the last look.
 	head git.OID
-	// told is the digest of the snapshot that was reported last, at the time at; empty where a step has answered since: the rules go by
+	// reported is the digest of the snapshot that was reported last, at the time at; empty where a step has answered since: the rules go by
 	// the newest that they have, and that answer may have said something else.
-	told string
-	at   time.Time
+	reported string
+	at       time.Time
 	// times counts how often that was reported, and unwanted says that a runner knows no such attempt.
 	times    int
 	unwanted bool
@@ -54,7 +54,7 @@ func (w *watch) answered(repository string, number int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.pulls[pullKey{repository, number}]; t != nil {
-		t.told = ""
+		t.reported = ""
 		t.answers++
 	}
 }
@@ -95,14 +95,14 @@ func (k *Keeper) pause(t *tracked, s *forge.PullRequest) time.Duration {
 		d <<= min(max(t.times-1, 0), 10)
 	}
 	if t.unwanted {
-		d = retell
+		d = slowest
 	}
-	return min(d, retell)
+	return min(d, slowest)
 }
 
 // lookAgain has a pull request that has ended lately looked at again at a time: no sweep does. After the longest pause all clocks agree.
 func (k *Keeper) lookAgain(key pullKey, s *forge.PullRequest, next time.Time) {
-	if s.State != forge.PullOpen && !k.old[key] && next.Before(s.Seen.Add(retell)) {
+	if s.State != forge.PullOpen && !k.old[key] && next.Before(s.Seen.Add(slowest)) {
 		k.due[key] = next
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // Deliveries is the part of *deliveries.Stream that is needed.
 type Deliveries interface {
-	// Heard calls do whenever there are more.
-	Heard(ctx context.Context, do func()) error
+	// OnDelivery calls do whenever there are more.
+	OnDelivery(ctx context.Context, do func()) error
 	// After hands over those behind a number, and returns the number of the last one.
 	After(ctx context.Context, seq uint64, take func(deliveries.Delivery) error) (last uint64, err error)
 }
@@ -31,8 +31,8 @@ const (
 	overlap    = 2 * time.Minute
 	// again is when something that failed is tried once more, and the least time after which what is known is reported once more; retell
 	// is the most.
-	again  = time.Minute
-	retell = time.Hour
+	again   = time.Minute
+	slowest = time.Hour
 )
 
 // pullKey is a pull request that is watched.
@@ -53,8 +53,8 @@ type watch struct {
 	old map[pullKey]bool
 	// names has the name of each repository, by its number.
 	names map[int64]string
-	// heard says that there is something new, in the stream of deliveries or among those that are due.
-	heard chan struct{}
+	// woken says that there is something new, in the stream of deliveries or among those that are due.
+	woken chan struct{}
 	// swept is the time up to which a sweep has seen everything, by repository.
 	swept map[string]time.Time
 	// read is the last delivery that was read, parked when the forge may be asked again, nextSweep when the next sweep is.
@@ -66,14 +66,14 @@ type watch struct {
 func newWatch() *watch {
 	return &watch{
 		pulls: map[pullKey]*tracked{}, due: map[pullKey]time.Time{}, old: map[pullKey]bool{}, names: map[int64]string{}, swept: map[string]time.Time{},
-		heard: make(chan struct{}, 1),
+		woken: make(chan struct{}, 1),
 	}
 }
 
 // wake has Run go on.
 func (w *watch) wake() {
 	select {
-	case w.heard <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
@@ -83,7 +83,7 @@ func (w *watch) wake() {
 func (k *Keeper) Run(ctx context.Context) error {
 	k.nextSweep = time.Time{}
 	if k.cfg.Deliveries != nil && len(k.cfg.Hooks) > 0 {
-		if err := k.cfg.Deliveries.Heard(ctx, k.wake); err != nil && ctx.Err() == nil {
+		if err := k.cfg.Deliveries.OnDelivery(ctx, k.wake); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (k *Keeper) sweepOne(ctx context.Context, name string, now time.Time) error
 	}
 	for _, c := range list {
 		key := pullKey{name, c.Number}
-		k.due[key], k.old[key] = now, now.Sub(c.At) > retell
+		k.due[key], k.old[key] = now, now.Sub(c.At) > slowest
 	}
 	k.swept[name] = now
 	return nil
@@ -261,7 +261,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	digest := digestOf(s)
 	t.head = l.Head
 	next := t.at.Add(k.pause(t, s))
-	told := t.told == digest && now.Before(next)
+	told := t.reported == digest && now.Before(next)
 	k.mu.Unlock()
 	if told {
 		k.lookAgain(key, s, next)
@@ -276,10 +276,10 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if err == nil {
 		k.mu.Lock()
 		if t.answers == answers {
-			if t.told != digest {
+			if t.reported != digest {
 				t.times = 0
 			}
-			t.told, t.at, t.unwanted = digest, now, refusal
+			t.reported, t.at, t.unwanted = digest, now, refusal
 			t.times++
 			next = now.Add(k.pause(t, s))
 		}
@@ -335,6 +335,6 @@ func (k *Keeper) rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
-	case <-k.heard:
+	case <-k.woken:
 	}
 }

@@ -105,8 +105,8 @@ type box struct {
 	heard func()
 }
 
-// Heard calls do for each delivery from now on.
-func (b *box) Heard(_ context.Context, do func()) error {
+// OnDelivery calls do for each delivery from now on.
+func (b *box) OnDelivery(_ context.Context, do func()) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heard = do

@@ -30,8 +30,8 @@ var (
 	// private are addresses that are routed in the network of an owner alone, besides those of netip.Addr.IsPrivate: of carriers, of
 	// protocols, for measurements, reserved ones, and the site-local ones of IPv6.
 	private = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "fec0::/10")
-	// told are addresses at which clouds tell machines their credentials, besides those that are link-local.
-	told = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}
+	// metadata are addresses at which clouds tell machines their credentials, besides those that are link-local.
+	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}
 	// embeds has IPv6 addresses that stand for one of IPv4, which is in the last four bytes, and tunnels those that have it in bytes 2 to 5.
 	embeds  = prefixes("64:ff9b::/96", "64:ff9b:1::/48", "::/96")
 	tunnels = netip.MustParsePrefix("2002::/16")
@@ -62,7 +62,7 @@ func (g *Guard) Allows(a netip.Addr) bool {
 		a = netip.AddrFrom4([4]byte(b[2:6]))
 	}
 	switch {
-	case !a.IsGlobalUnicast(), here.Contains(a), slices.Contains(told, a): // the first are loopback, link-local, multicast and no addresses
+	case !a.IsGlobalUnicast(), here.Contains(a), slices.Contains(metadata, a): // the first are loopback, link-local, multicast and no addresses
 		return false
 	case a.IsPrivate(), within(private, a):
 		return g.Private

@@ -30,8 +30,8 @@ import (
 type Deliveries interface {
 	// After calls take with all deliveries after a place in the stream, and returns the last place.
 	After(ctx context.Context, seq uint64, take func(deliveries.Delivery) error) (last uint64, err error)
-	// Heard calls do when a delivery may have been stored.
-	Heard(ctx context.Context, do func()) error
+	// OnDelivery calls do when a delivery may have been stored.
+	OnDelivery(ctx context.Context, do func()) error
 	// Store stores a delivery once.
 	Store(ctx context.Context, d deliveries.Delivery) (known bool, err error)
 	// Bury puts a delivery among the dead letters.
@@ -111,7 +111,7 @@ func New(cfg Config) *Reader {
 // Run reads until ctx ends. It returns an error only if it cannot hear of deliveries.
 func (r *Reader) Run(ctx context.Context) error {
 	heard := make(chan struct{}, 1)
-	if err := r.cfg.Deliveries.Heard(ctx, func() {
+	if err := r.cfg.Deliveries.OnDelivery(ctx, func() {
 		select {
 		case heard <- struct{}{}:
 		default:

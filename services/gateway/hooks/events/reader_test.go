@@ -29,7 +29,7 @@ func (s *stored) After(_ context.Context, seq uint64, take func(deliveries.Deliv
 	return last, nil
 }
 
-func (*stored) Heard(context.Context, func()) error { return nil }
+func (*stored) OnDelivery(context.Context, func()) error { return nil }
 
 func (s *stored) Store(_ context.Context, d deliveries.Delivery) (bool, error) {
 	d.Seq = uint64(len(*s) + 1)

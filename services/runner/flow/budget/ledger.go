@@ -25,8 +25,8 @@ import (
 type Ledger struct {
 	// Limits are the budgets of the project, as an intent read them last.
 	Limits forge.Budget
-	// Told says that an intent has told them; before that, budgets are not known.
-	Told bool
+	// Known says that an intent has told them; before that, budgets are not known.
+	Known bool
 	// SpentUSD is the sum that all intents have ever spent.
 	SpentUSD float64
 	// Day is the day that TodayUSD is about, in days since 1970, UTC.
@@ -152,7 +152,7 @@ func (l *Ledger) Reserve(out *outbox.Messages, c Call, now time.Time) (forge.Dec
 			return rule.Ignore("%s was answered already", c.Attempt)
 		}
 	}
-	l.Limits, l.Told = c.Limits, true
+	l.Limits, l.Known = c.Limits, true
 	l.own(c.Intent, c.Number, c.OwnUSD)
 	l.Waiting = append(l.Waiting, c)
 	l.grant(out, now)
@@ -204,7 +204,7 @@ func (l *Ledger) reserved(which func(forge.IntentID) bool) (usd float64, more bo
 
 // Planned takes over the limits of an intent that has a plan, before its children begin.
 func (l *Ledger) Planned(id forge.IntentID, p *forge.RunPlanned) {
-	l.Limits, l.Told = p.Budget, true
+	l.Limits, l.Known = p.Budget, true
 	l.own(id, p.Number, p.OwnUSD)
 }
 

@@ -106,7 +106,7 @@ func (s *State) Issue(x *Turn, c *forge.Command) {
 	if c.Replica != "" {
 		s.Outbox.Arm(x.Effects, forge.Timer{To: x.Key, Key: ClaimKey(c.Attempt), At: x.Now.Add(x.ClaimTimeout)})
 	}
-	x.Obstacles.Tell(c, x.Now)
+	x.Obstacles.Restrict(c, x.Now)
 	s.Outbox.Issue(x.Effects, c)
 }
 

@@ -15,8 +15,8 @@ const (
 	// maxTaught bounds the pieces of its own knowledge that an execution is
 	// told.
 	maxTaught = 20
-	// maxNote bounds a text, in bytes.
-	maxNote = 1000
+	// maxText bounds a text, in bytes.
+	maxText = 1000
 	// maxWord bounds a path, a tag or the like, in bytes.
 	maxWord = 300
 	// maxListed bounds the entries of a list.
@@ -47,7 +47,7 @@ func clips(list []string) []string {
 // bounded returns an execution's report at a size that can be kept.
 func bounded(e *forge.Execution) *forge.Execution {
 	return &forge.Execution{
-		Status: e.Status, Output: clipped(e.Output, 4*maxNote), Artifacts: clips(e.Artifacts), Approach: clipped(e.Approach, maxNote),
+		Status: e.Status, Output: clipped(e.Output, 4*maxText), Artifacts: clips(e.Artifacts), Approach: clipped(e.Approach, maxText),
 		StrategyTags: clips(e.StrategyTags), Discoveries: clips(e.Discoveries), Applied: clips(e.Applied),
 		Metadata: forge.SummaryMetadata{
 			ToolsUsed: clips(e.Metadata.ToolsUsed), FilesModified: clips(e.Metadata.FilesModified), ErrorType: clip(e.Metadata.ErrorType),
@@ -58,11 +58,11 @@ func bounded(e *forge.Execution) *forge.Execution {
 
 // boundSummary cuts the texts of a summary to a size that the journal can keep.
 func boundSummary(sum *forge.ExecutionSummary) {
-	sum.Approach, sum.Reason, sum.Artifacts = clipped(sum.Approach, maxNote), clipped(sum.Reason, maxNote), clips(sum.Artifacts)
+	sum.Approach, sum.Reason, sum.Artifacts = clipped(sum.Approach, maxText), clipped(sum.Reason, maxText), clips(sum.Artifacts)
 	if n := sum.Next; n != nil {
 		sum.Next = &forge.NextAction{
-			SuggestedAction: clipped(n.SuggestedAction, maxNote), Blockers: clips(n.Blockers),
-			PartialProgress: clipped(n.PartialProgress, maxNote), PendingItems: clips(n.PendingItems),
+			SuggestedAction: clipped(n.SuggestedAction, maxText), Blockers: clips(n.Blockers),
+			PartialProgress: clipped(n.PartialProgress, maxText), PendingItems: clips(n.PendingItems),
 		}
 	}
 }
@@ -70,7 +70,7 @@ func boundSummary(sum *forge.ExecutionSummary) {
 // boundJudgment cuts the texts of a judgment, and leaves that of the event as
 // it is.
 func boundJudgment(j *forge.Judgment) {
-	j.Reason, j.NextAction = clipped(j.Reason, maxNote), clipped(j.NextAction, maxNote)
+	j.Reason, j.NextAction = clipped(j.Reason, maxText), clipped(j.NextAction, maxText)
 }
 
 // sizeOf returns about how many bytes a summary has.

@@ -51,10 +51,10 @@ type State struct {
 	Learned []forge.Knowledge
 	// Applied has the ids of knowledge that helped, once for each execution.
 	Applied []string
-	// ToldLearned is how many of Learned the project was told of.
-	ToldLearned int
-	// ToldApplied is how many of Applied the project was told of.
-	ToldApplied int
+	// SentLearned is how many of Learned the project was told of.
+	SentLearned int
+	// SentApplied is how many of Applied the project was told of.
+	SentApplied int
 }
 
 // Table lists the ways of a goal's task.
@@ -215,7 +215,7 @@ func (g Strategy) Executed(x *task.Turn, t *task.Task, im *forge.Implementation,
 func (g Strategy) Summarized(x *task.Turn, t *task.Task, sum *forge.Summarization, session string) {
 	g.State.Session.Reported(session)
 	for _, k := range sum.Knowledge[:min(len(sum.Knowledge), maxLearned)] {
-		k.Category, k.Content, k.ExampleFile = clip(k.Category), clipped(k.Content, maxNote), clip(k.ExampleFile)
+		k.Category, k.Content, k.ExampleFile = clip(k.Category), clipped(k.Content, maxText), clip(k.ExampleFile)
 		if slices.ContainsFunc(g.knowledge(), func(o forge.Knowledge) bool { return rule.SameKnowledge(o, k) }) {
 			continue
 		}
@@ -294,8 +294,8 @@ func (s *State) Retry() {
 // Publish returns the knowledge that the run found and the ids of the knowledge that
 // helped it, each once: the project is told.
 func (s *State) Publish() ([]forge.Knowledge, []string) {
-	learned, applied := rule.Last(s.Learned[s.ToldLearned:], maxPublished), s.Applied[s.ToldApplied:]
-	s.ToldLearned, s.ToldApplied = len(s.Learned), len(s.Applied)
+	learned, applied := rule.Last(s.Learned[s.SentLearned:], maxPublished), s.Applied[s.SentApplied:]
+	s.SentLearned, s.SentApplied = len(s.Learned), len(s.Applied)
 	return learned, applied
 }
 
@@ -366,6 +366,6 @@ var _ task.Strategy = Strategy{}
 // what was learned is not.
 func (s *State) Begin(isGoal bool) {
 	*s = State{
-		Started: isGoal, Known: s.Known, Learned: s.Learned, Applied: s.Applied, ToldLearned: s.ToldLearned, ToldApplied: s.ToldApplied,
+		Started: isGoal, Known: s.Known, Learned: s.Learned, Applied: s.Applied, SentLearned: s.SentLearned, SentApplied: s.SentApplied,
 	}
 }

@@ -57,7 +57,7 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 		s.merged(TaskRef{q.Intent, q.Task})
 	case pull.Unwanted:
 		result.Outcome, seen.Reviews = forge.MergeUnwanted, p.Wishes(p.Seen)
-		p.Hear(p.Seen)
+		p.TakeUp(p.Seen)
 		s.end(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
 	case pull.Failing:
 		result.Outcome, seen.Checks = forge.MergeChecksFailed, p.Failed(q.Change.Pull, p.Seen)
@@ -66,10 +66,10 @@ func (s Pulls) judge(out *outbox.Messages, by rules.Version, q *Request, now tim
 		s.hold(out, q, forge.MergeClosed, result)
 	case pull.Edited:
 		if by.Has(rules.SecondPush) {
-			if p.Told != seen.Head { // it is at another commit than the one that a person was told of
+			if p.Announced != seen.Head { // it is at another commit than the one that a person was told of
 				p.Held = ""
 			}
-			p.Told = seen.Head
+			p.Announced = seen.Head
 		}
 		s.hold(out, q, forge.MergeEdited, result)
 	case pull.Foreign, pull.Outdated, pull.Pending, pull.Blocked, pull.Behind, pull.Ready, pull.Queued:
@@ -90,18 +90,18 @@ func (s Pulls) hold(out *outbox.Messages, q *Request, why forge.MergeOutcome, re
 	if result.Outcome = why; why == "" {
 		result.Outcome = forge.MergeProposed
 	}
-	s.tell(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
+	s.answer(out, q, &forge.MergeEnded{Task: q.Task, Number: q.Number, Result: result})
 }
 
 // end answers a proposed request.
 func (s Pulls) end(out *outbox.Messages, q *Request, answer *forge.MergeEnded) {
 	s.Proposed = slices.DeleteFunc(s.Proposed, func(o *Request) bool { return o == q })
 	s.of(q).Held = ""
-	s.tell(out, q, answer)
+	s.answer(out, q, answer)
 }
 
-// tell tells a task of its pull request, and keeps that for whoever asks again.
-func (s Pulls) tell(out *outbox.Messages, q *Request, answer *forge.MergeEnded) {
+// answer tells a task of its pull request, and keeps that for whoever asks again.
+func (s Pulls) answer(out *outbox.Messages, q *Request, answer *forge.MergeEnded) {
 	t := s.Tasks[q.Intent][q.Task]
 	t.Pull.Looks++
 	answer.Look = t.Pull.Looks

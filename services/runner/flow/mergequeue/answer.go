@@ -33,8 +33,8 @@ func keep(a *forge.MergeEnded) *Answer {
 	return &Answer{Task: a.Task, Number: a.Number, Result: (*result)(a.Result), Failure: a.Failure, Executor: a.Executor, Look: a.Look}
 }
 
-// told returns the answer as the task is told it.
-func (a *Answer) told() *forge.MergeEnded {
+// message returns the answer as the task is told it.
+func (a *Answer) message() *forge.MergeEnded {
 	return &forge.MergeEnded{
 		Task: a.Task, Number: a.Number, Result: (*forge.MergeResult)(a.Result), Failure: a.Failure, Executor: a.Executor, Look: a.Look,
 	}

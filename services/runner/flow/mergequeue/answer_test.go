@@ -29,8 +29,8 @@ func TestAnswerIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		var read Answer
-		if err := json.Unmarshal(data, &read); err != nil || !reflect.DeepEqual(read.told(), a) {
-			t.Errorf("%+v, %v; want %+v", read.told(), err, a)
+		if err := json.Unmarshal(data, &read); err != nil || !reflect.DeepEqual(read.message(), a) {
+			t.Errorf("%+v, %v; want %+v", read.message(), err, a)
 		}
 		if a == done && string(data) != `{"Task":"a-001","Number":1,"Result":{"Outcome":"merged","Commit":"c"}}` {
 			t.Errorf("%s", data)

@@ -73,8 +73,8 @@ type Pull struct {
 	// Late has the checks that have not ended since then, of those that were
 	// waited for at first, in the order of the policy; none where no name is
 	// known. Told has the words in which a person was told of them last.
-	Late []string
-	Told string
+	Late      []string
+	Announced string
 	// Unproved says that its task was told that its merge cannot be proved.
 	Unproved bool
 }
@@ -129,7 +129,7 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 		}
 		t.Pull = p
 	}
-	p.NoteDone(p.Seen, in.Commit)
+	p.MarkDone(p.Seen, in.Commit)
 	if a := p.replaces(m.Change); a != nil {
 		p.Replace(a)
 		p.Unanswered = nil // the change that was made for these remarks is not the one that is pushed

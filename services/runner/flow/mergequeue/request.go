@@ -20,7 +20,7 @@ func (s *State) Lock(out *outbox.Messages, id forge.IntentID, r *forge.LockFiles
 	}
 	s.renew(id, r.Task, t, r.Number)
 	if t.merged() {
-		answerMerge(out, id, t.Answer.told())
+		answerMerge(out, id, t.Answer.message())
 		return forge.Applied, nil
 	}
 	next := &Request{Intent: id, Task: r.Task, Number: r.Number, Files: r.Files}
@@ -57,7 +57,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 	t := s.task(id, r.Task)
 	if r.Number <= t.Number {
 		if t.Answer != nil && t.Answer.Number == r.Number {
-			answerMerge(out, id, t.Answer.told())
+			answerMerge(out, id, t.Answer.message())
 		}
 		return rule.Ignore("request %d of %s is known already", r.Number, r.Task)
 	}
@@ -67,7 +67,7 @@ func (s *State) Merge(out *outbox.Messages, id forge.IntentID, r *forge.QueueMer
 		again := *t.Answer
 		again.Number = r.Number
 		t.Answer = &again
-		answerMerge(out, id, t.Answer.told())
+		answerMerge(out, id, t.Answer.message())
 		return forge.Applied, nil
 	}
 	Pulls{s}.drop(r.Task)

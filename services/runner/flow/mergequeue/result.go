@@ -155,7 +155,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	in := forge.As[*forge.MergeResult](r.Output)
 	if t.merged() || in == nil || in.Outcome != forge.MergeDone {
 		if t.Answer != nil && t.Answer.Number == r.Attempt.Number {
-			answerMerge(out, id, t.Answer.told())
+			answerMerge(out, id, t.Answer.message())
 		}
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
@@ -167,7 +167,7 @@ func (s *State) late(out *outbox.Messages, r *forge.Result) (forge.Decision, err
 	s.dropTask(task)
 	s.moved(t.Files)
 	Pulls{s}.baseMoved()
-	answerMerge(out, id, t.Answer.told())
+	answerMerge(out, id, t.Answer.message())
 	return forge.Applied, nil
 }
 

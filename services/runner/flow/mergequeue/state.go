@@ -213,7 +213,7 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 	for _, q := range s.Proposed {
 		if a := s.Tasks[q.Intent][q.Task].Answer; a != nil && a.Number == q.Number {
-			answerMerge(out, q.Intent, a.told())
+			answerMerge(out, q.Intent, a.message())
 		}
 	}
 }

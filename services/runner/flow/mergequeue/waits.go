@@ -167,10 +167,10 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 		}
 	}
 	why := p.overdue(late, none, counts, result)
-	if len(late) > 0 && p.Held == why && p.Told != result.Refusal { // another one of them came: the rest is waited for still
+	if len(late) > 0 && p.Held == why && p.Announced != result.Refusal { // another one of them came: the rest is waited for still
 		p.Held = ""
 	}
-	p.Told = result.Refusal
+	p.Announced = result.Refusal
 	s.hold(out, q, why, result)
 	return set
 }

@@ -40,9 +40,9 @@ type Red struct {
 	Waits []Waiter
 	// For is the intent that looks; empty if none does.
 	For forge.IntentID
-	// Heard is set when For reports, after it was asked to look, that it waits too: with another task, as while a person has paused the
+	// Confirmed is set when For reports, after it was asked to look, that it waits too: with another task, as while a person has paused the
 	// one that looks.
-	Heard bool
+	Confirmed bool
 	// Number counts the looks, also those of earlier times.
 	Number int
 	// Vain counts the looks that ended in vain since the newest intent came.
@@ -53,8 +53,8 @@ type Red struct {
 	NextAt time.Time
 	// Passed is the intent whose change passed on Base, which may mend it.
 	Passed forge.IntentID
-	// Told is the intent by which a person hears of it.
-	Told forge.IntentID
+	// Asker is the intent by which a person hears of it.
+	Asker forge.IntentID
 	// Mended is the tip that was red before, and Since the State.Number under which it was mended: what is reported of it by an intent
 	// that has not heard so is out of date.
 	Mended string
@@ -110,7 +110,7 @@ func (r *Red) rest(now time.Time) {
 }
 
 // quiet reports whether a person hears of nothing else.
-func (s *State) quiet() bool { return !s.Blocks() && s.Tells == "" && len(s.Lacks) == 0 }
+func (s *State) quiet() bool { return !s.Blocks() && s.Asker == "" && len(s.Lacks) == 0 }
 
 // RedBase returns the tip that is known to be red; empty if none is.
 func (s *State) RedBase() string {
@@ -130,7 +130,7 @@ func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time
 		if !known {
 			s.Closed = append(slices.Clip(s.Closed), closed(forge.GitBase, &m.Failure, now))
 			if r.rest(now); s.quiet() {
-				r.Told = id
+				r.Asker = id
 			}
 		}
 		r.Base = m.Base
@@ -141,7 +141,7 @@ func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time
 	case !known:
 	case m.Failure.Reason == forge.FailHeld:
 		r.join(id, 0)
-		r.Due, r.Vain, r.Heard = true, 0, r.Heard || r.For == id
+		r.Due, r.Vain, r.Confirmed = true, 0, r.Confirmed || r.For == id
 	default:
 		r.leave(id)
 		switch {
@@ -168,7 +168,7 @@ func (s *State) green(mended string) {
 func (s *State) Merged(out *outbox.Messages, active []forge.IntentID) {
 	if s.find(forge.GitBase) != nil {
 		s.green(s.Red.Base)
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 	}
 }
 
@@ -181,25 +181,25 @@ func (s *State) Look(out *outbox.Messages, project forge.Key, active []forge.Int
 	}
 	if len(r.Waits) == 0 { // nobody would ever look; the next change finds out as well
 		s.green("")
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 		return nil
 	}
 	told := r.Waits[0].Intent
 	if !s.quiet() {
 		told = "" // a person hears of something else first
 	}
-	if told != r.Told {
-		r.Told = told
+	if told != r.Asker {
+		r.Asker = told
 		s.Number++
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 	}
 	if r.For == "" && !paused && (r.Due || !r.NextAt.After(now)) {
-		r.For, r.Due, r.Heard, r.NextAt = r.next(), false, false, time.Time{}
+		r.For, r.Due, r.Confirmed, r.NextAt = r.next(), false, false, time.Time{}
 		if r.For != "" {
 			r.NextAt = now.Add(longestLook)
 			r.Number++
 			s.Number++
-			s.tell(out, r.For)
+			s.send(out, r.For)
 		}
 	}
 	return s.LookTimer(project)
@@ -221,7 +221,7 @@ func (s *State) NextLook(by rules.Version, fired *forge.TimerFired) bool {
 	}
 	if r.For != "" {
 		r.join(r.For, 1)
-		heard := r.Heard && by.Has(rules.AnsweredLook)
+		heard := r.Confirmed && by.Has(rules.AnsweredLook)
 		for i := range r.Waits { // join has made the list its own
 			r.Waits[i].Silent = r.Waits[i].Silent || r.Waits[i].Intent == r.For && !heard
 		}

@@ -20,8 +20,8 @@ type Known struct {
 	Asks bool
 	// Closed are the accounts that refuse calls.
 	Closed []forge.Obstacle
-	// Reports counts the messages to the project, and Heard is the newest one that it has answered.
-	Reports, Heard int
+	// Reports counts the messages to the project, and Answered is the newest one that it has answered.
+	Reports, Answered int
 	// Held are the steps that wait for an account.
 	Held []Hold
 	// Look numbers the newest look at a red base branch that this intent was asked for.
@@ -42,9 +42,9 @@ type Hold struct {
 	Agent string
 }
 
-// Tell tells a worker which accounts it must not call. That is settled when the command is issued:
+// Restrict tells a worker which accounts it must not call. That is settled when the command is issued:
 // it may have waited for money, or for the end of a pause.
-func (k *Known) Tell(c *forge.Command, now time.Time) {
+func (k *Known) Restrict(c *forge.Command, now time.Time) {
 	if k == nil || !k.Keeps && !c.Attempt.Step.CallsAgent() {
 		return
 	}
@@ -104,8 +104,8 @@ func (k *Known) Drop(which func(Hold) bool) {
 
 // Learn takes over what the project knows, and returns the steps that go on because of it.
 func (k *Known) Learn(m *forge.ObstaclesChanged, now time.Time) (free []Hold) {
-	k.Number, k.Asks, k.Closed, k.Heard = m.Number, m.Asks, m.Closed, m.Heard
-	if k.Heard < k.Reports {
+	k.Number, k.Asks, k.Closed, k.Answered = m.Number, m.Asks, m.Closed, m.Heard
+	if k.Answered < k.Reports {
 		return nil // the project has not heard yet why they are held
 	}
 	asked := m.Look > k.Look // to look whether the base branch passes, with one of those that wait for it

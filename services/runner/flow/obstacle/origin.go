@@ -50,8 +50,8 @@ func (a *Away) ended(id forge.IntentID) {
 	}
 }
 
-// tells returns the intent that tells a person, for all; empty if none does.
-func (a *Away) tells() forge.IntentID {
+// asker returns the intent that tells a person, for all; empty if none does.
+func (a *Away) asker() forge.IntentID {
 	if !a.Said || len(a.Waits) == 0 {
 		return ""
 	}
@@ -88,7 +88,7 @@ func (a *Away) Begin(out *outbox.Messages, s *State, merge forge.IntentID, activ
 		a.For = merge
 	default:
 		s.open()
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 		return false
 	}
 	a.Number++
@@ -107,7 +107,7 @@ func (s *State) Lost(out *outbox.Messages, id forge.IntentID, f *forge.Failure, 
 	}
 	s.Number++
 	s.Closed = append(slices.Clip(s.Closed), closed(forge.GitOrigin, f, now))
-	s.tellAll(out, active)
+	s.sendAll(out, active)
 }
 
 // Probed takes a worker's report on whether the origin answers. What is of an older probe says nothing of now.
@@ -122,7 +122,7 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 	if f := r.Failure(); f == nil && r.Answers() || f != nil && f.Reason == forge.FailRepository {
 		// A server that answers with a refusal is not away: each step reports its own refusal.
 		s.open()
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 		return forge.Applied, nil
 	}
 	// Whoever waits is told only when it has lasted: an intent cannot look at the clock by itself, because only
@@ -130,7 +130,7 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 	if !a.Said && now.Sub(c.Since) >= saidAfter {
 		a.Said = true
 		s.Number++
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 	}
 	return forge.Applied, nil
 }

@@ -73,10 +73,10 @@ type State struct {
 	Away Away
 	// Red is the search for the end of a red base branch.
 	Red Red
-	// Tells is the intent that tells a person that the origin refuses pushes; empty if none does.
-	Tells forge.IntentID
-	// Heard has the newest ObstacleReported.Number of each intent.
-	Heard map[forge.IntentID]int
+	// Asker is the intent that tells a person that the origin refuses pushes; empty if none does.
+	Asker forge.IntentID
+	// Received has the newest ObstacleReported.Number of each intent.
+	Received map[forge.IntentID]int
 }
 
 // Closes reports whether a failure is one of the account, which every other call would have too.
@@ -94,19 +94,19 @@ func Closes(f *forge.Failure, now time.Time) bool {
 // Refused keeps that an account refused a call, and tells who has to know. One that is repeated is
 // answered once more.
 func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.ObstacleReported, active []forge.IntentID, now time.Time) (forge.Decision, error) {
-	if m.Number <= s.Heard[id] {
-		s.tell(out, id)
+	if m.Number <= s.Received[id] {
+		s.send(out, id)
 		return rule.Ignore("message %d of %q about accounts is known", m.Number, id)
 	}
-	if s.Heard == nil {
-		s.Heard = map[forge.IntentID]int{}
+	if s.Received == nil {
+		s.Received = map[forge.IntentID]int{}
 	}
 	// Each message makes a newer state, also where it tells nothing new: the answer has to be newer than what the
 	// intent knows, or it would be taken for a repetition.
-	s.Heard[id] = m.Number
+	s.Received[id] = m.Number
 	s.Number++
 	s.expire(now)
-	before, asked, told := len(s.Closed), s.asks(), s.Away.tells()
+	before, asked, told := len(s.Closed), s.asks(), s.Away.asker()
 	switch {
 	case m.Agent == forge.GitBase:
 		s.base(id, m, now)
@@ -124,10 +124,10 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Obstac
 	}
 	// The other intents are told only if the list of accounts or the intent that asks the
 	// person has changed. Otherwise the answer goes to the sender alone.
-	if before != len(s.Closed) || asked != s.asks() || told != s.Away.tells() {
-		s.tellAll(out, active)
+	if before != len(s.Closed) || asked != s.asks() || told != s.Away.asker() {
+		s.sendAll(out, active)
 	} else {
-		s.tell(out, id)
+		s.send(out, id)
 	}
 	return forge.Applied, nil
 }
@@ -196,7 +196,7 @@ func (s *State) asks() forge.IntentID {
 	switch {
 	case len(s.Waits) > 0 && s.refused():
 		return s.Waits[0]
-	case len(s.Lacks) > 0 && !s.Blocks() && s.Tells == "":
+	case len(s.Lacks) > 0 && !s.Blocks() && s.Asker == "":
 		return s.Lacks[0]
 	}
 	return ""
@@ -209,50 +209,50 @@ func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.T
 	}
 	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
 	s.Number++
-	s.Opened, s.Closed, s.Waits, s.Lacks, s.Tells = s.Number, nil, nil, nil, ""
+	s.Opened, s.Closed, s.Waits, s.Lacks, s.Asker = s.Number, nil, nil, nil, ""
 	s.Away = Away{Number: s.Away.Number}
 	s.Red = Red{Number: s.Red.Number}
-	s.tellAll(out, active)
+	s.sendAll(out, active)
 	return true
 }
 
 // Ended forgets an intent whose run is over. If it has asked the person, the next one does.
 func (s *State) Ended(out *outbox.Messages, id forge.IntentID, active []forge.IntentID) {
-	asked, told := s.asks(), s.Away.tells()
+	asked, told := s.asks(), s.Away.asker()
 	s.Away.ended(id)
 	s.Red.leave(id)
 	s.found(id)
 	s.Waits = slices.DeleteFunc(slices.Clone(s.Waits), func(w forge.IntentID) bool { return w == id })
-	if asked != s.asks() || told != s.Away.tells() {
+	if asked != s.asks() || told != s.Away.asker() {
 		s.Number++
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 	}
 }
 
-// tellAll tells the active intents what is known.
-func (s *State) tellAll(out *outbox.Messages, active []forge.IntentID) {
+// sendAll tells the active intents what is known.
+func (s *State) sendAll(out *outbox.Messages, active []forge.IntentID) {
 	for _, id := range active {
-		s.tell(out, id)
+		s.send(out, id)
 	}
 }
 
 // Repeat tells the active intents once more, if there is anything to tell.
 func (s *State) Repeat(out *outbox.Messages, active []forge.IntentID) {
 	if s.Number > 0 {
-		s.tellAll(out, active)
+		s.sendAll(out, active)
 	}
 }
 
-// tell tells one intent what is known.
-func (s *State) tell(out *outbox.Messages, id forge.IntentID) {
+// send tells one intent what is known.
+func (s *State) send(out *outbox.Messages, id forge.IntentID) {
 	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Message(id))
 }
 
 // Message returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
 // who reads them looks at the time.
 func (s *State) Message(id forge.IntentID) *forge.ObstaclesChanged {
-	asks := id != "" && (s.asks() == id || s.Away.tells() == id || s.Tells == id && !s.OriginAway() || s.Red.Told == id && s.quiet())
-	m := &forge.ObstaclesChanged{Number: s.Number, Heard: s.Heard[id], Asks: asks, Closed: s.Closed}
+	asks := id != "" && (s.asks() == id || s.Away.asker() == id || s.Asker == id && !s.OriginAway() || s.Red.Asker == id && s.quiet())
+	m := &forge.ObstaclesChanged{Number: s.Number, Heard: s.Received[id], Asks: asks, Closed: s.Closed}
 	if id != "" && s.Red.For == id {
 		m.Look = s.Red.Number
 	}
@@ -267,14 +267,14 @@ func (s *State) Pushes(out *outbox.Messages, refused *forge.Obstacle, by forge.I
 	if refused == nil {
 		by = ""
 	}
-	if (known == nil) == (refused == nil) && s.Tells == by {
+	if (known == nil) == (refused == nil) && s.Asker == by {
 		return
 	}
 	s.Number++
-	s.Tells = by
+	s.Asker = by
 	s.Closed = slices.DeleteFunc(slices.Clone(s.Closed), func(c forge.Obstacle) bool { return c.Agent == forge.GitPush })
 	if refused != nil {
 		s.Closed = append(s.Closed, *refused)
 	}
-	s.tellAll(out, active)
+	s.sendAll(out, active)
 }

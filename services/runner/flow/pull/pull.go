@@ -107,8 +107,8 @@ type Ours struct {
 	Number int
 	// Former are the heads before Head, the newest last.
 	Former []Head
-	// Heard are the wishes that the change was made again for.
-	Heard []Wish
+	// TakenUp are the wishes that the change was made again for.
+	TakenUp []Wish
 	// Remarks are the parts of Heard that gateways name.
 	Remarks []Remark
 	// Settled identifies the last time that it was taken out of the merge queue

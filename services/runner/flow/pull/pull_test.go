@@ -35,7 +35,7 @@ func approvals(commits ...string) (list []forge.PullReview) {
 func TestWishesAreHeardOnce(t *testing.T) {
 	o, seen := ours, green()
 	seen.Reviews = []forge.PullReview{{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "shorter"}}
-	o.Hear(seen)
+	o.TakeUp(seen)
 	o.Push(pull.Head{Commit: "h2", Patch: "p2"})
 	seen.Head = "h2"
 	if got := o.Status(&forge.PullPolicy{}, seen); got != pull.Blocked || len(o.Wishes(seen)) > 0 {
@@ -215,7 +215,7 @@ func TestRemarksAreHeardOnce(t *testing.T) {
 		Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "w a b",
 		Remarks: []forge.PullRemark{whole, first, second},
 	}}
-	o.Hear(seen)
+	o.TakeUp(seen)
 	if got := o.Answers(); len(got) != 2 || got[0] != (forge.PullRemark{Thread: 5, Digest: "a"}) {
 		t.Errorf("before the change is another one the answers are %+v", got)
 	}
@@ -281,7 +281,7 @@ func TestQueuedStanding(t *testing.T) {
 		if got := o.Words(&forge.PullPolicy{}, seen); got == "" || test.want == pull.Queued && !strings.Contains(got, "at place 2") {
 			t.Errorf("%s: it %s", name, got)
 		}
-		o.NoteDone(seen, "h2")
+		o.MarkDone(seen, "h2")
 		if got := o.Status(&forge.PullPolicy{}, seen); got != test.settled {
 			t.Errorf("%s, settled: %s, want %s", name, got, test.settled)
 		}

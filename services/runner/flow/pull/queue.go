@@ -6,9 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// NoteDone notes that what followed from all that was seen is done: the change is
+// MarkDone keeps that what followed from all that was seen is done: the change is
 // proposed anew, with a head that may be the same.
-func (o *Ours) NoteDone(seen *forge.PullRequest, head string) {
+func (o *Ours) MarkDone(seen *forge.PullRequest, head string) {
 	if o.Stuck = ""; seen != nil && o.out(seen) == QueueConflict && head == o.Head {
 		o.Stuck = head
 	}

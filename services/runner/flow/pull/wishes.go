@@ -27,27 +27,27 @@ func wishOf(r *forge.PullReview) Wish {
 	return Wish{Account: r.Account, Commit: r.Commit, Digest: hex.EncodeToString(sum[:8])}
 }
 
-// isHeard reports whether the change was made again for a review: for all of
+// isTakenUp reports whether the change was made again for a review: for all of
 // its remarks, or for its words where none are named, as before gateways did.
-func (o *Ours) isHeard(r *forge.PullReview) bool {
-	if slices.Contains(o.Heard, wishOf(r)) {
+func (o *Ours) isTakenUp(r *forge.PullReview) bool {
+	if slices.Contains(o.TakenUp, wishOf(r)) {
 		return true
 	}
-	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasHeard(r.Account, m) })
+	return len(r.Remarks) > 0 && !slices.ContainsFunc(r.Remarks, func(m forge.PullRemark) bool { return !o.hasTakenUp(r.Account, m) })
 }
 
-// hasHeard reports whether the change was made again for a remark.
-func (o *Ours) hasHeard(account string, m forge.PullRemark) bool {
+// hasTakenUp reports whether the change was made again for a remark.
+func (o *Ours) hasTakenUp(account string, m forge.PullRemark) bool {
 	return slices.ContainsFunc(o.Remarks, func(r Remark) bool { return r.Account == account && r.PullRemark == m })
 }
 
-// Hear notes that the change is made again for all that a look shows to be asked
+// TakeUp keeps that the change is made again for all that a look shows to be asked
 // for.
-func (o *Ours) Hear(seen *forge.PullRequest) {
+func (o *Ours) TakeUp(seen *forge.PullRequest) {
 	for _, r := range o.Wishes(seen) {
-		o.Heard = keep(append(slices.Clip(o.Heard), wishOf(&r)), maxKept)
+		o.TakenUp = keep(append(slices.Clip(o.TakenUp), wishOf(&r)), maxKept)
 		for _, m := range r.Remarks {
-			if o.hasHeard(r.Account, m) {
+			if o.hasTakenUp(r.Account, m) {
 				continue
 			}
 			made := Remark{PullRemark: m, Account: r.Account, Patch: o.Patch}
@@ -79,7 +79,7 @@ func sameReview(a, b forge.PullReview) bool {
 func (o *Ours) Wishes(seen *forge.PullRequest) (list []forge.PullReview) {
 	for i := range seen.Reviews {
 		r := &seen.Reviews[i]
-		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isHeard(r) {
+		if r.May && r.Person != "" && r.Verdict == forge.PullChangesRequested && !o.isTakenUp(r) {
 			list = append(list, *r)
 		}
 	}

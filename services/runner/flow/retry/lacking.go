@@ -33,9 +33,9 @@ func Lacking(open []forge.Attempt, of func(forge.Attempt) *Counter, answers int)
 }
 
 // Unable says, to be added to a text, when and why no replica could do an open attempt; empty if that is not known of any, or is told already.
-func Unable(open []forge.Attempt, of func(forge.Attempt) *Counter, told bool) string {
+func Unable(open []forge.Attempt, of func(forge.Attempt) *Counter, known bool) string {
 	a, c := Lacking(open, of, 1)
-	if told || c.Waits == 0 {
+	if known || c.Waits == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; no replica could do %s at %s UTC: %s", a.Step, c.At.UTC().Format(time.DateTime), c.Why)

@@ -41,8 +41,8 @@ type Failure struct {
 	Then Then
 	// Keep says that the next attempt goes on in the same session and tree.
 	Keep bool
-	// Tell is set if the prompt of the next attempt says why this one failed.
-	Tell bool
+	// Explain is set if the prompt of the next attempt says why this one failed.
+	Explain bool
 	// Elsewhere says that the reason may lie in the replica: the next attempt is for any of them, and not for the one that has
 	// the checkout.
 	Elsewhere bool
@@ -50,19 +50,19 @@ type Failure struct {
 
 // Failures has a rule for every reason.
 var Failures = map[forge.FailureReason]Failure{
-	forge.FailTimeout:       {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailIdle:          {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailOutputLimit:   {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailDiskLimit:     {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailCrashed:       {Then: TryAgain, Keep: true, Tell: true},
-	forge.FailMaxTurns:      {Then: TryOnce, Keep: true, Tell: true},
-	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Tell: true},
+	forge.FailTimeout:       {Then: TryAgain, Keep: true, Explain: true},
+	forge.FailIdle:          {Then: TryAgain, Keep: true, Explain: true},
+	forge.FailOutputLimit:   {Then: TryAgain, Keep: true, Explain: true},
+	forge.FailDiskLimit:     {Then: TryAgain, Keep: true, Explain: true},
+	forge.FailCrashed:       {Then: TryAgain, Keep: true, Explain: true},
+	forge.FailMaxTurns:      {Then: TryOnce, Keep: true, Explain: true},
+	forge.FailInvalidOutput: {Then: TryAgain, Keep: true, Explain: true},
 	forge.FailKilled:        {Then: TryAgain, Keep: true},
 	forge.FailInterrupted:   {Then: CarryOn, Keep: true},
 	forge.FailRepository:    {Then: TryLater, Keep: true, Elsewhere: true},
 	forge.FailLost:          {Then: TryLater, Keep: true},
 	forge.FailReplica:       {Then: AwaitWorker, Keep: true, Elsewhere: true},
-	forge.FailUnsafe:        {Then: TryAgain, Tell: true},
+	forge.FailUnsafe:        {Then: TryAgain, Explain: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},
 	forge.FailQuota:         {Then: WaitForIt, Keep: true},

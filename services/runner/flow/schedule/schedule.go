@@ -66,8 +66,8 @@ type Entry struct {
 	// Submitted is the newest intent, and Skipped says why Last led to none. Submitted is of a time before that, then.
 	Submitted forge.IntentID
 	Skipped   string
-	// Unheard is the intent that has not asked to be admitted yet.
-	Unheard *forge.Intent
+	// Submitting is the intent that has not asked to be admitted yet.
+	Submitting *forge.Intent
 }
 
 // Project is a project as schedules look at it.
@@ -217,7 +217,7 @@ func (e *Entry) isDue(now time.Time) bool { return !e.Next.IsZero() && !e.Next.A
 func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 	e.Last, e.Skipped = e.Next, ""
 	switch {
-	case e.Submitted != "" && (e.Unheard != nil || p.Open(e.Submitted)):
+	case e.Submitted != "" && (e.Submitting != nil || p.Open(e.Submitted)):
 		e.Skipped = fmt.Sprintf("%s is still open", e.Submitted)
 	case p.Paused:
 		e.Skipped = "the project was paused"
@@ -229,7 +229,7 @@ func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 			e.Skipped = fmt.Sprintf("another intent has its id, %s", in.ID)
 			break
 		}
-		e.Unheard, e.Submitted = in, in.ID
+		e.Submitting, e.Submitted = in, in.ID
 		e.send(out)
 	}
 	e.Next = time.Time{}
@@ -238,22 +238,22 @@ func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 
 // send submits the intent that has not asked to be admitted yet.
 func (e *Entry) send(out *outbox.Messages) {
-	out.Add(e.Unheard.ID, "schedule/"+string(e.Unheard.ID), &forge.Submit{Intent: *e.Unheard})
+	out.Add(e.Submitting.ID, "schedule/"+string(e.Submitting.ID), &forge.Submit{Intent: *e.Submitting})
 }
 
 // Entered takes that an intent has asked to be admitted.
 func (s *State) Entered(id forge.IntentID) {
-	at := slices.IndexFunc(s.List, func(e Entry) bool { return e.Unheard != nil && e.Unheard.ID == id })
+	at := slices.IndexFunc(s.List, func(e Entry) bool { return e.Submitting != nil && e.Submitting.ID == id })
 	if at >= 0 {
 		s.List = slices.Clone(s.List)
-		s.List[at].Unheard = nil
+		s.List[at].Submitting = nil
 	}
 }
 
 // Repeat submits once more the intents that have not asked to be admitted yet.
 func (s *State) Repeat(out *outbox.Messages) {
 	for i := range s.List {
-		if s.List[i].Unheard != nil {
+		if s.List[i].Submitting != nil {
 			s.List[i].send(out)
 		}
 	}

@@ -262,7 +262,7 @@ func TestWordsStay(t *testing.T) {
 	}
 	w.fire(0)
 	want := []forge.Identity{{Name: "bob", Proven: true}, {Name: "ada", Proven: true}}
-	if in := w.state.List[0].Unheard; !slices.Equal(in.Requesters, want) || in.Origin.Actor != "bob" {
+	if in := w.state.List[0].Submitting; !slices.Equal(in.Requesters, want) || in.Origin.Actor != "bob" {
 		t.Errorf("%v ask for it, named by %s; want %v", in.Requesters, in.Origin.Actor, want)
 	}
 	if by := w.state.Summaries()[0].SetBy; by != "bob" {

@@ -36,7 +36,7 @@ func (s *State) AdmitRun(id forge.IntentID, e *forge.AdmitRun) (forge.Decision, 
 
 // Admit tells the parent of an active intent that it has begun, and lets it begin.
 func (s *State) Admit(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
-	s.tellParent(out, id)
+	s.sendToParent(out, id)
 	s.admit(out, id, s.Intents[id], fillIn)
 }
 
@@ -83,13 +83,13 @@ func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPla
 	s.connectChildren(out, id, fillIn)
 	for _, d := range p.DependsOn {
 		if cycle := s.cycle(id, d); cycle != nil {
-			s.tellDependency(out, id, forge.DependencyEnded{Intent: d, Cycle: cycle})
+			s.sendDependency(out, id, forge.DependencyEnded{Intent: d, Cycle: cycle})
 		} else if in := s.Intents[d]; in == nil && s.isExpected(d) {
 			continue
 		} else if in == nil {
-			s.tellDependency(out, id, forge.DependencyEnded{Intent: d})
+			s.sendDependency(out, id, forge.DependencyEnded{Intent: d})
 		} else if !in.Active {
-			s.tellDependency(out, id, forge.DependencyEnded{Intent: d, Status: in.Status})
+			s.sendDependency(out, id, forge.DependencyEnded{Intent: d, Status: in.Status})
 		}
 	}
 	for _, c := range p.Children {
@@ -97,8 +97,8 @@ func (s *State) Connect(out *outbox.Messages, id forge.IntentID, p *forge.RunPla
 	}
 }
 
-// tellDependency tells an intent how one ended that it depends on.
-func (s *State) tellDependency(out *outbox.Messages, id forge.IntentID, d forge.DependencyEnded) {
+// sendDependency tells an intent how one ended that it depends on.
+func (s *State) sendDependency(out *outbox.Messages, id forge.IntentID, d forge.DependencyEnded) {
 	d.Run = s.Intents[id].Run
 	out.Add(id, fmt.Sprintf("dependency/%s/%d/%s", id, d.Run, d.Intent), &d)
 }
@@ -140,7 +140,7 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 		if e.Run == in.Run && !in.Active {
 			s.wake(out, id, in.Status)
 			s.free(out, id)
-			s.tellParent(out, id)
+			s.sendToParent(out, id)
 		}
 		return rule.Ignore("run %d of %q is over already", e.Run, id)
 	}
@@ -155,15 +155,15 @@ func (s *State) RunEnded(out *outbox.Messages, id forge.IntentID, e *forge.RunEn
 	return forge.Applied, nil
 }
 
-// TellFamily tells the parent of an intent that it ended. Its children stop if a person
+// SendToFamily tells the parent of an intent that it ended. Its children stop if a person
 // stopped it; otherwise those that waited for its plan begin.
-func (s *State) TellFamily(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
+func (s *State) SendToFamily(out *outbox.Messages, id forge.IntentID, fillIn FillIn) {
 	if stoppedByPerson(s.Intents[id].Status) {
 		s.cancelChildren(out, id)
 	} else {
 		s.admitChildren(out, id, fillIn)
 	}
-	s.tellParent(out, id)
+	s.sendToParent(out, id)
 }
 
 // Wake tells every intent that depends on one that has ended, by id, and frees those that
@@ -205,7 +205,7 @@ func (s *State) free(out *outbox.Messages, id forge.IntentID) {
 func (s *State) wake(out *outbox.Messages, id forge.IntentID, status forge.Status) {
 	for _, other := range s.Active {
 		if slices.Contains(s.Intents[other].DependsOn, id) {
-			s.tellDependency(out, other, forge.DependencyEnded{Intent: id, Status: status})
+			s.sendDependency(out, other, forge.DependencyEnded{Intent: id, Status: status})
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (s *State) connectChildren(out *outbox.Messages, id forge.IntentID, fillIn 
 		if child == nil || child.Parent != id {
 			continue
 		}
-		s.tellParent(out, c)
+		s.sendToParent(out, c)
 	}
 }
 
@@ -44,7 +44,7 @@ func (s *State) breakCycle(out *outbox.Messages, path []forge.IntentID) {
 		in := s.active(path[i])
 		if in != nil && slices.Contains(in.DependsOn, path[i+1]) && !slices.Contains(in.Children, path[i+1]) {
 			round := append(slices.Clone(path[i:]), path[1:i+1]...)
-			s.tellDependency(out, path[i], forge.DependencyEnded{Intent: path[i+1], Cycle: round})
+			s.sendDependency(out, path[i], forge.DependencyEnded{Intent: path[i+1], Cycle: round})
 			return
 		}
 	}
@@ -71,8 +71,8 @@ func (s *State) IsPart(id, of forge.IntentID) bool {
 	return false
 }
 
-// tellParent tells the parent of an intent how far the intent is.
-func (s *State) tellParent(out *outbox.Messages, id forge.IntentID) {
+// sendToParent tells the parent of an intent how far the intent is.
+func (s *State) sendToParent(out *outbox.Messages, id forge.IntentID) {
 	in := s.Intents[id]
 	if in == nil || in.Parent == "" || s.Intents[in.Parent] == nil {
 		return

@@ -79,7 +79,7 @@ func play(t *testing.T, s *scheduler.State, d *datadriven.TestData) string {
 			Run: number("run"), Number: number("end"), Status: forge.Status(value("status")), Parent: forge.IntentID(value("parent")),
 		})
 		if decision == forge.Applied {
-			s.TellFamily(&out, id, fillIn)
+			s.SendToFamily(&out, id, fillIn)
 			s.Wake(&out, id)
 		}
 	case "pause":

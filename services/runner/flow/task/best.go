@@ -25,8 +25,8 @@ type Round struct {
 	Begun bool
 	// Over says that one of the two was chosen, or that the round was broken off.
 	Over bool
-	// Told is the feedback that both are made with.
-	Told string
+	// Feedback is the feedback that both are made with.
+	Feedback string
 	// From is the number of the implementation that the round begins with.
 	From int
 	// First is set aside while the second is made; nil before and after.
@@ -128,7 +128,7 @@ func (t Best) begin(x *Turn, when string) {
 	}
 	t.Round = Round{Begun: true, From: t.Implement.Number + 1}
 	if when == whenRejected {
-		t.Round.Told = t.Feedback
+		t.Round.Feedback = t.Feedback
 	}
 }
 
@@ -211,7 +211,7 @@ func (t Best) second(x *Turn, reached Reached, in *Input) {
 	}
 	t.Round.Second, t.Round.Lost = true, [2]int{t.Round.From, t.Implement.Number}
 	t.Second, t.Inquiry, t.Disputes, t.Tried, t.Word = nil, Inquiry{}, 0, nil, Word{}
-	t.Fresh, t.Continue, t.Feedback = true, false, t.Round.Told
+	t.Fresh, t.Continue, t.Feedback = true, false, t.Round.Feedback
 	detail := fmt.Sprintf("the first (%s) %s; a second one is made", named(t.Implement.Number, t.Head), reached.words())
 	if by := Escalation(t).Stronger(x.Policy, x.Intent, forge.StepImplement); by != nil {
 		detail += " " + described(by)
@@ -285,8 +285,8 @@ func (t Best) reset() {
 	}
 }
 
-// Heard returns the reviews that whoever works on the change of this moment, or reviews it, is told: none of the other one.
-func (t Best) Heard() []forge.Review {
+// VisibleReviews returns the reviews that whoever works on the change of this moment, or reviews it, gets: none of the other one.
+func (t Best) VisibleReviews() []forge.Review {
 	lost := t.Round.Lost
 	if lost == [2]int{} {
 		return t.Reviews

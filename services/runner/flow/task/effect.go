@@ -65,8 +65,8 @@ type Escalate struct{}
 // StopWork withdraws the task's commands.
 type StopWork struct{ Task *Task }
 
-// TellOverlap tells the intent of another task that the two do not merge, or, without files, that they do again.
-type TellOverlap struct {
+// SendOverlap tells the intent of another task that the two do not merge, or, without files, that they do again.
+type SendOverlap struct {
 	To     forge.TaskID
 	Number int // counts the messages of the task, from 1
 	Other  forge.Overlap
@@ -90,7 +90,7 @@ func (AskLock) effect()        {}
 func (TakeBack) effect()       {}
 func (Escalate) effect()       {}
 func (StopWork) effect()       {}
-func (TellOverlap) effect()    {}
+func (SendOverlap) effect()    {}
 func (Release) effect()        {}
 func (FreeDependents) effect() {}
 func (Next) effect()           {}

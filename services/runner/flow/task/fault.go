@@ -48,12 +48,12 @@ func (t Fault) remember(rb *forge.Rebase) (_ *forge.Rebase, again bool) {
 	if c := t.Candidate; out.Unverified && c != nil && c.Unverified && c.MadeOn != "" {
 		out.MadeOn = c.MadeOn // it is the same change, which stands on a later tip and still was not verified
 	}
-	t.note(&out)
+	t.keepTrials(&out)
 	return &out, again
 }
 
-// note keeps the trials of a change, for the worker that verifies it next and for the decision on what that one reports.
-func (t Fault) note(c *forge.Rebase) {
+// keepTrials keeps the trials of a change, for the worker that verifies it next and for the decision on what that one reports.
+func (t Fault) keepTrials(c *forge.Rebase) {
 	if c.Verify == nil || verdict.Unsteady(t.Tried) && !verdict.Unsteady(c.Verify.Trials) && Broken(c) {
 		return // what is known of the change counts more than what is known of the base
 	}

@@ -246,7 +246,7 @@ func (t *Task) AnsweredMerge(x *Turn, m *forge.MergeResult) {
 			on = *m.Candidate
 			on.Verify = m.Verify
 		}
-		Fault{t}.note(&on)
+		Fault{t}.keepTrials(&on)
 		Fault{t}.failed(x, &on, false)
 	case forge.MergePatchChanged:
 		t.Candidate = m.Candidate
@@ -323,7 +323,7 @@ func (t *Task) AttemptFailed(x *Turn, step forge.Step, f *forge.Failure, by Work
 		return
 	}
 	t.Replica, t.Continue = then.For(x.Rules, by.Replica), then.Keep
-	if then.Tell {
+	if then.Explain {
 		t.Feedback = f.Message
 	}
 }

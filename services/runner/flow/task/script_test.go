@@ -166,7 +166,7 @@ func describe(e task.Effect) string {
 		return fmt.Sprintf("  issue %s %q\n", e.Step, e.Replica)
 	case task.AskLock:
 		return fmt.Sprintf("  ask for the lock of %v\n", e.Files)
-	case task.TellOverlap:
+	case task.SendOverlap:
 		return fmt.Sprintf("  tell %s of %v\n", e.To, e.Other)
 	case task.Release:
 		return fmt.Sprintf("  release %s\n", e.Task)

@@ -243,7 +243,7 @@ func (t Pair) texts() string {
 		fmt.Fprintf(&b, "\nThe %s reviewer, %s, says: %s.", [...]string{"first", "second"}[i], by(rv), rv.Verdict)
 		for k := range rv.Claims {
 			if c := &rv.Claims[k]; c.Counts() {
-				fmt.Fprintf(&b, "\n- Requirement %d is met (%s)%s", c.Number, c.Text, note(c))
+				fmt.Fprintf(&b, "\n- Requirement %d is met (%s)%s", c.Number, c.Text, wordsOf(c))
 			}
 		}
 		for _, issue := range rv.Issues {
@@ -257,8 +257,8 @@ func (t Pair) texts() string {
 	return strings.TrimSpace(b.String())
 }
 
-// note returns the reviewer's own words on a claim, and its evidence.
-func note(c *forge.Claim) string {
+// wordsOf returns the reviewer's own words on a claim, and its evidence.
+func wordsOf(c *forge.Claim) string {
 	var refs []string
 	for i := range c.Evidence {
 		refs = append(refs, c.Evidence[i].String())

@@ -16,9 +16,9 @@ const maxParallel = 16
 // Set is the tasks of an intent.
 type Set struct {
 	Tasks []*Task
-	// Heard has the newest OverlapChanged.Number, by the ids of the task that sent it and of
+	// Received has the newest OverlapChanged.Number, by the ids of the task that sent it and of
 	// the task of this set that received it.
-	Heard map[string]int
+	Received map[string]int
 	// Used has the newest numbers of the attempts of tasks that another plan took the place of.
 	Used map[forge.TaskID]Numbers
 }

@@ -23,8 +23,8 @@ type Audit struct {
 	// opens are the head branches of the pull requests that were asked for, by
 	// task.
 	opens map[forge.TaskID]string
-	// heard are the wishes that a task was told of, by the event that told them.
-	heard map[string]string
+	// given has the wishes that a task was told of, by the event that told them.
+	given map[string]string
 	// asked are the requests of each task.
 	asked map[forge.TaskID]*requests
 	// outAt has the heads that were taken out of the merge queue, by what the forge
@@ -96,7 +96,7 @@ func (f *Forge) Check(rec *forge.Record) error {
 	a := &f.Audit
 	if a.seen == nil {
 		a.seen, a.patches, a.opens = map[forge.TaskID]*forge.PullRequest{}, map[string]string{}, map[forge.TaskID]string{}
-		a.heard, a.asked, a.threads = map[string]string{}, map[forge.TaskID]*requests{}, map[forge.TaskID]*threads{}
+		a.given, a.asked, a.threads = map[string]string{}, map[forge.TaskID]*requests{}, map[forge.TaskID]*threads{}
 		a.outAt = map[string]string{}
 	}
 	defer a.ask(rec) // what a record withdraws, it may have asked for before that
@@ -206,10 +206,10 @@ func (a *Audit) wishes(rec *forge.Record) error {
 		m := forge.As[*forge.MergeEnded](ev.Message)
 		if failedInQueue(m) {
 			out := fmt.Sprintf("%s: out of the queue as %s", m.Task, m.Result.Pull.Queue.Out)
-			if before := a.heard[out]; before != "" && before != ev.ID {
+			if before := a.given[out]; before != "" && before != ev.ID {
 				return fmt.Errorf("%s is made again twice because it was taken %s", m.Task, out)
 			}
-			a.heard[out] = ev.ID
+			a.given[out] = ev.ID
 		}
 		if m == nil || m.Result == nil || m.Result.Outcome != forge.MergeUnwanted {
 			continue
@@ -219,14 +219,14 @@ func (a *Audit) wishes(rec *forge.Record) error {
 			if len(r.Remarks) > 0 { // the words have a line in them, which moves
 				wish = fmt.Sprintf("%s: %s: %v", m.Task, r.Account, r.Remarks)
 			}
-			before := a.heard[wish]
+			before := a.given[wish]
 			if before != "" && before != ev.ID {
 				return fmt.Errorf("%s is made again twice for the same wish, %s", m.Task, wish)
 			}
 			if before == "" {
 				a.wait(m.Task, r.Remarks)
 			}
-			a.heard[wish] = ev.ID
+			a.given[wish] = ev.ID
 		}
 	}
 	return nil

@@ -40,8 +40,8 @@ type Forge struct {
 
 	branches map[string]*branch
 	pulls    []*pull
-	// told are looks on their way.
-	told []*forge.Result
+	// looks are on their way to a runner.
+	looks []*forge.Result
 	// adopters are the people who want their commits merged; nil where none does.
 	adopters *adopters
 }
@@ -238,8 +238,8 @@ func approved(p *pull) bool {
 	return false
 }
 
-// tell sends a look on its way, if it shows anything that was not told.
-func (f *Forge) tell(p *pull, tip string, now time.Time) bool {
+// sendLook sends a look on its way, if it shows anything that was not told.
+func (f *Forge) sendLook(p *pull, tip string, now time.Time) bool {
 	s := f.look(p, tip, now)
 	content := *s
 	content.Seen = time.Time{}
@@ -252,7 +252,7 @@ func (f *Forge) tell(p *pull, tip string, now time.Time) bool {
 		return false
 	}
 	p.last = text
-	f.told = append(f.told, &forge.Result{To: p.to, Attempt: p.attempt, Replica: "g1", Output: s})
+	f.looks = append(f.looks, &forge.Result{To: p.to, Attempt: p.attempt, Replica: "g1", Output: s})
 	return true
 }
 
@@ -262,20 +262,20 @@ const wild = 60
 // Wild reports whether anything may happen still.
 func (f *Forge) Wild() bool { return f != nil && f.acts < wild && len(f.open()) > 0 }
 
-// Heard returns the next look that arrives; nil if none does. While there are
+// NextLook returns the next look that arrives; nil if none does. While there are
 // faults it may be any, and come again.
-func (f *Forge) Heard() *forge.Result {
+func (f *Forge) NextLook() *forge.Result {
 	faults := f.Wild()
-	if f == nil || len(f.told) == 0 {
+	if f == nil || len(f.looks) == 0 {
 		return nil
 	}
 	i := 0
 	if faults {
-		i = f.rng.IntN(len(f.told))
+		i = f.rng.IntN(len(f.looks))
 	}
-	r := f.told[i]
+	r := f.looks[i]
 	if !faults || f.rng.IntN(4) > 0 {
-		f.told = append(f.told[:i], f.told[i+1:]...)
+		f.looks = append(f.looks[:i], f.looks[i+1:]...)
 	}
 	if faults && f.rng.IntN(4) == 0 {
 		f.numbered(r).last = "" // lost: the next sweep looks again
@@ -294,7 +294,7 @@ func (f *Forge) numbered(r *forge.Result) *pull {
 // willing. merge puts what a person merges on the base branch.
 func (f *Forge) Calm(tip string, now time.Time, merge func(head string) string) bool {
 	for _, p := range f.pulls {
-		if f.calm(p, tip, now, merge) || f.tell(p, tip, now) {
+		if f.calm(p, tip, now, merge) || f.sendLook(p, tip, now) {
 			return true
 		}
 	}

@@ -14,7 +14,7 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	if p.State == forge.PullMerged {
 		return false
 	}
-	if f.Adopts() && b.head != b.ours && f.tell(p, tip, now) || f.stubborn(p) {
+	if f.Adopts() && b.head != b.ours && f.sendLook(p, tip, now) || f.stubborn(p) {
 		return true
 	}
 	if b.head != b.ours {
@@ -144,6 +144,6 @@ func (f *Forge) Act(tip string, now time.Time, merge, amend func(head string) st
 		f.queueActs(p, n, merge)
 	}
 	if f.rng.IntN(2) == 0 {
-		f.tell(p, tip, now)
+		f.sendLook(p, tip, now)
 	}
 }

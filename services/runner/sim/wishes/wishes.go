@@ -37,8 +37,8 @@ type known struct {
 	plan string
 	// tasks has, of each task whose change was made again for a person, who approved anything since.
 	tasks map[forge.TaskID]map[string]bool
-	// heard counts the wishes since a run began, of a task, or of the plan without one.
-	heard map[forge.TaskID]int
+	// counts has the number of wishes since a run began, of a task, or of the plan without one.
+	counts map[forge.TaskID]int
 }
 
 // New returns the people of a world: there are some in three of 32.
@@ -113,7 +113,7 @@ func (p *People) Check(rec *forge.Record, protected []string, count int) error {
 	key := rec.Summary.Key
 	k := p.known[key]
 	if k == nil {
-		k = &known{tasks: map[forge.TaskID]map[string]bool{}, heard: map[forge.TaskID]int{}}
+		k = &known{tasks: map[forge.TaskID]map[string]bool{}, counts: map[forge.TaskID]int{}}
 		p.known[key] = k
 	}
 	for i := range rec.Events {
@@ -145,7 +145,7 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 	case *forge.Answer:
 		k.approved(ev.Actor) // it may decide between reviewers
 	case *forge.Retry, *forge.RunAdmitted:
-		clear(k.heard)
+		clear(k.counts)
 	default:
 	}
 	return nil
@@ -179,8 +179,8 @@ func (k *known) wished(m *forge.RequestChanges, by string, rec *forge.Record) er
 		if c.Attempt.Task != "" {
 			k.tasks[c.Attempt.Task] = map[string]bool{}
 		}
-		if k.heard[c.Attempt.Task]++; k.heard[c.Attempt.Task] > 10 {
-			return fmt.Errorf("%s is made for the %dth wish of a run", c.Attempt, k.heard[c.Attempt.Task])
+		if k.counts[c.Attempt.Task]++; k.counts[c.Attempt.Task] > 10 {
+			return fmt.Errorf("%s is made for the %dth wish of a run", c.Attempt, k.counts[c.Attempt.Task])
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ const initExample = `  pfl-forge auth init --out /etc/pfl-forge/nats --host nats
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "auth",
-		Short: "keys, permissions and certificates of an organisation's installation",
+		Short: "make keys, permissions and certificates of an organisation's installation",
 		Args:  kit.KnownCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -124,7 +124,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	kit.ListVar(flags, &o.systems, "system", nil, "add an account for a system of this `name` that submits intents; may be repeated")
 	kit.ListVar(flags, &o.followers, "follower", nil, "add an account for a system of this `name` that follows changes; may be repeated")
 	kit.ListVar(flags, &o.projects, "projects", nil, "`ids` of the projects that new accounts of people and systems may speak about; default: all")
-	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: they may not have removed what finished intents left")
+	flags.BoolVar(&o.noClean, "no-clean", false, "with --person: without the right to remove the leftovers of finished intents")
 	flags.BoolVar(&o.logins, "logins", false, "add the account auth, for pfl-forge auth serve, and have the server ask it about everybody else")
 	flags.BoolVar(&o.backups, "backups", false, "add the account backup, for pfl-forge backup and restore")
 	flags.BoolVar(&o.gateway, "gateway", false, "add the account gateway, for forge-gateway, through which people and systems come by HTTP")

@@ -44,7 +44,7 @@ func Identify(a *kit.App, cfg *overhttp.Config) error {
 
 // missingToken says that nothing says who asks.
 const missingToken = "a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file; " +
-	"where people have accounts at an issuer pfl-forge login begins a login"
+	"if your organisation has logins: pfl-forge login"
 
 // useLogin has the login at the gateway say who asks, and by which authorities the gateway is known if no flag says it.
 func useLogin(a *kit.App, cfg *overhttp.Config) error {

@@ -43,7 +43,7 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 				return approveAll(cmd.Context(), a, yes)
 			}
 			if len(args) == 0 {
-				return kit.Usage(kit.Missing("the id of an intent"))
+				return kit.Usage(kit.MissingID("the id of an intent"))
 			}
 			if plan != "" && len(args) > 1 {
 				return kit.Usage(errors.New("--plan takes exactly one intent"))
@@ -145,7 +145,7 @@ func RetryCommand(a *kit.App) *cobra.Command {
 			case narrowed:
 				return kit.Usage(errors.New("--reason, --since, --yes, --dry-run and --output go with --all"))
 			case len(args) == 0:
-				return kit.Usage(kit.Missing("the id of an intent, or --all"))
+				return kit.Usage(kit.MissingID("the id of an intent, or --all"))
 			}
 			return decide(cmd.Context(), a, args, pending.Retry, said)
 		},

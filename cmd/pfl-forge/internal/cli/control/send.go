@@ -40,7 +40,7 @@ func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	case r.All && len(args) > 0:
 		return kit.Usage(errors.New("--all takes no ids"))
 	case !r.All && len(args) == 0:
-		return kit.Usage(kit.Missing("the id of an intent or a task"))
+		return kit.Usage(kit.MissingID("the id of an intent or a task"))
 	}
 	return target.Once(ctx, a, func(t *target.Target) error {
 		b := pending.Batch{App: a, Format: r.Format}

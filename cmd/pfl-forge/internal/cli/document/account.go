@@ -57,11 +57,11 @@ func (a *Account) Line() string {
 		return term.Line("the " + forge.GitOrigin + " refuses pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; pushes are retried from time to time; retry now: pfl-forge resume --all")
 	}
-	text := "no call of " + a.Agent + " is made since " + a.Since.Local().Format(time.DateTime)
+	text := "calls of " + a.Agent + " are stopped"
 	next := "; fix that, then: pfl-forge resume --all"
 	if a.Until != nil {
 		text += " until " + a.Until.Local().Format(time.DateTime)
 		next = ", then it continues; try now: pfl-forge resume --all"
 	}
-	return term.Line(text + ": " + string(a.Reason) + ": " + a.Message + next)
+	return term.Line(text + " (since " + a.Since.Local().Format(time.DateTime) + "): " + string(a.Reason) + ": " + a.Message + next)
 }

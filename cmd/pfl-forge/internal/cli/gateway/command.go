@@ -87,7 +87,7 @@ func initCommand(a *kit.App) *cobra.Command {
 	o.urls[kindGitLab] = flags.String(kindGitLab, "", "`address` of GitLab, https://gitlab.com, or of an instance of your own")
 	flags.StringVar(&o.repository, "repository", "", "the repository there, as `owner/name`; of GitLab also group/subgroup/name")
 	flags.StringVar(&o.tokenFile, "token-file", "", "`file` with the token of the gateway's account there")
-	flags.StringVar(&o.app, "app", "", "client `id` of an App of GitHub, in place of an account with a token")
+	flags.StringVar(&o.app, "app", "", "client `id` of a GitHub App, in place of an account with a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "`file` with the private key of that App")
 	flags.StringVar(&o.project, "project", "", "`id` of the project; default: the name of the repository, in small letters")
 	flags.StringVar(&o.recipe, "recipe", "", "`name` of the recipe that makes the changes; default: the project's agent makes them")
@@ -168,7 +168,7 @@ func initialise(ctx context.Context, a *kit.App, o *options) error {
 		return err
 	}
 	if len(p.lacks) > 0 {
-		return fmt.Errorf("nothing is written, since at %s is missing:\n- %s", kit.Safe(o.url()), kit.Safe(strings.Join(p.lacks, "\n- ")))
+		return fmt.Errorf("nothing was written; missing at %s:\n- %s", kit.Safe(o.url()), kit.Safe(strings.Join(p.lacks, "\n- ")))
 	}
 	defer p.Close()
 	people, err := numbers(ctx, p, o)
@@ -210,7 +210,7 @@ func numbers(ctx context.Context, f forges.Forge, o *options) (list []person, er
 		case err != nil:
 			return nil, fmt.Errorf("--person %s: %w", kit.Safe(login), err)
 		case !got.Permission.Includes(intake.Write):
-			return nil, fmt.Errorf("--person: %s may not write in %s, and so decide nothing: the right is %s", kit.Safe(login), o.repository, got.Permission)
+			return nil, fmt.Errorf("--person: %s has no write access to %s, only %s, so may decide nothing there", kit.Safe(login), o.repository, got.Permission)
 		default:
 			list = append(list, person{got.Login, got.ID})
 		}

@@ -178,7 +178,7 @@ func TestInitRefuses(t *testing.T) {
 		"--token-file: there is --app as well":             append([]string{"--token-file", token}, app...),
 		"--project: ":                                      append([]string{"--project", "No Id"}, flags...),
 		"--person: the forge has no account zoe":           append([]string{"--person", "zoe"}, flags...),
-		"--person: eve may not write in root1/web":         append([]string{"--person", "eve"}, flags...),
+		"--person: eve has no write access to root1/web":   append([]string{"--person", "eve"}, flags...),
 		"a repository root1/none that the account may see": append(flags[:2:2], "--repository", "root1/none", "--token-file", token),
 		"https":       {"--gitea", "http://192.0.2.1", "--repository", "a/b", "--token-file", token},
 		gone + ": no": append(flags[:4:4], "--token-file", gone),

@@ -57,7 +57,7 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 		return err
 	}
 	defer t.Close()
-	h, err := told(ctx, t, req)
+	h, err := readHealth(ctx, t, req)
 	if err != nil {
 		return err
 	}
@@ -74,10 +74,10 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 	})
 }
 
-// told returns the health of the project. By HTTP a runner adds up the journals; otherwise this
+// readHealth returns the health of the project. By HTTP a runner adds up the journals; otherwise this
 // program does, with the same ledger. A repository in which nothing was ever submitted has no
 // journal: its weeks are there, and empty.
-func told(ctx context.Context, t *target.Target, req figures.HealthRequest) (figures.Health, error) {
+func readHealth(ctx context.Context, t *target.Target, req figures.HealthRequest) (figures.Health, error) {
 	ledger := health.Ledger{Keep: figures.MostHealthWeeks}
 	switch {
 	case t.ByHTTP():

@@ -36,7 +36,7 @@ func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 			fmt.Fprintln(w.app.Out, kit.Indent(text, "  "))
 		}
 		for n, r := range t.Requirements {
-			fmt.Fprintf(w.app.Out, "  has to hold, %d: %s\n", n+1, term.Line(r))
+			fmt.Fprintf(w.app.Out, "  requirement %d: %s\n", n+1, term.Line(r))
 		}
 		for n, s := range t.Steps {
 			fmt.Fprintf(w.app.Out, "  %d. %s\n", n+1, term.Line(s))

@@ -12,6 +12,11 @@ import (
 // Missing returns the error for something that a command needs and did not get.
 func Missing(what string) error { return fmt.Errorf("%s is missing", what) }
 
+// MissingID returns the error for the id of an intent that a command needs and did not get. It says where ids are listed.
+func MissingID(what string) error {
+	return fmt.Errorf("%w; `pfl-forge inbox` lists what waits for you, `pfl-forge status` everything", Missing(what))
+}
+
 // surplus returns the error for the first argument that a command has no use for.
 func surplus(arg string) error { return fmt.Errorf("unexpected argument %q", arg) }
 

@@ -154,7 +154,7 @@ func listCommand(a *kit.App) *cobra.Command {
 					list, names = append(list, p), append(names, p.ID)
 				}
 			}
-			return a.Print(format, list, names, func() error { return printTable(a, list, time.Now()) })
+			return a.Print(format, list, names, func() error { return printTable(a, list, len(known) > 0, time.Now()) })
 		},
 	}
 	set := cmd.Flags()
@@ -166,10 +166,14 @@ func listCommand(a *kit.App) *cobra.Command {
 }
 
 // printTable prints pieces, each in a row.
-// Of a text the first line is shown; show has all of it.
-func printTable(a *kit.App, list []piece, now time.Time) error {
+// Of a text the first line is shown; show has all of it. Where there are none, others says that the filter has left out some.
+func printTable(a *kit.App, list []piece, others bool, now time.Time) error {
 	if len(list) == 0 {
-		a.Say("no knowledge matches; goals find things out, and pfl-forge knowledge add adds some")
+		if others {
+			a.Say("no knowledge matches; without --type: pfl-forge knowledge list")
+		} else {
+			a.Say("the project knows nothing yet: goals find things out, and `pfl-forge knowledge add` adds what you know")
+		}
 		return nil
 	}
 	columns := render.Columns{Header: []string{"ID", "TYPE", "SURE", "HELPED", "AGE", "CONTENT"}, Shrink: 5}

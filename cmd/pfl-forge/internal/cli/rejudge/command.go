@@ -86,7 +86,7 @@ func Command(a *kit.App) *cobra.Command {
 	set.StringVar(&f.agent, "agent", "", "the `agent` to ask (default as the project configures)")
 	set.StringVar(&f.model, "model", "", "the `model` to ask (default as the project configures)")
 	set.StringVar(&f.prompt, "prompt-file", "", "a `file` whose text takes the place of the role's system prompt; needs --role")
-	set.IntVar(&f.limit, "limit", 20, "ask only the newest `number`; 0: all")
+	set.IntVar(&f.limit, "limit", 20, "how many verdicts to ask about, the newest `number`; 0 for all")
 	set.Float64Var(&f.budget, "budget", 5, "what all calls together may cost, in US `dollars`")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"review", "judge"}, cobra.ShellCompDirectiveNoFileComp))
 	kit.OutputFlag(cmd, &f.format)

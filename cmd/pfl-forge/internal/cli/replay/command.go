@@ -84,7 +84,7 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 	if t.Empty() {
 		return fmt.Errorf("there is no intent %s: nothing was ever submitted here", id)
 	}
-	all, err := told(ctx, t, id, f)
+	all, err := read(ctx, t, id, f)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,10 @@ func replay(ctx context.Context, a *kit.App, id forge.IntentID, f *flags) error 
 	return a.Print(f.format, map[string]any{"intent": id, "records": shown}, nil, func() error { return text(a, shown, f.rules != "") })
 }
 
-// told returns the records of an intent in words, in their order and without gaps. At NATS and in
+// read returns the records of an intent in words, in their order and without gaps. At NATS and in
 // a repository this program folds the journal itself. By HTTP a runner does, by the rules that
 // decided, so there is nothing to compare with: --rules is refused instead of being ignored.
-func told(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([]document.Record, error) {
+func read(ctx context.Context, t *target.Target, id forge.IntentID, f *flags) ([]document.Record, error) {
 	if t.ByHTTP() {
 		if f.rules != "" {
 			return nil, kit.Usage(errors.New("--rules does not work by HTTP; use an account of NATS (--server tls://...)"))

@@ -69,7 +69,7 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	if err != nil {
 		return err
 	}
-	d.tell(&work)
+	d.setAccount(&work)
 	place(ctx, a, t, &d)
 	d.Trace = t.Trace(v.Intent.ID, v.Summary.Run)
 	if v.Goal != nil {

@@ -21,7 +21,7 @@ type Intent struct {
 	document.Trace `yaml:",inline"`
 
 	// Told is the account that every reader gets.
-	Told `yaml:",inline"`
+	Account `yaml:",inline"`
 
 	// What was asked for, as it was asked for.
 	Body      string              `json:"body"                 yaml:"body"`
@@ -41,9 +41,9 @@ type Intent struct {
 	Commands     []string        `json:"commands,omitempty"     yaml:"commands,omitempty"` // what a person can do while it waits
 }
 
-// Told is the account of the work that every reader gets, as package document has it; here it is whole.
+// Account is the account of the work that every reader gets, as package document has it; here it is whole.
 // Durations are in seconds, costs in US dollars.
-type Told struct {
+type Account struct {
 	Verified    []model.Verified   `json:"verify,omitempty"      yaml:"verify,omitempty"`      // each time that a change was verified
 	Steps       []model.StepRecord `json:"steps,omitempty"       yaml:"steps,omitempty"`       // every attempt that has ended
 	Costs       []model.Cost       `json:"costs,omitempty"       yaml:"costs,omitempty"`       // of these, added up by step, agent and model
@@ -52,10 +52,10 @@ type Told struct {
 	Text        *asked.Text        `json:"text,omitempty"        yaml:"text,omitempty"`        // whether it was edited where it came from
 }
 
-// tell fills in how the intent was carried out.
+// setAccount fills in how the intent was carried out.
 // Tasks of the account that the view does not have are passed over.
-func (d *Intent) tell(w *model.Work) {
-	d.Told = Told{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions, w.Text}
+func (d *Intent) setAccount(w *model.Work) {
+	d.Account = Account{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions, w.Text}
 	for i := range d.Work {
 		for k := range w.PlanTasks {
 			if w.PlanTasks[k].ID == d.Work[i].ID {

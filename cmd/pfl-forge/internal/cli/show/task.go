@@ -182,7 +182,7 @@ func printTaskLine(a *kit.App, d *Task, said string) {
 	if d.Status == forge.TaskPending {
 		document.PrintPlan(a, d.Plan, "      ")
 		for i, r := range d.Requirements {
-			fmt.Fprintf(a.Out, "      has to hold, %d: %s\n", i+1, kit.Safe(r))
+			fmt.Fprintf(a.Out, "      requirement %d: %s\n", i+1, kit.Safe(r))
 		}
 	}
 	var issues []string

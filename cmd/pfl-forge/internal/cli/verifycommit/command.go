@@ -154,6 +154,9 @@ type statement struct {
 	Says string `json:"says" yaml:"says"`
 }
 
+// moved ends the words of a statement that was made of the same patch on another parent.
+const moved = ", as the same patch on another parent"
+
 // newDocument returns the answer about a commit. Statements and problems are lists also where they
 // are empty, so that programs need not tell none from missing.
 func newDocument(commit string, r *proof.Report) document {
@@ -164,7 +167,7 @@ func newDocument(commit string, r *proof.Report) document {
 	for _, s := range r.Statements {
 		kind, says := describe(s.Predicate)
 		if s.Moved {
-			says += ", as the same patch on another parent"
+			says += moved
 		}
 		d.Statements = append(d.Statements, statement{kind, s.By, says})
 	}
@@ -254,9 +257,16 @@ func conclude(a *kit.App, o *options, answers []document) error {
 // line prints the answer about one commit: one line, and one more for each problem.
 func line(a *kit.App, d *document) {
 	if d.OK {
-		var said []string
+		var said, elsewhere []string
 		for _, s := range d.Statements {
-			said = append(said, s.Says)
+			if says, is := strings.CutSuffix(s.Says, moved); is {
+				elsewhere = append(elsewhere, says)
+			} else {
+				said = append(said, says)
+			}
+		}
+		if len(elsewhere) > 0 {
+			said = append(said, strings.Join(elsewhere, "; ")+moved)
 		}
 		fmt.Fprintf(a.Out, "ok    %s  %s: %s\n", d.Commit[:12], kit.Safe(d.Task), kit.Safe(strings.Join(said, "; ")))
 		return

@@ -146,7 +146,7 @@ func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *rend
 		}
 		b.Idle(true)
 		if written := repo.Written(); first || !written.Equal(shown) {
-			if err := tellState(ctx, a, b); err != nil {
+			if err := showState(ctx, a, b); err != nil {
 				return err
 			}
 			first, shown = false, written
@@ -159,9 +159,9 @@ func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *rend
 	return nil
 }
 
-// tellState feeds a board with how things stand while no run goes on.
+// showState feeds a board with how things stand while no run goes on.
 // A run may have begun meanwhile: then this process does not own the store, and the board is not idle.
-func tellState(ctx context.Context, a *kit.App, b *render.Board) error {
+func showState(ctx context.Context, a *kit.App, b *render.Board) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ type Branch struct {
 // Changes returns the newest change of each task of the project that the branch has: those that say so themselves with the newest first, and then
 // the others, by their task.
 func (b *Branch) Changes(ctx context.Context) ([]Change, error) {
-	list, err := b.told(ctx)
+	list, err := b.named(ctx)
 	if err != nil || b.Remote == "" {
 		return list, err
 	}
@@ -69,9 +69,9 @@ func (b *Branch) Changes(ctx context.Context) ([]Change, error) {
 	return list, nil
 }
 
-// told returns the changes that the messages of commits name, of the branch's own line of history: whoever opens a pull request writes the
+// named returns the changes that the messages of commits name, of the branch's own line of history: whoever opens a pull request writes the
 // messages of its commits, which a merge makes reachable.
-func (b *Branch) told(ctx context.Context) (list []Change, err error) {
+func (b *Branch) named(ctx context.Context) (list []Change, err error) {
 	out, err := b.Store.Git(ctx, "log", "-z", "--first-parent", "--no-show-signature", "--grep=^"+trailers.Task+": ", "--format=%H%n%B", string(b.Tip), "--")
 	if err != nil {
 		return nil, err

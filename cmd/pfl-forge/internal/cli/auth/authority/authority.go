@@ -81,10 +81,10 @@ func Parse(cert, key []byte) (*Certificate, error) {
 	}
 	private, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !pair.Leaf.IsCA {
-		return nil, errors.New("the certificate is not one of an authority")
+		return nil, errors.New("the certificate is not that of an authority (CA)")
 	}
 	if time.Now().After(pair.Leaf.NotAfter) {
-		return nil, fmt.Errorf("the authority's certificate has ended on %s", pair.Leaf.NotAfter.Format(time.DateOnly))
+		return nil, fmt.Errorf("the authority's certificate expired on %s", pair.Leaf.NotAfter.Format(time.DateOnly))
 	}
 	return &Certificate{Cert: cert, Key: key, parsed: pair.Leaf, private: private}, nil
 }

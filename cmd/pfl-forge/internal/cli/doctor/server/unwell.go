@@ -35,7 +35,7 @@ func checkUnwell(replicas []Replica) []diagnosis.Finding {
 		if well[kind{r.Service, r.Group}] {
 			health, others = diagnosis.Warning, "others do its work"
 		}
-		said := fmt.Sprintf("%s is not well since %s: %s; %s", r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why, others)
+		said := fmt.Sprintf("%s has been unwell since %s: %s; %s", r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why, others)
 		found = append(found, diagnosis.New(
 			r.Service, health, said, "its /readyz?verbose and its log say more; it works again by itself as soon as that is fixed",
 		))

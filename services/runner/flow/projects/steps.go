@@ -1,4 +1,4 @@
-package flow
+package projects
 
 import (
 	"slices"
@@ -30,7 +30,7 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 
 // fillIn fills in the facts that an intent is told when it is admitted and that the scheduler does not know.
 func (p *Project) fillIn(in *scheduler.Intent, a *forge.RunAdmitted) {
-	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Told, true
+	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Known, true
 	a.Obstacles = p.state.Obstacles.Message("")
 	about := in.Title + "\n" + in.About
 	a.Past = p.state.Knowledge.RelevantRuns(about, in.Type)
@@ -65,7 +65,7 @@ func (p *Project) end(id forge.IntentID, m *forge.RunEnded) (forge.Decision, err
 	}
 	p.state.Knowledge.Learn(m)
 	p.state.Reflection.Ended(id, m)
-	p.state.Scheduler.TellFamily(&p.out, id, p.fillIn)
+	p.state.Scheduler.SendToFamily(&p.out, id, p.fillIn)
 	p.state.Obstacles.Ended(&p.out, id, p.state.Scheduler.Active)
 	p.state.Queue.Forget(id, m.Status == forge.StatusDone)
 	p.state.Reflection.Submit(&p.out, p.state.Queue.Repairs.Ended(id, p.key.Project, p.now))

@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// teller keeps the messages. All but hint is for one goroutine.
-type teller struct {
+// poster keeps the messages. All but hint is for one goroutine.
+type poster struct {
 	cfg         *Config
 	interactive Interactive
 	ledger      *ledger
@@ -58,16 +58,16 @@ const (
 	maxPages = 50
 )
 
-// newTeller returns a teller.
-func newTeller(cfg *Config, interactive Interactive, l *ledger) *teller {
-	return &teller{
+// newPoster returns a poster without messages.
+func newPoster(cfg *Config, interactive Interactive, l *ledger) *poster {
+	return &poster{
 		cfg: cfg, interactive: interactive, ledger: l, hints: make(chan forge.Key, 1000), due: map[forge.Key]time.Time{}, messages: map[slot]*message{},
 		found: map[string]time.Time{}, unsure: map[string]bool{}, free: map[string]time.Time{},
 	}
 }
 
 // hint has an intent looked at soon. One that there is no room for is found by the sweep.
-func (t *teller) hint(key forge.Key) {
+func (t *poster) hint(key forge.Key) {
 	select {
 	case t.hints <- key:
 	default:
@@ -75,7 +75,7 @@ func (t *teller) hint(key forge.Key) {
 }
 
 // run looks until ctx ends.
-func (t *teller) run(ctx context.Context) {
+func (t *poster) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if now := t.cfg.Now(); !now.Before(t.parked) {
 			t.sweep(ctx, now)
@@ -86,7 +86,7 @@ func (t *teller) run(ctx context.Context) {
 }
 
 // rest waits until there is something to do.
-func (t *teller) rest(ctx context.Context) {
+func (t *poster) rest(ctx context.Context) {
 	next := t.nextSweep
 	for _, at := range t.due {
 		if at.Before(next) {
@@ -107,14 +107,14 @@ func (t *teller) rest(ctx context.Context) {
 }
 
 // look sets the time at which an intent is looked at, unless that is going to happen sooner.
-func (t *teller) look(key forge.Key, at time.Time) {
+func (t *poster) look(key forge.Key, at time.Time) {
 	if before, known := t.due[key]; !known || at.Before(before) {
 		t.due[key] = at
 	}
 }
 
 // sweep looks for all that may have to be told, when it is time for that.
-func (t *teller) sweep(ctx context.Context, now time.Time) {
+func (t *poster) sweep(ctx context.Context, now time.Time) {
 	if now.Before(t.nextSweep) {
 		return
 	}
@@ -146,7 +146,7 @@ func (t *teller) sweep(ctx context.Context, now time.Time) {
 }
 
 // list has all intents of a project looked at that wait, and those that ended a short while ago.
-func (t *teller) list(ctx context.Context, p forge.ProjectID, now time.Time) error {
+func (t *poster) list(ctx context.Context, p forge.ProjectID, now time.Time) error {
 	for _, f := range []document.Filter{
 		{Waiting: document.Waits},
 		{Status: []string{string(forge.StatusDone), string(forge.StatusBlocked), string(forge.StatusError)}, Since: now.Add(-max(missed, 2*t.cfg.Every))},
@@ -174,7 +174,7 @@ func (t *teller) list(ctx context.Context, p forge.ProjectID, now time.Time) err
 
 // find looks through a channel for messages of ours that were posted since the last time, by whichever gateway. Of two for one intent the
 // older one stays.
-func (t *teller) find(ctx context.Context, channel string) error {
+func (t *poster) find(ctx context.Context, channel string) error {
 	if t.interactive == nil {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (t *teller) find(ctx context.Context, channel string) error {
 }
 
 // removeYounger removes the younger one of two messages for one intent.
-func (t *teller) removeYounger(ctx context.Context, s slot, m *message, p *Posted) error {
+func (t *poster) removeYounger(ctx context.Context, s slot, m *message, p *Posted) error {
 	younger := p.ID
 	if p.At.Before(m.at) {
 		younger = m.id
@@ -228,7 +228,7 @@ func (t *teller) removeYounger(ctx context.Context, s slot, m *message, p *Poste
 }
 
 // lookAround looks at each intent that is due.
-func (t *teller) lookAround(ctx context.Context) {
+func (t *poster) lookAround(ctx context.Context) {
 	now := t.cfg.Now()
 	for key, at := range t.due {
 		if ctx.Err() != nil || t.cfg.Now().Before(t.parked) {
@@ -246,7 +246,7 @@ func (t *teller) lookAround(ctx context.Context) {
 }
 
 // failed parks the teller if the chat says so, and tells the log of what is no matter of course.
-func (t *teller) failed(ctx context.Context, err error, what, where string) {
+func (t *poster) failed(ctx context.Context, err error, what, where string) {
 	// Of several channels one may be held, and another one say that the chat wants to be left alone.
 	parked, ok := errors.AsType[*forges.ParkedError](err)
 	if ok {
@@ -259,7 +259,7 @@ func (t *teller) failed(ctx context.Context, err error, what, where string) {
 }
 
 // keep brings the messages of an intent up to date.
-func (t *teller) keep(ctx context.Context, key forge.Key) error {
+func (t *poster) keep(ctx context.Context, key forge.Key) error {
 	data, err := t.cfg.Submissions.Show(ctx, key, t.cfg.Gateway, document.Page{})
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
 		return nil // it is stored, and not decided yet
@@ -278,7 +278,7 @@ func (t *teller) keep(ctx context.Context, key forge.Key) error {
 			continue
 		}
 		if t.interactive == nil {
-			err = errors.Join(err, t.tellOnce(ctx, c, &n))
+			err = errors.Join(err, t.postOnce(ctx, c, &n))
 			continue
 		}
 		err = errors.Join(err, t.keepIn(ctx, c, &n))
@@ -286,8 +286,8 @@ func (t *teller) keep(ctx context.Context, key forge.Key) error {
 	return err
 }
 
-// tellOnce tells a chat that has no messages to keep: each state of its kinds once.
-func (t *teller) tellOnce(ctx context.Context, c *Channel, n *Notice) error {
+// postOnce posts to a chat that has no messages to keep: each state of its kinds once.
+func (t *poster) postOnce(ctx context.Context, c *Channel, n *Notice) error {
 	if !wants(c, n.Kind) {
 		return nil
 	}
@@ -306,7 +306,7 @@ func thingOf(what string, c *Channel, key forge.Key, more string) string {
 }
 
 // keepIn brings the message of an intent in a channel up to date, or posts it.
-func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
+func (t *poster) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	s := slot{c.ID, n.Key}
 	// Else a message whose post was answered by nothing would stay as it was, if the state is not worth one any more.
 	if t.messages[s] == nil && t.unsure[c.ID] {
@@ -342,7 +342,7 @@ func (t *teller) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 }
 
 // gone forgets a message that a person has deleted: the next look posts another one where the state is worth one.
-func (t *teller) gone(s slot, err error) error {
+func (t *poster) gone(s slot, err error) error {
 	if errors.Is(err, forges.ErrNotFound) {
 		delete(t.messages, s)
 	}
@@ -350,7 +350,7 @@ func (t *teller) gone(s slot, err error) error {
 }
 
 // paced does something that a channel shows as new, not too soon after the last one.
-func (t *teller) paced(channel string, do func() error) error {
+func (t *poster) paced(channel string, do func() error) error {
 	now := t.cfg.Now()
 	if free := t.free[channel]; now.Before(free) {
 		return &heldError{free}
@@ -361,7 +361,7 @@ func (t *teller) paced(channel string, do func() error) error {
 
 // post posts a message, unless there is one by now. Which gateway posts is claimed, for the state that is told: a message that a person
 // deletes is posted again when there is another state worth one.
-func (t *teller) post(ctx context.Context, c *Channel, n *Notice) error {
+func (t *poster) post(ctx context.Context, c *Channel, n *Notice) error {
 	if free := t.free[c.ID]; t.cfg.Now().Before(free) {
 		return &heldError{free}
 	}

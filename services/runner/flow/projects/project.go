@@ -1,8 +1,11 @@
-package flow
+// Package projects holds the state machine of a project, which decides what spans intents: who is admitted, whose change
+// is merged next, who holds which files, what money is left, what is known and what is reflected on.
+//
+// Project is a composition like flow.Intent. It hands each event to the small machines that the event is about and makes
+// effects of what they return; steps.go has a function for each event. It knows intents by their messages alone.
+package projects
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
@@ -51,7 +54,7 @@ import (
 // ledger has budget for it.
 type Project struct {
 	key   forge.Key
-	state projectState
+	state state
 
 	// now is when the event happened that is being decided; zero between events.
 	now time.Time
@@ -61,8 +64,8 @@ type Project struct {
 	eff forge.Effects
 }
 
-// projectState is everything that a project remembers from one event to the next. It can be written as JSON and read back; see Snapshot.
-type projectState struct {
+// state is everything that a project remembers from one event to the next. It can be written as JSON and read back; see Snapshot.
+type state struct {
 	// Stamp says when the newest event was applied, and by which rules.
 	rule.Stamp
 
@@ -84,13 +87,13 @@ type projectState struct {
 	Decided map[string]bool
 }
 
-// NewProject returns the state machine of a project in which nothing happened yet.
-func NewProject(key forge.Key) *Project { return &Project{key: key} }
+// New returns the state machine of a project in which nothing happened yet.
+func New(key forge.Key) *Project { return &Project{key: key} }
 
 // Rules returns the version of the rules that the newest event was applied by.
 func (p *Project) Rules() rules.Version { return p.state.DecidedBy }
 
-// Step decides on one event; see Intent.Step. A request that comes once more is answered once more.
+// Step decides on one event; see flow.Intent.Step. A request that comes once more is answered once more.
 func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
 	p.now = ev.At
 	last := p.state.Stamp
@@ -184,97 +187,3 @@ func (p *Project) reported(m *forge.Result) (forge.Decision, error) {
 		return p.merged(m)
 	}
 }
-
-// Pending returns every effect that has to be in force. Of the answers, only those
-// are among them that may come long after the question: file locks and budget.
-// Who misses another one asks again.
-func (p *Project) Pending() forge.Effects {
-	var e forge.Effects
-	if m := p.state.Queue.Current; m != nil && !m.IsPaused() { // one that stopped goes on when the origin answers
-		e.Commands = append(e.Commands, p.commands().Merge(m))
-	}
-	e.Timers = p.state.Queue.Timers(p.key)
-	if t := p.state.Obstacles.LookTimer(p.key); t != nil {
-		e.Timers = append(e.Timers, *t)
-	}
-	if t := p.state.Schedules.Timer(p.key); t != nil {
-		e.Timers = append(e.Timers, *t)
-	}
-	for _, q := range p.state.Queue.Trials() {
-		e.Commands = append(e.Commands, p.commands().Trial(q))
-	}
-	for _, q := range p.pulls().Opening() {
-		e.Commands = append(e.Commands, p.commands().Open(q))
-	}
-	if r := p.state.Reflection.Current; r != nil {
-		e.Commands = append(e.Commands, r.Command(p.key.Project))
-	}
-	if c := p.state.Obstacles.Away.Command(p.key); c != nil {
-		e.Commands = append(e.Commands, *c)
-	}
-	var out outbox.Messages
-	p.state.Queue.Repeat(&out)
-	p.state.Ledger.Repeat(&out)
-	p.state.Scheduler.Repeat(&out)
-	p.state.Obstacles.Repeat(&out, p.state.Scheduler.Active)
-	p.state.Reflection.Repeat(&out)
-	p.state.Schedules.Repeat(&out)
-	e.Outbox = out.Events(p.key.Project)
-	return e
-}
-
-// Summary returns the state as lists show it.
-func (p *Project) Summary() forge.Summary {
-	paused := p.state.Scheduler.Paused
-	s := forge.Summary{
-		Key: p.key, RunSummary: forge.RunSummary{
-			Idle: p.pulls().IsIdle() && p.state.Obstacles.Away.For == "" &&
-				p.state.Reflection.IsIdle(paused || p.state.Obstacles.Blocks()),
-		}, UpdatedAt: p.state.UpdatedAt, Project: p.shared(),
-	}
-	if paused {
-		s.Waiting, s.Activity = forge.WaitingPaused, "paused"
-	}
-	if r := p.state.Reflection.Current; r != nil {
-		s.Activity = "reflecting on " + string(r.Runs[0].Intent)
-		s.Open = append(s.Open, r.Attempt())
-	}
-	if c := p.state.Obstacles.Away.Command(p.key); c != nil {
-		s.Open = append(s.Open, c.Attempt)
-	}
-	if m := p.state.Queue.Current; m != nil {
-		s.Activity = fmt.Sprintf("merging %s", m.Task)
-		if !m.IsPaused() {
-			s.Open = append(s.Open, m.Attempt())
-		}
-	}
-	s.Open = append(s.Open, p.pulls().Beside()...)
-	return s
-}
-
-// shared returns the length of the merge queue, and the account of the budgets.
-func (p *Project) shared() *forge.ProjectSummary {
-	queue, ledger := &p.state.Queue, &p.state.Ledger
-	merges := len(queue.Queued) + len(queue.Proposed)
-	if queue.Current != nil {
-		merges++
-	}
-	return &forge.ProjectSummary{
-		Merges: merges, Limits: ledger.Limits, SpentUSD: ledger.SpentUSD, TodayUSD: ledger.TodayUSD, Day: ledger.Day,
-		Closed: p.state.Obstacles.Closed, Queue: queue.Places(), Schedules: p.state.Schedules.Summaries(),
-	}
-}
-
-// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents are told them.
-func (p *Project) Knows(about string) []forge.Knowledge {
-	if about == "" {
-		return slices.Clone(p.state.Knowledge.Known)
-	}
-	return p.state.Knowledge.About(about)
-}
-
-// Line returns the changes of the merge queue, in the order of their merges.
-func (p *Project) Line() mergequeue.Line { return mergequeue.LineOf(&p.state.Queue) }
-
-// Active returns the intents that have not ended, by id.
-func (p *Project) Active() []forge.IntentID { return slices.Clone(p.state.Scheduler.Active) }

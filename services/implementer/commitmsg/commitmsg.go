@@ -1,4 +1,7 @@
-package implementer
+// Package commitmsg makes the messages of the commits that reach the base branch. Of the agent's own text it keeps what
+// cannot be taken for a word of pfl-forge: no trailer of ours, and no credit for people whom the agent only names. It is used where a
+// task's commits become one, and where a merge adds who approved.
+package commitmsg
 
 import (
 	"cmp"
@@ -17,7 +20,7 @@ import (
 const (
 	maxSubject   = 72      // characters
 	maxTitle     = 1000    // characters of a title in the body
-	maxText      = 8_000   // bytes of the agent's own text
+	MaxText      = 8_000   // bytes of the agent's own text
 	maxTrailers  = 20      // of the agent's own
 	maxTrailer   = 200     // characters of a trailer's value
 	textLeftOut  = "[...]" // ends text that was cut
@@ -40,12 +43,12 @@ var (
 	helper = pattern.New(`(?i)^((fixup|squash|amend)! .*|wip\.?)$`)
 )
 
-// commitMessage returns the message of a task's commit: the title as one line, the
+// Of returns the message of a task's commit: the title as one line, the
 // intent's title if it is another one, the text and trailers of own, which are the
 // messages of the agent's commits, oldest first, and the trailers of ours in the same
 // last paragraph. A message that it has made, alone or with others after it, can be one
 // of own.
-func commitMessage(c *forge.Command, title, approver string, own []string) string {
+func Of(c *forge.Command, title, approver string, own []string) string {
 	line := proposal.Defused(term.Line(title))
 	subject := subjectLine(line)
 	var body []string
@@ -64,16 +67,16 @@ func commitMessage(c *forge.Command, title, approver string, own []string) strin
 	return strings.Join(append(append([]string{subject}, body...), strings.Join(last, "\n")), "\n\n") + "\n"
 }
 
-// firstMessage returns the message of a commit that no agent has written one for.
-func firstMessage(c *forge.Command) string { return commitMessage(c, c.Task.Title, "", nil) }
+// First returns the message of a commit that no agent has written one for.
+func First(c *forge.Command) string { return Of(c, c.Task.Title, "", nil) }
 
-// squashMessage returns the function that makes the message of the task's one commit on
+// Squash returns the function that makes the message of the task's one commit on
 // the base branch. A merge has that commit, and adds who approved since.
-func squashMessage(c *forge.Command) func(own []string) string {
+func Squash(c *forge.Command) func(own []string) string {
 	if c.Attempt.Step != forge.StepMerge {
 		in := c.Rebase()
 		return func(own []string) string {
-			return commitMessage(c, cmp.Or(in.Title, c.Intent.Title, c.Task.Title), in.Approver, own)
+			return Of(c, cmp.Or(in.Title, c.Intent.Title, c.Task.Title), in.Approver, own)
 		}
 	}
 	if change := c.Merge().Change; change != nil && change.Approver != "" {
@@ -131,7 +134,7 @@ func requesters(in *forge.Intent) (proven, claimed string) {
 	return strings.Join(lists[0], ", "), strings.Join(lists[1], ", ")
 }
 
-// approved returns a message of commitMessage with the approver in its trailers.
+// approved returns a message of Of with the approver in its trailers.
 func approved(message, approver string) string {
 	value := term.Short(approver, maxTrailer)
 	if value == "" {
@@ -149,7 +152,7 @@ func approved(message, approver string) string {
 // ownText returns the paragraphs and the trailers of messages, without the paragraphs
 // that are known already, and without anything that could be read as a trailer of ours.
 func ownText(own, known []string) (text, ends []string) {
-	room := maxText - len(textLeftOut)
+	room := MaxText - len(textLeftOut)
 	seen := map[string]bool{} // of the text and of what is known
 	for _, p := range known {
 		seen[p] = true
