@@ -40,7 +40,7 @@ const (
 // places are the reasons of failures that may lie in the replica. Programs that crash are not among them, since
 // they run, and neither is a pod that is lost, which is elsewhere.
 var places = []forge.FailureReason{
-	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox,
+	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailUnwell,
 }
 
 // lacking are those of them that say what a replica lacks, for a person to bring there.

@@ -14,7 +14,7 @@ const maxPastFiles = 30
 func (s course) close(reflect bool) {
 	s.Phase = control.Closed
 	s.Dispatch.DropHeld()
-	s.Obstacles.Held, s.Obstacles.Asks = nil, false
+	s.Obstacles.Held, s.Obstacles.Asks, s.Obstacles.Lacks = nil, false, 0
 	h := s.History.End(s.now, s.ended())
 	s.eff.Ended = true
 	end := s.end()

@@ -12,10 +12,16 @@ func (w worker) rebase(c commit, cmd *forge.Command) *forge.Rebase {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.files}
 	}
 	n := w.repo.rebase(c, false)
+	var rb *forge.Rebase
 	if cmd.Rebase().VerifyInMerge && w.rng.IntN(4) > 0 { // otherwise it passed before, or something depends on it
-		return &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files, Unverified: true, Overlaps: w.overlaps(n)}
+		rb = &forge.Rebase{Base: n.parent, Head: n.id, Tree: "tree-" + n.id, PatchID: n.patch, Files: n.files, Unverified: true, Overlaps: w.overlaps(n)}
+	} else {
+		rb = w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
 	}
-	return w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
+	if cmd.Intent.Recipe != "" {
+		rb.Landed = w.repo.since(c.parent)
+	}
+	return rb
 }
 
 // unchanged verifies the tip.

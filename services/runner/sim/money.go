@@ -103,7 +103,7 @@ func agentStep(c *forge.Command) bool {
 	if s == forge.StepJudge && len(c.Iteration().Goal.Criteria) == 0 {
 		return false
 	}
-	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
+	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect && c.Intent.Recipe == ""
 }
 
 // spend returns the failure of a call that stops at the money reserved for it, and nil otherwise.
