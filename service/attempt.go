@@ -144,7 +144,7 @@ func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *for
 	return true, nil
 }
 
-// excuse has a failure say that it is this replica's, not the attempt's, if so. To rules that do not know that reason, it was interrupted.
+// excuse has a failure say that it is this replica's, not the attempt's, if so.
 func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 	if res.Failure() == nil {
 		return
@@ -154,12 +154,7 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 		return
 	}
 	if err := a.run.unwell(ctx, true); err != nil {
-		f := &forge.Failure{Reason: forge.FailUnwell, Message: err.Error()}
-		if a.cmd.Patience == 0 {
-			f.Reason = forge.FailInterrupted
-		}
-		res.Output = f
-		a.run.failed.Note(&a.cmd, f, time.Now())
+		res.Output = a.run.failed.Unwell(&a.cmd, err, time.Now())
 	}
 }
 

@@ -206,6 +206,17 @@ func (m *Memory) Note(cmd *forge.Command, f *forge.Failure, now time.Time) {
 	m.failed[key] = now
 }
 
+// Unwell is Note for an attempt that was paid for and failed while this replica could do no work, and returns the failure that says so. To rules
+// that do not know that reason it was interrupted.
+func (m *Memory) Unwell(cmd *forge.Command, why error, now time.Time) *forge.Failure {
+	f := &forge.Failure{Reason: forge.FailUnwell, Message: why.Error()}
+	m.Note(cmd, f, now)
+	if cmd.Patience == 0 {
+		f.Reason = forge.FailInterrupted
+	}
+	return f
+}
+
 // Avoid returns why a command is left to others for a moment: the attempt before it failed here. Of one that is for this replica alone
 // that is not asked.
 func (m *Memory) Avoid(cmd *forge.Command, delivery int, now time.Time) error {

@@ -193,8 +193,8 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	}
 }
 
-// unwell counts an attempt that was paid for and ended because its replica was not well. It is nobody's fault but, perhaps, the task's own: one
-// that fills the disk of each replica ends so everywhere. So a person decides whether more is paid, and nothing is taken for failed.
+// unwell counts an attempt that was paid for and ended because its replica was not well. It may be the task's own fault: one that fills the disk of
+// each replica ends so everywhere. So a person decides whether more is paid, and nothing is taken for failed.
 func (c *Counter) unwell(f *Failed) Decision {
 	if c.Unwell++; c.Unwell < maxUnwell {
 		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}

@@ -22,7 +22,7 @@ func Checked(c *forge.Command, chance func(n int) bool) *forge.Review {
 // Outrun is read from an intent's journal: whether the newest change of a recipe was put on a tip to which others were merged since it was made.
 type Outrun struct {
 	recipe bool
-	// landed has what was merged meanwhile, of each task.
+	// landed lists the files that were merged meanwhile, of each task.
 	landed map[forge.TaskID][]string
 }
 
