@@ -94,6 +94,7 @@ const (
 	BaseRed       = "the base branch is red " // BaseRed begins that of one which tells a person about the base branch, for all
 	AnyReplica    = "replica"                 // AnyReplica stands in an Obstacle as well: no replica can do some step
 	NoReplica     = "no " + AnyReplica + " "  // NoReplica begins the reason of an intent that tells a person about that, for all
+	ReplicasEnded = "its replicas ended it "  // ReplicasEnded begins the reason of a pause that no person asked for
 )
 
 // Outside reports whether a reason that an intent waits is one that it tells for all: of an account, of the origin, or of the replicas.

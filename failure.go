@@ -26,19 +26,18 @@ const (
 	FailSandbox       FailureReason = "sandbox"         // the project demands a sandbox, and this machine offers none
 	FailPromptTooLong FailureReason = "prompt_too_long" // the prompt, or the session with it, is too long for the model
 	FailKilled        FailureReason = "killed"          // the attempt was cancelled, or its program was stopped from outside
-	// FailInterrupted: the worker's service ended while the attempt went on, or its disk failed. Its work is kept, and the
-	// attempt counts for nothing.
-	FailInterrupted FailureReason = "interrupted"
-	FailUnsafe      FailureReason = "unsafe"       // the change reaches out of its tree, or into files that agents may not touch
-	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
-	FailRepository  FailureReason = "repository"   // git or the file system reported an error
-	FailLost        FailureReason = "lost"         // the pod in which the command ran is gone. What it did is not known
-	FailHeld        FailureReason = "held"         // nothing was done: the agent's account is known to refuse calls, or the origin not to answer
-	FailOrigin      FailureReason = "origin"       // the server of the origin does not answer. Every step of the project waits for it
-	FailPush        FailureReason = "push_refused" // a hook of the origin, or the protection of the branch, refused the push of a change
-	FailBase        FailureReason = "base_red"     // the base branch fails its own verify commands; of no attempt, but of the project
-	FailReplica     FailureReason = "replica"      // nothing was done: no replica could, each for a reason of its own
-	FailUnreserved  FailureReason = "unreserved"   // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
+	FailInterrupted   FailureReason = "interrupted"     // the worker's service ended meanwhile. The work is kept, and the attempt counts for nothing
+	FailUnsafe        FailureReason = "unsafe"          // the change reaches out of its tree, or into files that agents may not touch
+	FailConfig        FailureReason = "config"          // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
+	FailRepository    FailureReason = "repository"      // git or the file system reported an error
+	FailLost          FailureReason = "lost"            // the pod in which the command ran is gone. What it did is not known
+	FailHeld          FailureReason = "held"            // nothing was done: the agent's account is known to refuse calls, or the origin not to answer
+	FailOrigin        FailureReason = "origin"          // the server of the origin does not answer. Every step of the project waits for it
+	FailPush          FailureReason = "push_refused"    // a hook of the origin, or the protection of the branch, refused the push of a change
+	FailBase          FailureReason = "base_red"        // the base branch fails its own verify commands; of no attempt, but of the project
+	FailReplica       FailureReason = "replica"         // nothing was done: no replica could, each for a reason of its own
+	FailUnwell        FailureReason = "unwell"          // its replica could do no more work, such as for want of space. What it did is kept, and was paid
+	FailUnreserved    FailureReason = "unreserved"      // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 
 // Failure says why an attempt did not do its job.

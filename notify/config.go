@@ -56,8 +56,9 @@ func KindOfWait(w forge.Waiting, reason string) Kind {
 	switch {
 	case w == "":
 		return ""
-	case w == forge.WaitingPaused && !forge.Outside(reason):
-		// A person has paused it, and knows. Where an account refuses calls, no person did, and one intent says so for all that wait.
+	case w == forge.WaitingPaused && !forge.Outside(reason) && !strings.HasPrefix(reason, forge.ReplicasEnded):
+		// A person has paused it, and knows. Where an account refuses calls, no person did, and one intent says so for all that wait. Nor did one
+		// where replicas failed a task again and again.
 		return ""
 	case w == forge.WaitingBudget:
 		return KindBudget

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
@@ -75,5 +76,26 @@ func TestUserFile(t *testing.T) {
 	env["FORGE_NOTIFICATIONS"] = "/elsewhere"
 	if got := notify.UserFile(getenv); got != "/elsewhere" {
 		t.Errorf("named: %q", got)
+	}
+}
+
+// TestKindOfWait: people are told of a wait that no person began. Whoever paused something knows.
+func TestKindOfWait(t *testing.T) {
+	for _, c := range []struct {
+		wait   forge.Waiting
+		reason string
+		want   notify.Kind
+	}{
+		{"", "", ""},
+		{forge.WaitingApproval, "", notify.KindWaiting},
+		{forge.WaitingBudget, "", notify.KindBudget},
+		{forge.WaitingPaused, "I want to look at it first", ""},
+		{forge.WaitingPaused, forge.ProjectPaused, ""},
+		{forge.WaitingPaused, forge.AccountClosed + "claude refuses calls", notify.KindWaiting},
+		{forge.WaitingPaused, forge.ReplicasEnded + "3 times in a row, the last time r1: no space left", notify.KindWaiting},
+	} {
+		if got := notify.KindOfWait(c.wait, c.reason); got != c.want {
+			t.Errorf("of %q because of %q: %q, want %q", c.wait, c.reason, got, c.want)
+		}
 	}
 }

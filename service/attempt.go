@@ -144,7 +144,7 @@ func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *for
 	return true, nil
 }
 
-// excuse turns a failure into an interruption if it is this replica's, not the attempt's.
+// excuse has a failure say that it is this replica's, not the attempt's, if so.
 func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 	if res.Failure() == nil {
 		return
@@ -154,7 +154,7 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 		return
 	}
 	if err := a.run.unwell(ctx, true); err != nil {
-		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: err.Error()}
+		res.Output = a.run.failed.Unwell(&a.cmd, err, time.Now())
 	}
 }
 

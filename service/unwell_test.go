@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
@@ -53,16 +54,19 @@ func TestUnwellReplicaTakesNothing(t *testing.T) {
 }
 
 // TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no result, unless it cost money or moved
-// the base branch; another delivery has it done.
+// the base branch; another delivery has it done. That which cost something says that it is the replica's, where its rules know that.
 func TestUnwellReplicaHandsBack(t *testing.T) {
+	paid := forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailCrashed, Message: "no space"}}
 	for _, c := range []struct {
-		name   string
-		first  forge.Result
-		counts bool
+		name     string
+		first    forge.Result
+		patience time.Duration
+		counts   forge.FailureReason // empty if it does not count
 	}{
-		{"failure", forge.Result{Output: &forge.Failure{Reason: forge.FailRepository, Message: "no space left on device"}}, false},
-		{"finding", found(), false},
-		{"cost", forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailCrashed, Message: "no space"}}, true},
+		{"failure", forge.Result{Output: &forge.Failure{Reason: forge.FailRepository, Message: "no space left on device"}}, elsewhere.Patience, ""},
+		{"finding", found(), elsewhere.Patience, ""},
+		{"cost", paid, elsewhere.Patience, forge.FailUnwell},
+		{"cost, by rules that do not know it", paid, 0, forge.FailInterrupted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -85,13 +89,15 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 				return nil
 			}
 			workerRun(t, w)
-			r.start(analyze(1))
+			cmd := analyze(1)
+			cmd.Patience = c.patience
+			r.start(cmd)
 			got := r.result()
 			second := forge.As[*forge.Analysis](got.Output) != nil && forge.As[*forge.Analysis](got.Output).NothingToDo == "on the second look"
-			if second == c.counts {
+			if second == (c.counts != "") {
 				t.Errorf("reported %+v", got)
 			}
-			if f := got.Failure(); c.counts && (f == nil || f.Reason != forge.FailInterrupted) {
+			if f := got.Failure(); c.counts != "" && (f == nil || f.Reason != c.counts) {
 				t.Errorf("the replica's failure is the attempt's: %+v", got)
 			}
 			r.none()

@@ -34,7 +34,7 @@ func TestUnwellStays(t *testing.T) {
 	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	var a announced.Announcer
-	a.Tell(func(context.Context) error { return errors.New("the disk is full " + strings.Repeat("x", 1<<20)) })
+	a.AddCheck(func(context.Context) error { return errors.New("the disk is full " + strings.Repeat("x", 1<<20)) })
 	r := presence.Replica{Service: "analyzer", ID: "w1", Started: time.Now()}
 	a.Announce(t.Context(), b.Presence, slog.New(slog.DiscardHandler), &r)
 	defer a.Leave()

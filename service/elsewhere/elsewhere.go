@@ -40,7 +40,7 @@ const (
 // places are the reasons of failures that may lie in the replica. Programs that crash are not among them, since
 // they run, and neither is a pod that is lost, which is elsewhere.
 var places = []forge.FailureReason{
-	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox,
+	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailUnwell,
 }
 
 // lacking are those of them that say what a replica lacks, for a person to bring there.
@@ -204,6 +204,17 @@ func (m *Memory) Record(cmd *forge.Command, f *forge.Failure, now time.Time) {
 		m.failed = map[step]time.Time{}
 	}
 	m.failed[key] = now
+}
+
+// Unwell is Record for an attempt that was paid for and failed while this replica could do no work, and returns the failure that says so. To rules
+// that do not know that reason it was interrupted.
+func (m *Memory) Unwell(cmd *forge.Command, why error, now time.Time) *forge.Failure {
+	f := &forge.Failure{Reason: forge.FailUnwell, Message: why.Error()}
+	m.Record(cmd, f, now)
+	if cmd.Patience == 0 {
+		f.Reason = forge.FailInterrupted
+	}
+	return f
 }
 
 // Avoid returns why a command is left to others for a moment: the attempt before it failed here. Of one that is for this replica alone

@@ -96,6 +96,15 @@ func TestAvoid(t *testing.T) {
 	if err := failed(forge.FailRepository).Avoid(&next, 1, now); err == nil {
 		t.Error("the next attempt goes back to where the last one failed")
 	}
+	unwell := &elsewhere.Memory{}
+	if f := unwell.Unwell(&implement, errors.New("no space"), now); f.Reason != forge.FailUnwell || f.Message != "no space" || unwell.Avoid(&next, 1, now) == nil {
+		t.Errorf("the next attempt goes back to where there was no space: %+v", f)
+	}
+	old := implement
+	old.Patience = 0
+	if f := unwell.Unwell(&old, errors.New("no space"), now); f.Reason != forge.FailInterrupted {
+		t.Errorf("rules that do not know the reason are told %+v", f)
+	}
 	again := failed(forge.FailRepository)
 	again.Record(&next, nil, now)
 	for name, err := range map[string]error{

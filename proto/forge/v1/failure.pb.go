@@ -89,6 +89,8 @@ const (
 	FailureReason_FAILURE_REASON_DISK_LIMIT FailureReason = 29
 	// Nothing was done: no replica could do it, each for a reason of its own.
 	FailureReason_FAILURE_REASON_REPLICA FailureReason = 30
+	// The replica could do no more work, such as for want of space. What was done is kept, and was paid.
+	FailureReason_FAILURE_REASON_UNWELL FailureReason = 31
 )
 
 // Enum value maps for FailureReason.
@@ -125,6 +127,7 @@ var (
 		28: "FAILURE_REASON_BASE_RED",
 		29: "FAILURE_REASON_DISK_LIMIT",
 		30: "FAILURE_REASON_REPLICA",
+		31: "FAILURE_REASON_UNWELL",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -158,6 +161,7 @@ var (
 		"FAILURE_REASON_BASE_RED":        28,
 		"FAILURE_REASON_DISK_LIMIT":      29,
 		"FAILURE_REASON_REPLICA":         30,
+		"FAILURE_REASON_UNWELL":          31,
 	}
 )
 
@@ -537,7 +541,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xa2\a\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xbd\a\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -570,7 +574,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x1bFAILURE_REASON_PUSH_REFUSED\x10\x1b\x12\x1b\n" +
 	"\x17FAILURE_REASON_BASE_RED\x10\x1c\x12\x1d\n" +
 	"\x19FAILURE_REASON_DISK_LIMIT\x10\x1d\x12\x1a\n" +
-	"\x16FAILURE_REASON_REPLICA\x10\x1eB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x16FAILURE_REASON_REPLICA\x10\x1e\x12\x19\n" +
+	"\x15FAILURE_REASON_UNWELL\x10\x1fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

@@ -243,6 +243,7 @@ func (s *Intent) failed(r *forge.Result) {
 	}
 	switch d.Action {
 	case retry.CarryOn:
+		s.Pause.ByRule(r.Attempt.Task, d.Why)
 		t.Uncount(step)
 		s.again(t, step)
 	case retry.Again:

@@ -44,7 +44,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		return err
 	}
 	two := w.money.best.When != nil
-	err = errors.Join(know.checkPaused(key, rec), know.checkBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent))
+	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent),
+		know.replicas.Check(rec, two), know.outrun.Check(rec))
 	if err := errors.Join(err, w.outside.Said(rec)); err != nil {
 		return err
 	}
@@ -86,6 +87,8 @@ type knowledge struct {
 	withdrawn    map[forge.Attempt]bool  // attempts whose results do not count any more
 	accounts     facts.Accounts          // those that refuse calls
 	once         facts.Once              // of changes whose verify commands were left to the merge
+	replicas     facts.Replicas          // of steps that wait for one that can do them
+	outrun       facts.Outrun            // of recipes whose check fails on what was merged meanwhile
 	paused       bool                    // a person paused this intent
 	// pauses and resume are the highest numbers of the project's pauses and
 	// resumptions that reached the intent.

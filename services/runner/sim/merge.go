@@ -13,10 +13,16 @@ func (w worker) rebase(c trunk.Commit, cmd *forge.Command) *forge.Rebase {
 		return &forge.Rebase{Conflicts: conflicts, Files: c.Files}
 	}
 	n := w.repo.Rebase(c, false)
+	var rb *forge.Rebase
 	if cmd.Rebase().VerifyInMerge && w.rng.IntN(4) > 0 { // otherwise it passed before, or something depends on it
-		return &forge.Rebase{Base: n.Parent, Head: n.ID, Tree: "tree-" + n.ID, PatchID: n.Patch, Files: n.Files, Unverified: true, Overlaps: w.overlaps(n)}
+		rb = &forge.Rebase{Base: n.Parent, Head: n.ID, Tree: "tree-" + n.ID, PatchID: n.Patch, Files: n.Files, Unverified: true, Overlaps: w.overlaps(n)}
+	} else {
+		rb = w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
 	}
-	return w.candidate(n, c, cmd.Task.Checks, cmd.Rebase().Tried)
+	if cmd.Intent.Recipe != "" {
+		rb.Landed = w.repo.Since(c.Parent)
+	}
+	return rb
 }
 
 // unchanged verifies the tip.

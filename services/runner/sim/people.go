@@ -90,6 +90,9 @@ func (w *world) submit() bool {
 			in.DependsOn = nil
 		}
 	}
+	if facts.Recipes(w.seed) && in.Type == "" && in.Goal == nil {
+		in.Recipe = "fmt"
+	}
 	ev := forge.Event{To: forge.Key{Project: project, Intent: id}, Actor: w.anyone()}
 	in.Requesters = []forge.Identity{{Name: ev.Actor, Proven: in.Source == forge.SourceHuman}}
 	ev.Message = &forge.Submit{Intent: in}

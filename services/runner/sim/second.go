@@ -29,6 +29,9 @@ func anySecond(rng *rand.Rand) forge.SecondReview {
 func (w worker) review(c *forge.Command) *forge.Result {
 	rv := forge.Review{TaskID: c.Task.ID, Head: c.Task.Head, Verdict: forge.VerdictApproved, Claims: facts.Claims(w.chance, c.Task.Required()), By: firstReviewer}
 	w.workers.asked[reviewed{c.Task.ID, c.Task.Head}] = c.Task.Required()
+	if c.Intent.Recipe != "" {
+		return &forge.Result{Output: facts.Checked(c, w.chance)}
+	}
 	program := firstReviewer // as it reports itself, whatever the review says
 	if in := c.Review(); in.Second != nil {
 		rv.By, rv.Second, program = *in.Second, true, *in.Second

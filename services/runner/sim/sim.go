@@ -57,6 +57,9 @@ func (w *world) populate() {
 	w.people.fickle = w.rng.IntN(3) == 0
 	w.money.init(w.rng)
 	w.money.best, w.money.protected, w.money.whole = facts.BestOf(w.seed), w.wishes.Protects(w.money.protected), whole.New(w.seed)
+	if facts.Recipes(w.seed) { // of whose changes no reviewer is asked, and so no second one
+		w.money.second = forge.SecondReview{}
+	}
 	if w.outside = outside.New(w.seed); w.outside != nil {
 		w.money.pull, w.repo.Digits = w.outside.Policy, w.outside.Digits()
 	}

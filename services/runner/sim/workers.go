@@ -185,6 +185,10 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if w.money.refuses && facts.CallsAgent(c) && agent == "agent0" && w.chance(4) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
 	}
+	if c.Patience > 0 && facts.Sick(w.seed) && w.chance(2) {
+		f := forge.Failure{Reason: []forge.FailureReason{forge.FailUnwell, forge.FailReplica}[w.rng.IntN(2)], Message: "no space left"}
+		return &forge.Result{Output: &f, Agent: agent}
+	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
 			forge.FailCrashed, forge.FailTimeout, forge.FailLostSession, forge.FailConfig, forge.FailQuota, forge.FailRateLimited,
@@ -232,6 +236,9 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 	}
 	a := &forge.Analysis{Risk: forge.RiskLow, Type: "fix", Policy: w.money.policy()}
 	switch {
+	case c.Intent.Recipe != "":
+		a.Tasks = []forge.TaskPlan{{Name: "0", Title: "task"}}
+		return a
 	case len(c.Intent.Clarifications) < 2 && w.chance(8):
 		a.Clarifications = []forge.Clarification{{Question: fmt.Sprintf("what, %d?", len(c.Intent.Clarifications))}}
 		return a

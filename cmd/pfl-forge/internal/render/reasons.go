@@ -122,7 +122,7 @@ var reasons = []Reason{
 		"retry",
 	},
 	{
-		forge.FailInterrupted, "its service stopped while it was working, or its disk failed",
+		forge.FailInterrupted, "its service stopped while it was working",
 		"continues at once, in the same session and checkout; does not count as an attempt",
 		"nothing",
 	},
@@ -170,6 +170,11 @@ var reasons = []Reason{
 		forge.FailReplica, "nothing was done: no replica could do it, each for a reason of its own, such as a missing program or a sandbox that cannot be made",
 		"waits with the workers until one can do it, at most a minute longer; continues by itself, and uses no retry",
 		"fix what the message names where the workers run; their /readyz and pfl-forge doctor say more",
+	},
+	{
+		forge.FailUnwell, "its replica could do no more work, such as for want of space, after something had been paid",
+		"continues at once, at another replica if there is one, in the same session; the third time in a row the task is paused, and waits in the inbox; uses no retry",
+		"see what the message names where the workers run, and whether the task itself uses it up; then resume",
 	},
 	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",

@@ -1,5 +1,5 @@
 // Package pause keeps what of an intent is paused, and by whom: the intent or
-// single tasks of it by a person, or all intents by a pause of the project.
+// single tasks of it by a person, or by a rule that leaves a decision to one, or all intents by a pause of the project.
 //
 //	pause of a task     holds the steps of that task
 //	pause of an intent  holds every step; its resume ends the pauses of tasks, too
@@ -23,7 +23,7 @@ type State struct {
 	Project int
 	// Over is the number of the project's newest pause that is over.
 	Over int
-	// Reason is that of the newest pause by a person.
+	// Reason is that of the newest pause by a person or a rule.
 	Reason string
 	Tasks  map[forge.TaskID]bool
 }
@@ -101,6 +101,13 @@ func (s *State) Pause(p *forge.Pause) {
 		s.set(p.Task, true)
 	}
 	s.Reason = p.Reason
+}
+
+// ByRule pauses a task, or without one the intent, as a person would, because of a reason that no person gave; an empty one pauses nothing.
+func (s *State) ByRule(id forge.TaskID, why string) {
+	if why != "" {
+		s.Pause(&forge.Pause{Task: id, Reason: why})
+	}
 }
 
 // Resume applies the end of a pause that is allowed.

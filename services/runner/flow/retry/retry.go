@@ -4,6 +4,7 @@
 //
 //	what rule.Failures says   what follows
 //	CarryOn                   the step again at once; the attempt does not count
+//	CarryOnTwice              the same, and the third time in a row when a person resumes it
 //	AwaitWorker               the step again at once, with more patience; the attempt does not count
 //	RaiseBudget               the step again at once with more, or NoBudget
 //	WaitForIt                 another agent, or the step again when the limit ends
@@ -31,6 +32,8 @@ const (
 	longestLimit = 8 * 24 * time.Hour
 	// maxParks bounds the waits of one step in a row.
 	maxParks = 50
+	// maxUnwell is how many attempts of a step in a row are paid for that end because their replicas are not well.
+	maxUnwell = 3
 )
 
 // Counter counts the attempts of one step.
@@ -49,6 +52,8 @@ type Counter struct {
 	At    time.Time
 	// TurnEnds counts the attempts in a row that a limit of the project's own ended.
 	TurnEnds int
+	// Unwell counts the attempts since the last one that did its job which were paid for, and ended because their replicas were not well.
+	Unwell int
 }
 
 // Next begins the next attempt.
@@ -65,7 +70,7 @@ func (c *Counter) Attempt(task forge.TaskID, step forge.Step) forge.Attempt {
 // Worked notes that an attempt did its job: failures before it do not count any
 // more.
 func (c *Counter) Worked() {
-	c.Errors, c.Parks, c.TurnEnds = 0, 0, 0
+	c.Errors, c.Parks, c.TurnEnds, c.Unwell = 0, 0, 0, 0
 	c.Found()
 }
 
@@ -125,7 +130,7 @@ type Action int
 
 // The actions.
 const (
-	CarryOn   Action = iota // the step again at once; the attempt does not count
+	CarryOn   Action = iota // the step again at once, or when a person resumes what is paused because of Decision.Why; the attempt does not count
 	Again                   // the step again at once
 	Elsewhere               // the step again at once, in a new session with another agent
 	Later                   // the step again at Decision.At
@@ -143,7 +148,7 @@ type Decision struct {
 	Rule string
 	// Detail is recorded with Rule.
 	Detail string
-	// Why says, for a person, why nothing follows, for NoBudget and GiveUp.
+	// Why says, for a person, why nothing follows by itself, for NoBudget and GiveUp, and for CarryOn if the task is to be paused.
 	Why string
 }
 
@@ -170,6 +175,8 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 		return d
 	case then == rule.CarryOn:
 		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}
+	case then == rule.CarryOnTwice:
+		return c.unwell(f)
 	case then == rule.RaiseBudget:
 		return Decision{Action: Again, Rule: rule.MoreMoney, Detail: fmt.Sprintf("$%.2f spent by this call", f.Usage.CostUSD)}
 	case then == rule.WaitForIt:
@@ -184,6 +191,17 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	default:
 		return afterPause(then, c, f)
 	}
+}
+
+// unwell counts an attempt that was paid for and ended because its replica was not well. It may be the task's own fault: one that fills the disk of
+// each replica ends so everywhere. So a person decides whether more is paid, and nothing is taken for failed.
+func (c *Counter) unwell(f *Failed) Decision {
+	if c.Unwell++; c.Unwell < maxUnwell {
+		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}
+	}
+	c.Unwell = 0
+	why := fmt.Sprintf("%s%d times in a row, the last time %s: %s", forge.ReplicasEnded, maxUnwell, f.Replica, cause.Gist(f.Failure().Message))
+	return Decision{Action: CarryOn, Rule: rule.Pause, Detail: why, Why: why}
 }
 
 // whyGivenUp returns why a step is not tried any more. Its first line, which is all that

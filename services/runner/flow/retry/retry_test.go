@@ -61,6 +61,17 @@ func TestDecide(t *testing.T) {
 			want: Decision{Action: CarryOn, Detail: "it failed"},
 		},
 		{
+			name: "a replica was not well", reason: forge.FailUnwell, counter: Counter{Errors: 2, Unwell: 1},
+			want: Decision{Action: CarryOn, Rule: "interrupted", Detail: "it failed"},
+		},
+		{
+			name: "nor was the third", reason: forge.FailUnwell, counter: Counter{Unwell: 2},
+			want: Decision{
+				Action: CarryOn, Rule: "pause", Detail: "its replicas ended it 3 times in a row, the last time r1: it failed",
+				Why: "its replicas ended it 3 times in a row, the last time r1: it failed",
+			},
+		},
+		{
 			name: "for another reason", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 3, Why: "the disk is full"},
 			want: Decision{Action: CarryOn, Rule: "wait-for-replica", Detail: "it failed"},
 		},
@@ -103,7 +114,7 @@ func TestDecide(t *testing.T) {
 			if test.until > 0 {
 				f.Until = now.Add(test.until)
 			}
-			r := &forge.Result{Attempt: forge.Attempt{Task: "a-001", Step: forge.StepImplement}, Agent: test.agent, Output: f}
+			r := &forge.Result{Attempt: forge.Attempt{Task: "a-001", Step: forge.StepImplement}, Replica: "r1", Agent: test.agent, Output: f}
 			r.Usage.CostUSD = test.cost
 			got := Decide(&test.counter, &test.limits, &Failed{Result: r, Now: now, Policy: &policy, PolicyKnown: true, Budgeted: test.budgeted})
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -27,6 +27,8 @@ const (
 	AwaitWorker
 	// CarryOn: at once, and the failure counts for nothing.
 	CarryOn
+	// CarryOnTwice: as CarryOn, but the third time in a row the task is paused, since each of these attempts was paid for.
+	CarryOnTwice
 	// NewSession: as TryAgain, in another session.
 	NewSession
 	// RaiseBudget: with more budget if there is some, or else a person has to
@@ -62,6 +64,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailRepository:    {Then: TryLater, Keep: true, Elsewhere: true},
 	forge.FailLost:          {Then: TryLater, Keep: true},
 	forge.FailReplica:       {Then: AwaitWorker, Keep: true, Elsewhere: true},
+	forge.FailUnwell:        {Then: CarryOnTwice, Keep: true, Elsewhere: true},
 	forge.FailUnsafe:        {Then: TryAgain, Explain: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},

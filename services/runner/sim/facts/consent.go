@@ -151,5 +151,5 @@ func CallsAgent(c *forge.Command) bool {
 	if s == forge.StepJudge && len(c.Iteration().Goal.Criteria) == 0 {
 		return false
 	}
-	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect
+	return !c.Analyze().PolicyOnly && s.CallsAgent() && s != forge.StepReflect && c.Intent.Recipe == ""
 }
