@@ -28,8 +28,7 @@ FORGE_CLUSTER ?= $(wildcard ../shared/k8s/cluster)
 # A script that starts a Gitea, with the module beside it that the program is built of; .ci/gitea says what it has to do.
 GITEA ?= $(wildcard ../shared/gitea/gitea-up.sh)
 
-# The tests that make k8s-test runs, and for how long at most. They are compiled as the programs are that they build for pods: so all
-# of it is compiled once.
+# The tests that make k8s-test runs, and for how long at most.
 K8S_RUN ?= TestCluster
 K8S_TIMEOUT ?= 30m
 
@@ -189,7 +188,7 @@ k8s-test: agent-cli browser $(filter bin/images/base.tar,$(IMAGE_BASE)) ## insta
 	if [ -n "$$FORGE_CLUSTER" ] && ! "$$FORGE_CLUSTER" kubeconfig >/dev/null 2>&1; then \
 	  trap '"$$FORGE_CLUSTER" down' EXIT; "$$FORGE_CLUSTER" up; \
 	fi; \
-	GOFLAGS="$$GOFLAGS -trimpath" CGO_ENABLED=0 go test -tags cluster -count=1 -timeout $(K8S_TIMEOUT) -json -run '$(K8S_RUN)' ./deploy/k8s | bin/testreport && failed=0 || failed=1; \
+	go test -tags cluster -count=1 -timeout $(K8S_TIMEOUT) -json -run '$(K8S_RUN)' ./deploy/k8s | bin/testreport && failed=0 || failed=1; \
 	[ ! -e "$$K8S_FIGURES" ] || cat "$$K8S_FIGURES"; exit $$failed
 
 .PHONY: keda

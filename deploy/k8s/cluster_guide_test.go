@@ -94,7 +94,7 @@ func TestClusterGuide(t *testing.T) {
 // newModelKey gives agents another key by the guide's commands.
 func (in *installation) newModelKey(t *testing.T, h *handbook, sh *terminal) {
 	t.Helper()
-	const key = "another key"
+	const key = "another-key"
 	if err := os.WriteFile(filepath.Join(sh.dir, "anthropic-key"), []byte(key), 0o600); err != nil {
 		t.Fatal(err)
 	}
