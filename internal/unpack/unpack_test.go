@@ -34,5 +34,8 @@ func TestReaderOfLies(t *testing.T) {
 		if r := unpack.New(data); len(r.Text()) > 0 || !r.Bad() || r.Left() > 0 || r.Number() != 0 {
 			t.Errorf("%s is read", name)
 		}
+		if r := unpack.New(data); r.Count() != 0 || !r.Bad() {
+			t.Errorf("%s counts something", name)
+		}
 	}
 }

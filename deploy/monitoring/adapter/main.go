@@ -34,6 +34,8 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/tsdb"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // group is the part of the API of Kubernetes that is answered.
@@ -149,7 +151,7 @@ func (a *adapter) serve() error {
 }
 
 // labelName matches the names of labels: nothing else of a question becomes part of a query as it is.
-var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+var labelName = pattern.New(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
 // values evaluates the rule now for a metric with labels, as in forge_step=implement. It fails if no series is there: an autoscaler
 // leaves the replicas as they are then, where a zero would take them away.
