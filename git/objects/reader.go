@@ -27,7 +27,7 @@ type Reader struct {
 
 const (
 	maxCommit = 1 << 20 // bytes of one commit object
-	maxIdle   = 4       // processes of a store that wait for the next call
+	maxIdle   = 16      // processes of a store that wait for the next call: as many as ask at once, or each change starts some
 	idleTime  = 10 * time.Second
 )
 

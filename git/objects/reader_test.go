@@ -91,7 +91,7 @@ func TestReadObjects(t *testing.T) {
 	check()
 	git("repack", "-adq") // the processes that wait know the old packs
 	var wg sync.WaitGroup
-	for range 4 {
+	for range maxIdle + 1 {
 		wg.Go(check)
 	}
 	wg.Wait()
