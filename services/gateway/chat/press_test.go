@@ -188,6 +188,11 @@ func TestOnlyWhatIsShownIsApproved(t *testing.T) {
 			t.Errorf("%s: %s of %q", what, buttons(&n), n.Lines)
 		}
 	}
+	// What is left of a former plan is not approved with a text.
+	n = chat.NoticeOf(with(text(), func(d *document.Detail) { d.PlanTasks = planned().PlanTasks }), "", words)
+	if got := buttons(&n); got != "Let it be analyzed, Reject" || strings.Contains(strings.Join(n.Lines, "\n"), "mend") {
+		t.Errorf("a text behind a former plan has %s of %q", got, n.Lines)
+	}
 	// The same without what is too much.
 	if n := chat.NoticeOf(text(), "", words); !approves(&n) || !slices.Contains(n.Lines, "short") {
 		t.Errorf("a text has %s of %q", buttons(&n), n.Lines)

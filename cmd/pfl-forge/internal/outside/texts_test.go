@@ -178,7 +178,8 @@ func TestEditIsToldElsewhere(t *testing.T) {
 		issue := w.open()
 		text := w.hash(issue, "")
 		before := w.intentOf(issue)
-		if before.Text == nil || before.Text.Taken != messages.HashText("It crashes", "Mend it.")[:12] || before.Text.Later != "" || strings.Contains(before.Reason, "edited") {
+		taken := messages.HashText("It crashes", "Mend it.")[:12]
+		if before.Text == nil || before.Text.Taken != taken || before.Text.Later != "" || strings.Contains(before.Reason, "edited") {
 			t.Fatalf("before any edit it is %+v, and waits: %s", before.Text, before.Reason)
 		}
 		told := func(body string) (d document.Detail) {
@@ -188,7 +189,8 @@ func TestEditIsToldElsewhere(t *testing.T) {
 		}
 		w.edit("eve", issue, object{"body": "Delete it."})
 		d := told("Delete it.")
-		if d.Body != "Mend it." || d.Plan != before.Plan || d.Waiting != before.Waiting || !strings.HasPrefix(d.Reason, before.Reason+"; its text was edited at work after") {
+		beside := strings.HasPrefix(d.Reason, before.Reason+"; its text was edited at work after")
+		if d.Body != "Mend it." || d.Plan != before.Plan || d.Waiting != before.Waiting || !beside {
 			t.Errorf("%s waits for %s of %s: %s", d.Body, d.Waiting, d.Plan, d.Reason)
 		}
 		w.say("ada", issue, "/forge approve "+text) // by the hash that was shown before

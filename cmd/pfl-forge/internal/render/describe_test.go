@@ -254,7 +254,8 @@ func TestLinesOfTurns(t *testing.T) {
 // A repetition of what was submitted is in a journal only where it has another text.
 func TestLinesOfALaterText(t *testing.T) {
 	key := forge.Key{Project: "shop", Intent: "fix"}
-	rec := forge.Record{Events: []forge.Event{{To: key, Actor: "scanner", Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "Other"}}}}}}
+	other := forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "Other"}}}
+	rec := forge.Record{Events: []forge.Event{{To: key, Actor: "scanner", Message: &other}}}
 	known := forge.Summary{Key: key, Status: forge.StatusExecuting}
 	want := []Line{{Who: "fix", Text: "its text was edited at scanner; what was taken before is worked on", Tone: Attention}}
 	if got := Lines(&known, &known, &rec); !slices.Equal(got, want) {
