@@ -2,8 +2,12 @@ package rest
 
 import "sync"
 
-// maxKept bounds the bytes of the answers that are kept.
+// maxKept bounds the bytes of the answers that are kept, with their headers and addresses: whoever asks for what is new
+// since some time asks by another address each time, and mostly gets nothing but headers.
 const maxKept = 16 << 20
+
+// perKept is about what an answer takes besides its texts, in bytes.
+const perKept = 500
 
 // store has answers with an ETag, by their address. The forge says of each whether it still
 // is so: nothing in here is believed without asking. The zero value is empty.
@@ -26,13 +30,26 @@ func (s *store) put(address string, a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.by[address]; old != nil {
-		s.bytes -= len(old.body)
+		s.bytes -= sizeOf(address, old)
 	}
-	if s.bytes+len(a.body) > maxKept || s.by == nil {
+	size := sizeOf(address, a)
+	if s.bytes+size > maxKept || s.by == nil {
 		s.by, s.bytes = map[string]*answer{}, 0
 	}
-	if len(a.body) <= maxKept {
+	if size <= maxKept {
 		s.by[address] = a
-		s.bytes += len(a.body)
+		s.bytes += size
 	}
+}
+
+// sizeOf returns about how many bytes an answer takes that is kept.
+func sizeOf(address string, a *answer) int {
+	n := perKept + len(address) + len(a.body)
+	for name, values := range a.header {
+		n += len(name)
+		for _, value := range values {
+			n += len(value)
+		}
+	}
+	return n
 }
