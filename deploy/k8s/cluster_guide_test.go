@@ -64,8 +64,8 @@ func TestClusterGuide(t *testing.T) {
 	in.newModelKey(t, h, sh)
 	in.submit(t, "renewed", 2)
 	in.merged(t)
-	in.largerVolumes(t, h, sh, dir)
 	workers := in.secondProject(t, h, sh, dir)
+	in.largerVolumes(t, h, sh, dir)
 
 	sh.do(dir, h.command("kubectl -n pfl-forge delete statefulsets -l pfl-forge.io/service=true"))
 	wait.Seldom(t, "no worker is left", func() bool {
