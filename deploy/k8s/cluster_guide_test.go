@@ -105,11 +105,11 @@ func (in *installation) newModelKey(t *testing.T, h *handbook, sh *terminal) {
 	}
 }
 
-// largerVolumes gives implementers volumes of another size. That is refused, until their StatefulSet is made anew around its pods.
+// largerVolumes gives implementers, and not those of the group, volumes of another size. That is refused, until their StatefulSet is made anew around its pods.
 func (in *installation) largerVolumes(t *testing.T, h *handbook, sh *terminal, dir string) {
 	t.Helper()
 	edit(t, filepath.Join(dir, "kustomization.yaml"), "patches:\n", `patches:
-  - target: {kind: StatefulSet, name: implementer}
+  - target: {kind: StatefulSet, name: implementer, labelSelector: app.kubernetes.io/instance!=large}
     patch: |-
       - {op: replace, path: /spec/volumeClaimTemplates/0/spec/resources/requests/storage, value: 21Gi}
 `)
