@@ -44,8 +44,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		return err
 	}
 	two := w.money.best.When != nil
-	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep), know.replicas.Check(rec, two),
-		know.outrun.Check(rec))
+	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, agentStep),
+		know.replicas.Check(rec, two), know.outrun.Check(rec))
 	if err := errors.Join(err, w.outside.Said(rec)); err != nil {
 		return err
 	}
