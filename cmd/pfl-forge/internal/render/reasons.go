@@ -173,7 +173,7 @@ var reasons = []Reason{
 	},
 	{
 		forge.FailUnwell, "its replica could do no more work, such as for want of space, after something had been paid",
-		"continues at once, at another replica if there is one, in the same session; the third time in a row the task is paused, and waits in the inbox; uses no retry",
+		"continues at once, at another replica if there is one, in the same session; the third time in a row the task is paused, in the inbox; uses no retry",
 		"see what the message names where the workers run, and whether the task itself uses it up; then resume",
 	},
 	{
