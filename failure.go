@@ -2,7 +2,8 @@ package forge
 
 import "time"
 
-// FailureReason names why an attempt did not do its job: a closed set, because each has its own rule in flow.
+// FailureReason names why an attempt did not do its job: a closed set, because
+// each has its own rule in flow.
 type FailureReason string
 
 // The reasons.
@@ -46,6 +47,7 @@ type Failure struct {
 	Reason FailureReason
 	// Message says what happened and what to do next, for a person.
 	Message string
-	// Until is when it is worth trying again, for rate_limited and quota; zero if that is not known.
+	// Until is when it is worth trying again, for rate_limited and quota; zero
+	// if that is not known.
 	Until time.Time
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
-// Work tells readers how an intent was carried out. Each list is bounded, and so is every text: Truncated has
-// all that is left out. The lists have the oldest first.
+// Work tells readers how an intent was carried out. Each list is bounded, and so is
+// every text: Truncated has all that is left out. The lists have the oldest first.
 type Work struct {
 	PlanTasks []Task `json:"work,omitempty"` // in the order of the plan
-	// Candidates are the changes that wait for a person's word: while the intent waits for the approval of changes, it is one of all those here
-	// that wait for it, by their ids.
+	// Candidates are the changes that wait for a person's word: while the intent waits for
+	// the approval of changes, it is one of all those here that wait for it, by their ids.
 	Candidates []Candidate  `json:"candidates,omitempty"`
 	Parts      []Part       `json:"parts,omitempty"`   // the child intents of the plan, as it has them
 	Reviews    []Review     `json:"reviews,omitempty"` // those of all tasks
@@ -23,7 +23,8 @@ type Work struct {
 	Adjustments []Adjustment `json:"adjustments,omitempty"`
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided `json:"decisions,omitempty"`
-	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
+	// Asked is all that is approved while the request waits to be analyzed: the
+	// hash is made of it and of nothing else. It is empty otherwise.
 	Asked []asked.Part `json:"asked,omitempty"`
 	// Text names the text that was taken, and the one that there is now where it came from.
 	Text      *asked.Text `json:"text,omitempty"`
@@ -66,8 +67,8 @@ type Candidate struct {
 	Waiting forge.Waiting `json:"waiting"`
 	// Reason says why it waits, such as the protected paths that it changes.
 	Reason string `json:"reason,omitempty"`
-	// Base and Head are its commits, and PatchID identifies it; empty where the reviewers disagree whether anything has to be
-	// changed.
+	// Base and Head are its commits, and PatchID identifies it; empty where the
+	// reviewers disagree whether anything has to be changed.
 	Base    string `json:"base,omitempty"`
 	Head    string `json:"head,omitempty"`
 	PatchID string `json:"patch_id,omitempty"`
@@ -122,7 +123,8 @@ type Verified struct {
 	// Conflicts are paths; then nothing was verified.
 	Conflicts []string `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
 
-	// Guarded says, a phrase each, why a person has to approve the change, besides by the paths that it touches.
+	// Guarded says, a phrase each, why a person has to approve the change,
+	// besides by the paths that it touches.
 	Guarded []string `json:"guarded,omitempty" yaml:"guarded,omitempty"`
 	// Passed says that every command passed. It is left out where none ran.
 	Passed *bool `json:"passed,omitempty" yaml:"passed,omitempty"`
@@ -236,8 +238,8 @@ type Adjustment struct {
 
 // Decided is an act of a person or system that was granted.
 type Decided struct {
-	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume; or edit_at_origin, where a publisher sent another
-	// text after the first was taken.
+	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or
+	// resume; or edit_at_origin, where a publisher sent another text after the first was taken.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`
@@ -245,7 +247,8 @@ type Decided struct {
 	Via string    `json:"via,omitempty" yaml:"via,omitempty"`
 	At  time.Time `json:"at"            yaml:"at"`
 
-	// Plan is the hash that an approval, or a wish for changes, names, or the commit that a retry adopts.
+	// Plan is the hash that an approval, or a wish for changes, names, or the
+	// commit that a retry adopts.
 	Plan     string       `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Task     forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
 	Question string       `json:"question,omitempty" yaml:"question,omitempty"`

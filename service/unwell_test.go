@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
-// TestUnwellReplicaTakesNothing: a replica whose disk is full leaves commands to another one, and takes them again when
-// it is well.
+// TestUnwellReplicaTakesNothing: a replica whose disk is full leaves commands
+// to another one, and takes them again when it is well.
 func TestUnwellReplicaTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -53,8 +53,9 @@ func TestUnwellReplicaTakesNothing(t *testing.T) {
 	}
 }
 
-// TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no result, unless it cost money or moved
-// the base branch; another delivery has it done. That which cost something says that it is the replica's, where its rules know that.
+// TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no
+// result, unless it cost money or moved the base branch; another delivery has it done.
+// That which cost something says that it is the replica's, where its rules know that.
 func TestUnwellReplicaHandsBack(t *testing.T) {
 	paid := forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailCrashed, Message: "no space"}}
 	for _, c := range []struct {
@@ -105,8 +106,8 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 	}
 }
 
-// TestLeftToAnotherReplica: an attempt that failed here for a reason of this replica is made by another one, and reported once, as what
-// that one found.
+// TestLeftToAnotherReplica: an attempt that failed here for a reason of this
+// replica is made by another one, and reported once, as what that one found.
 func TestLeftToAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

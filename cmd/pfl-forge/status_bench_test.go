@@ -38,9 +38,11 @@ func BenchmarkStatus(b *testing.B) {
 
 var statusIntents = flag.Int("status.intents", 10000, "how many intents BenchmarkStatusOfMany lists; making them takes minutes")
 
-// BenchmarkStatusOfMany is BenchmarkStatus for 10,000 intents, of which nine tenths are done and the others open, with their files in .forge: the
-// page that a terminal shows, everything, and what each filter leaves. x-thousand is the time beside that of the same command in a
-// repository with a tenth of them, in turn; cpu-ms is processor time, that of the git processes included, which other work on the machine changes less.
+// BenchmarkStatusOfMany is BenchmarkStatus for 10,000 intents, of which nine tenths are
+// done and the others open, with their files in .forge: the page that a terminal shows,
+// everything, and what each filter leaves. x-thousand is the time beside that of the
+// same command in a repository with a tenth of them, in turn; cpu-ms is processor time,
+// that of the git processes included, which other work on the machine changes less.
 func BenchmarkStatusOfMany(b *testing.B) {
 	many, few := b.TempDir(), b.TempDir()
 	worked(b, many, *statusIntents)
@@ -64,7 +66,8 @@ func BenchmarkStatusOfMany(b *testing.B) {
 	}
 }
 
-// pflForge runs the program in a repository, and returns how long it took, and the processor time of it and of what it started.
+// pflForge runs the program in a repository, and returns how long it took, and
+// the processor time of it and of what it started.
 func pflForge(b *testing.B, dir string, args ...string) (took, used time.Duration) {
 	b.Helper()
 	exe, err := os.Executable()
@@ -128,7 +131,8 @@ func decided(b *testing.B, dir string, do func(*local.Session)) {
 	do(s)
 }
 
-// submit asks for n intents. Every tenth has a label, every fourth a type, and every other one is alice's.
+// submit asks for n intents. Every tenth has a label, every fourth a type, and
+// every other one is alice's.
 func submit(b *testing.B, s *local.Session, name string, n int) {
 	b.Helper()
 	var group errgroup.Group

@@ -20,9 +20,10 @@ import (
 // ours is the namespace of the guide.
 const ours = "pfl-forge"
 
-// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs, asks for changes, rotates keys, adds a project and
-// a group of replicas for it, makes volumes larger, ends everything and goes on from the volumes, and removes it. Differences to the text are
-// the overlay, which has to fit on one node, images, and the project.
+// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs,
+// asks for changes, rotates keys, adds a project and a group of replicas for it, makes
+// volumes larger, ends everything and goes on from the volumes, and removes it. Differences
+// to the text are the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -105,7 +106,8 @@ func (in *installation) newModelKey(t *testing.T, h *handbook, sh *terminal) {
 	}
 }
 
-// largerVolumes gives implementers, and not those of the group, volumes of another size. That is refused, until their StatefulSet is made anew around its pods.
+// largerVolumes gives implementers, and not those of the group, volumes of another
+// size. That is refused, until their StatefulSet is made anew around its pods.
 func (in *installation) largerVolumes(t *testing.T, h *handbook, sh *terminal, dir string) {
 	t.Helper()
 	edit(t, filepath.Join(dir, "kustomization.yaml"), "patches:\n", `patches:
@@ -152,8 +154,8 @@ func (h *handbook) command(line string) string {
 	return line
 }
 
-// agentsByHand applies the overlay of the agents' namespace as the guide says, from the folder of this
-// repository, and returns its name.
+// agentsByHand applies the overlay of the agents' namespace as the guide says,
+// from the folder of this repository, and returns its name.
 func (in *installation) agentsByHand(t *testing.T, h *handbook, sh *terminal) (namespace string) {
 	t.Helper()
 	m := build(t, "overlays/agents")

@@ -123,8 +123,8 @@ func (c *cluster) loadArchive(t *testing.T, path string) {
 	command(t, "", c.load[0], append(c.load[1:len(c.load):len(c.load)], abs)...)
 }
 
-// imageOf writes an image with one program as docker save would. Its user has a number, which is what
-// runAsNonRoot asks for.
+// imageOf writes an image with one program as docker save would. Its user has a
+// number, which is what runAsNonRoot asks for.
 func (c *cluster) imageOf(t *testing.T, image, name, binary string) string {
 	t.Helper()
 	program, err := os.ReadFile(binary)

@@ -35,10 +35,10 @@ const few = `replicas:
   - {name: reviewer, count: 1}
 `
 
-// TestClusterProduction installs production, the services before NATS, and takes every NATS server away in turn while
-// changes are made: first as a drain of its node would, then as the loss of it. Then autoscalers follow the
-// changes, and services in another namespace take the place of all of them. Commands run in
-// sandboxes in the workers' pods.
+// TestClusterProduction installs production, the services before NATS, and takes every
+// NATS server away in turn while changes are made: first as a drain of its node would,
+// then as the loss of it. Then autoscalers follow the changes, and services in another
+// namespace take the place of all of them. Commands run in sandboxes in the workers' pods.
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -78,7 +78,8 @@ func TestClusterProduction(t *testing.T) {
 	in.elsewhere(t)
 }
 
-// applyWithoutNATS applies manifests, and the NATS servers among them when so many pods of services run and miss them.
+// applyWithoutNATS applies manifests, and the NATS servers among them when so
+// many pods of services run and miss them.
 func (in *installation) applyWithoutNATS(t *testing.T, m *manifests, services int) {
 	t.Helper()
 	i := slices.IndexFunc(m.objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == "StatefulSet" && u.GetName() == "nats" })

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// programs is the folder of what is built of this repository for all tests: to link one of our programs takes seconds of a processor.
-// TestMain makes it and takes it away.
+// programs is the folder of what is built of this repository for all tests: to link one
+// of our programs takes seconds of a processor. TestMain makes it and takes it away.
 var programs string
 
 // shared returns the path of a program that buildPrograms has built.
 func shared(name string) string { return filepath.Join(programs, name) }
 
-// buildPrograms begins to build what pods of the tests run and what the tests themselves do, and returns what waits for it: images are made
-// meanwhile.
+// buildPrograms begins to build what pods of the tests run and what the tests
+// themselves do, and returns what waits for it: images are made meanwhile.
 func (c *cluster) buildPrograms(t *testing.T) (built func()) {
 	t.Helper()
 	inPods := goBuild(t, c.arch, "./deploy/k8s/internal/testpod", "github.com/nats-io/nats-server/v2")
@@ -46,8 +46,8 @@ func (c *cluster) buildPrograms(t *testing.T) (built func()) {
 	}
 }
 
-// goBuild returns the command that builds static programs into the folder of all tests, each by the last part of its package's path, with one
-// compilation for all.
+// goBuild returns the command that builds static programs into the folder of all
+// tests, each by the last part of its package's path, with one compilation for all.
 func goBuild(t *testing.T, arch string, packages ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs}, packages)...)
@@ -58,7 +58,8 @@ func goBuild(t *testing.T, arch string, packages ...string) *exec.Cmd {
 // suites is held by who looks for the program of suite, or builds it.
 var suites sync.Mutex
 
-// suite returns the path of a program with the tests of executors, which is built once for each kind of machine.
+// suite returns the path of a program with the tests of executors, which is
+// built once for each kind of machine.
 func suite(t *testing.T, arch string) string {
 	t.Helper()
 	suites.Lock()

@@ -195,7 +195,8 @@ func (c *cluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return c.dynamic.Resource(mapping.Resource), nil
 }
 
-// apply does what kubectl apply --server-side does with one object, by the name that it does it by: tests use both on the same objects.
+// apply does what kubectl apply --server-side does with one object, by the name
+// that it does it by: tests use both on the same objects.
 func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) error {
 	r, err := c.resource(u)
 	if err != nil {

@@ -20,11 +20,13 @@ import (
 type index struct {
 	*handbook
 
-	// installation is what the guide's own kustomization renders, and grouped one with a group of replicas.
+	// installation is what the guide's own kustomization renders, and grouped
+	// one with a group of replicas.
 	installation, grouped *manifests
 }
 
-// newIndex reads the guide, and renders the kustomization that it begins with, as it stands but for the place of this repository.
+// newIndex reads the guide, and renders the kustomization that it begins with,
+// as it stands but for the place of this repository.
 func newIndex(t *testing.T) *index {
 	t.Helper()
 	h := newHandbook(t)
@@ -32,8 +34,9 @@ func newIndex(t *testing.T) *index {
 	return &index{h, h.render(t, whole), h.render(t, h.block("/overlays/production, large]"))}
 }
 
-// TestGuideNamesWhatThereIs: every folder that the guide applies renders, its kustomization names all images,
-// and every object, namespace and selector of a command is one that an installation has.
+// TestGuideNamesWhatThereIs: every folder that the guide applies renders, its
+// kustomization names all images, and every object, namespace and selector of a
+// command is one that an installation has.
 func TestGuideNamesWhatThereIs(t *testing.T) {
 	h := newIndex(t)
 	if found := imagesAreVersions(h.installation); len(found) > 0 {
@@ -81,8 +84,9 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestRestoreBeginsWithAllButServices: before a restore the guide applies NATS with all that it refers to, since settings have another name
-// after each change, and nothing that works on streams which are half there.
+// TestRestoreBeginsWithAllButServices: before a restore the guide applies NATS
+// with all that it refers to, since settings have another name after each
+// change, and nothing that works on streams which are half there.
 func TestRestoreBeginsWithAllButServices(t *testing.T) {
 	found := regexp.MustCompile(`apply --server-side -k \. -l (\S+)\n`).FindStringSubmatch(newHandbook(t).block("create job restore"))
 	if found == nil {
@@ -125,7 +129,8 @@ func (h *index) flag(line, flag, value string) {
 	}
 }
 
-// selects reports whether any object of the installation has the labels, or of one with all components.
+// selects reports whether any object of the installation has the labels, or of
+// one with all components.
 func (h *index) selects(s labels.Selector) bool {
 	h.t.Helper()
 	has := func(m *manifests) bool {
@@ -179,8 +184,8 @@ func (h *index) deleted(line string, plain []string) {
 	}
 }
 
-// named checks kind/name of what the components of backups bring. A Job is made by the commands themselves, and an object
-// of a file, or all that a selector finds, has no name.
+// named checks kind/name of what the components of backups bring. A Job is made by the
+// commands themselves, and an object of a file, or all that a selector finds, has no name.
 func (h *index) named(line string, plain []string) {
 	h.t.Helper()
 	for _, word := range plain {
@@ -218,8 +223,8 @@ func (h *index) exists(kind, name string) bool {
 	return false
 }
 
-// TestSecretsAreRead: every Secret of the guide's table is one that some pod reads, so that an operator makes none for
-// nothing. That pods read no others is a rule.
+// TestSecretsAreRead: every Secret of the guide's table is one that some pod reads,
+// so that an operator makes none for nothing. That pods read no others is a rule.
 func TestSecretsAreRead(t *testing.T) {
 	documented, err := documentedSecrets()
 	if err != nil {

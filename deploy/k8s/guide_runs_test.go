@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGuideRuns runs the guide's shell blocks as they stand, with the real pfl-forge and a kubectl
-// that notes what it is asked: install makes the Secrets of the guide's table, and the rotation renews
-// the key of one service, from what install made.
+// TestGuideRuns runs the guide's shell blocks as they stand, with the real pfl-forge
+// and a kubectl that notes what it is asked: install makes the Secrets of the guide's
+// table, and the rotation renews the key of one service, from what install made.
 func TestGuideRuns(t *testing.T) {
 	h := newHandbook(t)
 	program := filepath.Join(t.TempDir(), "pfl-forge")

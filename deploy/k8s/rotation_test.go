@@ -47,8 +47,9 @@ func secretsAreRenewed(m *manifests) []string {
 	return found
 }
 
-// certificatesAreAwaited asks that no pod starts without the certificate that the manifests have made for it: a program ends without the file
-// that its settings name, and is started again until it is there.
+// certificatesAreAwaited asks that no pod starts without the certificate that
+// the manifests have made for it: a program ends without the file that its
+// settings name, and is started again until it is there.
 func certificatesAreAwaited(m *manifests) []string {
 	made := map[string]bool{}
 	for _, u := range m.objects {

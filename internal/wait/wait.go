@@ -33,14 +33,15 @@ func Moving[P comparable](t testing.TB, what string, cond func() bool, progress 
 	poll(t, what, longest, cond, progress)
 }
 
-// Seldom is [Until] for a cond that costs others time, such as a request to a server that many tests share. What holds soon is
-// seen soon; what takes long is asked for twice a second.
+// Seldom is [Until] for a cond that costs others time, such as a request to a server that many
+// tests share. What holds soon is seen soon; what takes long is asked for twice a second.
 func Seldom(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	poll(t, what, seldom, cond, func() bool { return false })
 }
 
-// poll polls cond, with pauses that grow up to the longest, until it holds, and fails the test if progress has returned the same for Patience.
+// poll polls cond, with pauses that grow up to the longest, until it holds, and
+// fails the test if progress has returned the same for Patience.
 func poll[P comparable](t testing.TB, what string, longest time.Duration, cond func() bool, progress func() P) {
 	t.Helper()
 	last, since := progress(), time.Now()

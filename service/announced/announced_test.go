@@ -28,8 +28,8 @@ func only(t *testing.T, b *bus.Bus) presence.Replica {
 	return list[0]
 }
 
-// TestUnwellStays: a replica that is not well and announces what else it has found out says all the time why and since when it is not, however
-// long the reason is.
+// TestUnwellStays: a replica that is not well and announces what else it has found
+// out says all the time why and since when it is not, however long the reason is.
 func TestUnwellStays(t *testing.T) {
 	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)

@@ -256,8 +256,9 @@ func TestLifeIsTold(t *testing.T) {
 	}
 }
 
-// A system that sends an event again with another text is told that the intent is known, and everybody who looks at it that its text was edited: what
-// is worked on stays. Another system, or a person, says nothing of the kind.
+// A system that sends an event again with another text is told that the intent
+// is known, and everybody who looks at it that its text was edited: what is
+// worked on stays. Another system, or a person, says nothing of the kind.
 func TestLaterTextIsTold(t *testing.T) {
 	s := bustest.StartServer(t)
 	servingBy(t, s.Connect(t), runner.RulesConfig{Alone: true}) // by the newest rules, at once

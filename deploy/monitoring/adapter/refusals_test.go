@@ -11,7 +11,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// TestRefusals: an autoscaler is told what is not there, and asks for labels by their names alone: nothing else becomes part of a query.
+// TestRefusals: an autoscaler is told what is not there, and asks for labels by
+// their names alone: nothing else becomes part of a query.
 func TestRefusals(t *testing.T) {
 	db, err := tsdb.Open(t.TempDir(), nil, nil, tsdb.DefaultOptions(), nil)
 	if err != nil {

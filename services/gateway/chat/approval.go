@@ -13,20 +13,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/proposed"
 )
 
-// A person approves what they see. A message that has a button for that shows all that the hash is of, and nothing of it is cut: neither here nor
-// by the chat. Where that does not fit, or has a secret in it, the message says where all of it is, and what to type there.
+// A person approves what they see. A message that has a button for that shows all that the
+// hash is of, and nothing of it is cut: neither here nor by the chat. Where that does not
+// fit, or has a secret in it, the message says where all of it is, and what to type there.
 
 const (
-	// maxAll bounds the text of a message with such a button, and maxAllLine a line of it, in characters as weigh counts them. Package slack
-	// has room for as much in its three sections, however the lines fall.
+	// maxAll bounds the text of a message with such a button, and maxAllLine a
+	// line of it, in characters as weigh counts them. Package slack has room
+	// for as much in its three sections, however the lines fall.
 	maxAll     = 5500
 	maxAllLine = 1000
 	// maxBeginning is how many lines are shown of what does not fit.
 	maxBeginning = 12
 )
 
-// offerApproval adds the request and the plan that wait for approval, and the buttons for that. Changes that were made are approved where a person
-// sees them, which is not here.
+// offerApproval adds the request and the plan that wait for approval, and the buttons for
+// that. Changes that were made are approved where a person sees them, which is not here.
 func (n *Notice) offerApproval(d *document.Detail, words Words, add func(Do, string, Button)) {
 	switch {
 	case d.Plan == "":
@@ -107,12 +109,14 @@ func (w Words) whole(s string) (string, bool) {
 	return intake.Whole(s, w.Secrets)
 }
 
-// weigh returns the length of a text in characters, where a chat spells out those that could begin something, as Slack does.
+// weigh returns the length of a text in characters, where a chat spells out
+// those that could begin something, as Slack does.
 func weigh(s string) int {
 	return utf8.RuneCountInString(s) + 4*strings.Count(s, "&") + 3*strings.Count(s, "<") + 3*strings.Count(s, ">")
 }
 
-// conceal adds the parts that a page of a forge does not show of the request. Whoever has read it there has not seen them.
+// conceal adds the parts that a page of a forge does not show of the request.
+// Whoever has read it there has not seen them.
 func (n *Notice) conceal(d *document.Detail, words Words) {
 	list := concealed.In(d.Title, d.Body)
 	if len(list) == 0 {

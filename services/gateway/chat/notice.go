@@ -17,16 +17,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// Notice has all that a message says about an intent: texts without any markup, which a chat has to show as text.
+// Notice has all that a message says about an intent: texts without any markup,
+// which a chat has to show as text.
 type Notice struct {
 	Key forge.Key
 	// Kind names the news in it; empty for a state that begins no message.
 	Kind notify.Kind
 	// Title and State are a line each: words of others, and how the intent is.
 	Title, State string
-	// Hidden are lines about parts of a request that a page of a forge does not show, while it waits for approval; each is bounded.
+	// Hidden are lines about parts of a request that a page of a forge does not
+	// show, while it waits for approval; each is bounded.
 	Hidden []string
-	// Lines are further ones, each bounded. While a button approves something, a chat shows all of Hidden and Lines: they fit by their size.
+	// Lines are further ones, each bounded. While a button approves something,
+	// a chat shows all of Hidden and Lines: they fit by their size.
 	Lines []string
 	// Link is the address of the page with all of it; empty for none.
 	Link string
@@ -64,14 +67,15 @@ const (
 	maxPicks = 4
 )
 
-// Words makes the words of others safe to leave: without secrets, on one line, of a bounded length, with each character that a reader would
-// not see spelled out.
+// Words makes the words of others safe to leave: without secrets, on one line, of
+// a bounded length, with each character that a reader would not see spelled out.
 type Words struct {
 	// Secrets are taken out; nil for none.
 	Secrets *redact.Redactor
 }
 
-// line returns words as one line, cut to a number of characters. Secrets are taken out first: a cut could hide the shape of one.
+// line returns words as one line, cut to a number of characters. Secrets are
+// taken out first: a cut could hide the shape of one.
 func (w Words) line(s string, most int) string {
 	if w.Secrets != nil {
 		s = w.Secrets.Text(s)
@@ -89,7 +93,8 @@ func (n *Notice) Text() string {
 	return fmt.Sprintf("%s/%s %s: %s", n.Key.Project, n.Key.Intent, n.State, n.Title)
 }
 
-// Mark returns the mark for the message of the notice. Its Text differs whenever anything of the notice does.
+// Mark returns the mark for the message of the notice. Its Text differs
+// whenever anything of the notice does.
 func (n *Notice) Mark() Mark {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -98,8 +103,9 @@ func (n *Notice) Mark() Mark {
 	return Mark{Key: n.Key, Seen: n.Seen, Text: digest(string(data)), Open: n.Open}
 }
 
-// Seen returns a digest of the state of an intent as a person decides about it: whatever of it changes makes another decision of the same
-// button. Tasks that go on beside it are no part of it, since a message would be stale most of the time.
+// Seen returns a digest of the state of an intent as a person decides about it:
+// whatever of it changes makes another decision of the same button. Tasks that go
+// on beside it are no part of it, since a message would be stale most of the time.
 func Seen(d *document.Detail) string {
 	parts := []string{string(d.Status), string(d.Waiting), d.Plan, strconv.Itoa(d.Run)}
 	for i, q := range d.Questions {
@@ -173,7 +179,8 @@ func state(d *document.Detail) string {
 	}
 }
 
-// describe adds who asked, and the tasks. What waits for approval is shown instead of them, by propose.
+// describe adds who asked, and the tasks. What waits for approval is shown
+// instead of them, by propose.
 func (n *Notice) describe(d *document.Detail, words Words) {
 	if by := d.AskedBy(); by != "" {
 		n.Lines = append(n.Lines, "Asked for by "+words.line(by, maxTitle))
@@ -262,8 +269,8 @@ func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, stri
 		}
 		for pick, text := range picks {
 			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
-			// The whole of an answer counts and not its beginning, so one that cannot be shown as a whole, or has characters that a
-			// reader would not see, has no button: it is typed.
+			// The whole of an answer counts and not its beginning, so one that cannot be shown as
+			// a whole, or has characters that a reader would not see, has no button: it is typed.
 			if label == text && !messages.Approves(text) {
 				add(Answer, label, Button{Press: Press{Index: i, Pick: pick + 1}})
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// drawn has the kind of each language whose code some forge shows as something else than text: a comment in it, or what has the colour of the page,
-// is in no picture of it.
+// drawn has the kind of each language whose code some forge shows as something else than
+// text: a comment in it, or what has the colour of the page, is in no picture of it.
 var drawn = map[string]string{
 	"mermaid": "diagram", "plantuml": "diagram", "geojson": "diagram", "topojson": "diagram", "stl": "diagram", "json:table": "diagram", "math": formula,
 }
@@ -19,7 +19,8 @@ var drawn = map[string]string{
 // tableRule matches the row below the head of a table.
 var tableRule = pattern.New(`^[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\r?\n?$`)
 
-// cells adds the cells of tables in a paragraph that are more than the head of their table has: a page leaves them out.
+// cells adds the cells of tables in a paragraph that are more than the head of
+// their table has: a page leaves them out.
 func (f *finder) cells(lines *text.Segments) {
 	columns := 0
 	var before []int
@@ -58,7 +59,8 @@ func cellsOf(row []byte) (starts []int) {
 	return starts
 }
 
-// formulas adds the formulas of a paragraph that can hide something: those with a command or a comment in them, and all that stand for themselves.
+// formulas adds the formulas of a paragraph that can hide something: those with
+// a command or a comment in them, and all that stand for themselves.
 func (f *finder) formulas(n ast.Node) {
 	lines := n.Lines()
 	if lines.Len() == 0 {
@@ -92,8 +94,9 @@ func (f *finder) formulas(n ast.Node) {
 	}
 }
 
-// formulasIn returns where the texts begin and end that some forge may show as formulas, in their order. No part of a text is looked through for an
-// end twice, however many beginnings without one there are.
+// formulasIn returns where the texts begin and end that some forge may show as
+// formulas, in their order. No part of a text is looked through for an end
+// twice, however many beginnings without one there are.
 func formulasIn(s []byte) (found [][2]int) {
 	lacking := map[string]bool{} // the ends of which there are no more
 	for i := 0; i < len(s); {
@@ -119,7 +122,8 @@ func formulasIn(s []byte) (found [][2]int) {
 // closing has the end of each formula that may go over several lines, by its beginning.
 var closing = map[string]string{"$$": "$$", `\[`: `\]`, `\(`: `\)`}
 
-// endOf returns where a formula ends that may go over several lines and has something in it; -1 if it does not. What is not there is noted.
+// endOf returns where a formula ends that may go over several lines and has
+// something in it; -1 if it does not. What is not there is noted.
 func endOf(s []byte, begin int, end string, lacking map[string]bool) int {
 	first := begin + len(end) + 1
 	if lacking[end] || first > len(s) {
@@ -132,7 +136,8 @@ func endOf(s []byte, begin int, end string, lacking map[string]bool) int {
 	return first + n + len(end)
 }
 
-// endOfLine returns where a formula of one dollar ends, with code in it or words of one line; -1 if it does not.
+// endOfLine returns where a formula of one dollar ends, with code in it or
+// words of one line; -1 if it does not.
 func endOfLine(s []byte, begin int) int {
 	const blank = " \t\n\f\r"
 	rest := s[begin+1:]

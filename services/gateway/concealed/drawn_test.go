@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// formulaText says in a line what formulasIn finds, and takes as long as the square of the text for it.
+// formulaText says in a line what formulasIn finds, and takes as long as the
+// square of the text for it.
 var formulaText = regexp.MustCompile("(?s)\\$\\$.+?\\$\\$|\\$`[^`]+`\\$|\\$[^\\s$](?:[^$\\n]*[^\\s$\\\\])?\\$|\\\\\\[.+?\\\\\\]|\\\\\\(.+?\\\\\\)")
 
 // TestFormulasIn: each formula is found where a pattern finds it.
@@ -41,7 +42,8 @@ func TestFormulasIn(t *testing.T) {
 	}
 }
 
-// TestFormulasWithoutEnd: beginnings of formulas without an end, each before a formula, are looked through once.
+// TestFormulasWithoutEnd: beginnings of formulas without an end, each before a
+// formula, are looked through once.
 func TestFormulasWithoutEnd(t *testing.T) {
 	t.Parallel()
 	const n = 2_000_000

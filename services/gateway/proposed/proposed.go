@@ -1,7 +1,9 @@
-// Package proposed writes as text what a person is asked to approve: the request, and the plan if there is one.
+// Package proposed writes as text what a person is asked to approve: the
+// request, and the plan if there is one.
 //
-// A person approves by a hash, and the hash is of all of it. So whoever shows an approval shows these texts as a whole, or has no button and no
-// hash for it: comments at forges and messages in chats do.
+// A person approves by a hash, and the hash is of all of it. So whoever shows
+// an approval shows these texts as a whole, or has no button and no hash for
+// it: comments at forges and messages in chats do.
 package proposed
 
 import (
@@ -13,11 +15,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
-// IsPlanned reports whether there is a plan, which is approved for its request; else the request itself is, whatever is left of a plan before.
+// IsPlanned reports whether there is a plan, which is approved for its request;
+// else the request itself is, whatever is left of a plan before.
 func IsPlanned(d *document.Detail) bool { return len(d.Asked) == 0 && len(d.PlanTasks)+len(d.Parts) > 0 }
 
-// IsWhole reports whether an intent that waits for approval has in its texts all that the hash is of. The criteria of a goal are approved with
-// its plan and are not in it, and a runner leaves out of its answer what is too long.
+// IsWhole reports whether an intent that waits for approval has in its texts
+// all that the hash is of. The criteria of a goal are approved with its plan
+// and are not in it, and a runner leaves out of its answer what is too long.
 func IsWhole(d *document.Detail) bool {
 	if !IsPlanned(d) {
 		return len(d.Asked) > 0
@@ -27,8 +31,9 @@ func IsWhole(d *document.Detail) bool {
 	})
 }
 
-// Plan returns the plan as text: all that its hash is of besides the request. Its order is that in which the runner hashes it, tasks before child
-// intents. It is no format to be read again: texts of agents and people can look like lines of ours.
+// Plan returns the plan as text: all that its hash is of besides the request. Its
+// order is that in which the runner hashes it, tasks before child intents. It is no
+// format to be read again: texts of agents and people can look like lines of ours.
 func Plan(d *document.Detail) string {
 	var b strings.Builder
 	for i := range d.PlanTasks {
@@ -73,11 +78,13 @@ func Plan(d *document.Detail) string {
 	return b.String()
 }
 
-// Request returns the request as text. Where it is approved itself, that is all that its hash is of, as the runner has it. The body is the last: no
-// line of it can be taken for one of ours that follows.
+// Request returns the request as text. Where it is approved itself, that is all
+// that its hash is of, as the runner has it. The body is the last: no line of
+// it can be taken for one of ours that follows.
 func Request(d *document.Detail) string {
 	parts := d.Asked
-	// With a plan the runner hashes the title, the body and the risk; the type says which flow it takes.
+	// With a plan the runner hashes the title, the body and the risk; the type
+	// says which flow it takes.
 	if len(parts) == 0 {
 		parts = []asked.Part{
 			{Name: "title", Texts: []string{d.Title}},

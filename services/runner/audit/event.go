@@ -29,7 +29,8 @@ const (
 	authorMachine = "machine"
 )
 
-// The actions of a Submit: of the first one in a journal, and of those by which a publisher sends another text.
+// The actions of a Submit: of the first one in a journal, and of those by which
+// a publisher sends another text.
 const (
 	asked      = "asked"
 	askedAgain = "asked_again"
@@ -51,8 +52,8 @@ func cloudEvent(ev *forge.Event, data document.Audited) document.CloudEvent[docu
 	}
 }
 
-// Describe returns an event of a person, system or worker as an export has it; false for the events that
-// machines and timers send one another.
+// Describe returns an event of a person, system or worker as an export has it;
+// false for the events that machines and timers send one another.
 func Describe(ev *forge.Event) (document.Audited, bool) {
 	e := document.Audited{Project: ev.To.Project, Intent: ev.To.Intent, Author: document.AuditAuthor{Kind: authorPerson, Name: ev.Actor}}
 	if ev.Anchor != "" {

@@ -6,8 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile are the files that
-// merged since the change was made, tried what is known of it.
+// verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile
+// are the files that merged since the change was made, tried what is known of it.
 func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) (report *forge.VerifyReport, passed bool) {
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone

@@ -31,7 +31,8 @@ func (g *gate) release() {
 	g.open = true
 }
 
-// passed waits until the call goes on, for some seconds at most, and returns how often it has met the gate and whether it goes on.
+// passed waits until the call goes on, for some seconds at most, and returns
+// how often it has met the gate and whether it goes on.
 func (g *gate) passed(ctx context.Context) (turns int, past bool) {
 	select {
 	case <-g.past:

@@ -18,7 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// maxEditors bounds the accounts that are asked for because they edited a text. Of the others nothing is known, so that a person is asked.
+// maxEditors bounds the accounts that are asked for because they edited a text.
+// Of the others nothing is known, so that a person is asked.
 const maxEditors = 20
 
 // textDigits is how much of the hash of a text names it.
@@ -27,10 +28,12 @@ const textDigits = 12
 // titleOf returns the title of the intent of an issue.
 func titleOf(i *forges.Issue) string { return cmp.Or(i.Title, fmt.Sprintf("Issue %d", i.Number)) }
 
-// textOf returns the name of the text that an issue has now: the beginning of its hash, which tells it from others for people and is the runner's.
+// textOf returns the name of the text that an issue has now: the beginning of
+// its hash, which tells it from others for people and is the runner's.
 func textOf(i *forges.Issue) string { return messages.HashText(titleOf(i), i.Body)[:textDigits] }
 
-// edits returns the edits of the text that the forge knows of, or that follow from deliveries, with what their authors may do now.
+// edits returns the edits of the text that the forge knows of, or that follow
+// from deliveries, with what their authors may do now.
 func (w *Watcher) edits(ctx context.Context, s *seen) ([]intake.Edit, error) {
 	known, err := w.cfg.Forge.Edits(ctx, s.Repository.Name, s.Number)
 	if err != nil {
@@ -52,8 +55,8 @@ func (w *Watcher) edits(ctx context.Context, s *seen) ([]intake.Edit, error) {
 	return list, nil
 }
 
-// compare notes that the text of the issue is not the one that is worked on, with when it was edited last if the forge tells; and has the runner
-// remember it, for those who look elsewhere.
+// compare notes that the text of the issue is not the one that is worked on, with when it was
+// edited last if the forge tells; and has the runner remember it, for those who look elsewhere.
 func (w *Watcher) compare(ctx context.Context, s *seen) error {
 	taken := s.mark.Text
 	if s.intent != nil && s.intent.Text != nil { // the mark is in a comment, which people can edit
@@ -79,8 +82,9 @@ func (w *Watcher) compare(ctx context.Context, s *seen) error {
 	return nil
 }
 
-// retell submits the event of the intent once more, with the text that the issue has now, unless the runner knows it: it changes nothing of what is
-// worked on, and the runner says so to everybody who looks. It is told again by each look until it is known, whatever was lost.
+// retell submits the event of the intent once more, with the text that the issue has now,
+// unless the runner knows it: it changes nothing of what is worked on, and the runner says so
+// to everybody who looks. It is told again by each look until it is known, whatever was lost.
 func retell(ctx context.Context, cfg *Config, self intake.Account, s *seen) error {
 	known := s.intent.Text
 	if known == nil {

@@ -2,8 +2,9 @@ package rest
 
 import "sync"
 
-// maxKept bounds the bytes of the answers that are kept, with their headers and addresses: whoever asks for what is new
-// since some time asks by another address each time, and mostly gets nothing but headers.
+// maxKept bounds the bytes of the answers that are kept, with their headers and
+// addresses: whoever asks for what is new since some time asks by another
+// address each time, and mostly gets nothing but headers.
 const maxKept = 16 << 20
 
 // perKept is about what an answer takes besides its texts, in bytes.

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestKeptIsBounded: each sweep asks for what is new since another time, so by another address. Answers with nothing in them are bounded as well.
+// TestKeptIsBounded: each sweep asks for what is new since another time, so by
+// another address. Answers with nothing in them are bounded as well.
 func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	var s store

@@ -51,7 +51,8 @@ func (g *graves) Bury(_ context.Context, d deliveries.Delivery, _, _ string) err
 	return nil
 }
 
-// TestDeadLettersAreWhole: what is refused because its hook has lost its entry is a dead letter with its body, also if that was left in the stream.
+// TestDeadLettersAreWhole: what is refused because its hook has lost its entry
+// is a dead letter with its body, also if that was left in the stream.
 func TestDeadLettersAreWhole(t *testing.T) {
 	ctx, s := wait.Context(t), &graves{}
 	body := strings.Repeat("x", 1000)
@@ -68,8 +69,9 @@ func TestDeadLettersAreWhole(t *testing.T) {
 	}
 }
 
-// TestBodiesAreBounded: deliveries that cannot be submitted are read, and their bodies kept up to a bound; those beyond it are read again when their
-// turn comes, and one that the stream has lost by then is refused.
+// TestBodiesAreBounded: deliveries that cannot be submitted are read, and their
+// bodies kept up to a bound; those beyond it are read again when their turn
+// comes, and one that the stream has lost by then is refused.
 func TestBodiesAreBounded(t *testing.T) {
 	ctx, s := wait.Context(t), &stored{}
 	for n := range 100 {

@@ -1,5 +1,5 @@
-// Package pause keeps what of an intent is paused, and by whom: the intent or
-// single tasks of it by a person, or by a rule that leaves a decision to one, or all intents by a pause of the project.
+// Package pause keeps what of an intent is paused, and by whom: the intent or single tasks of it by
+// a person, or by a rule that leaves a decision to one, or all intents by a pause of the project.
 //
 //	pause of a task     holds the steps of that task
 //	pause of an intent  holds every step; its resume ends the pauses of tasks, too
@@ -73,7 +73,8 @@ func (s *State) Begin(of Task) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// End checks a person's end of a pause: of a task, or without one of the intent, of which steps may be held by an obstacle instead.
+// End checks a person's end of a pause: of a task, or without one of the
+// intent, of which steps may be held by an obstacle instead.
 func (s *State) End(id forge.TaskID, held bool) (forge.Decision, error) {
 	switch {
 	case id != "" && !s.Tasks[id]:
@@ -103,7 +104,8 @@ func (s *State) Pause(p *forge.Pause) {
 	s.Reason = p.Reason
 }
 
-// ByRule pauses a task, or without one the intent, as a person would, because of a reason that no person gave; an empty one pauses nothing.
+// ByRule pauses a task, or without one the intent, as a person would, because
+// of a reason that no person gave; an empty one pauses nothing.
 func (s *State) ByRule(id forge.TaskID, why string) {
 	if why != "" {
 		s.Pause(&forge.Pause{Task: id, Reason: why})

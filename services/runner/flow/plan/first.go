@@ -26,11 +26,11 @@ func (g *Gate) Doubtful(in *forge.Intent) bool {
 	return !g.Vouched && (in.Source.Foreign() || g.Declared == forge.RiskHigh)
 }
 
-// AsksFirst returns why a person has to let the intent be analyzed, by a version of the rules; empty if no person has to, or
-// one has approved exactly this text.
+// AsksFirst returns why a person has to let the intent be analyzed, by a version
+// of the rules; empty if no person has to, or one has approved exactly this text.
 func (g *Gate) AsksFirst(by rules.Version, in *forge.Intent, p *forge.Policy) string {
-	// The risk that an analysis judged says nothing here: there was none, or a person let it be made. That of a
-	// recipe is its own, and known without a call.
+	// The risk that an analysis judged says nothing here: there was none, or a
+	// person let it be made. That of a recipe is its own, and known without a call.
 	var why string
 	switch {
 	case !g.Doubtful(in), g.Cleared == g.Text(by, in), p.AnalyzeBeforeApproval == analyzeAlways,
@@ -67,8 +67,9 @@ func (p *Part) Texts() []string {
 	return nil
 }
 
-// Asked returns all that a person approves who lets a request be analyzed: everything that decides what is run, and how an agent is asked. The hash
-// is made of these parts and of nothing else, and whoever approves is shown them, so that the two cannot differ.
+// Asked returns all that a person approves who lets a request be analyzed: everything
+// that decides what is run, and how an agent is asked. The hash is made of these parts
+// and of nothing else, and whoever approves is shown them, so that the two cannot differ.
 func (g *Gate) Asked(by rules.Version, in *forge.Intent) []Part {
 	list := []Part{
 		{"title", in.Title}, {"body", in.Body}, {"type", in.Type}, {"risk", g.Declared}, {"recipe", in.Recipe}, {"agent", in.Agent}, {"criteria", in.Criteria},
@@ -116,10 +117,11 @@ func optionsOf(g *forge.GoalOptions) (list []string) {
 	return list
 }
 
-// Text returns the name of the text that a person lets be analyzed: a hash of Asked, so that an edit of it needs another approval. Answers, which
-// come later, are a person's word.
+// Text returns the name of the text that a person lets be analyzed: a hash of Asked, so that
+// an edit of it needs another approval. Answers, which come later, are a person's word.
 func (g *Gate) Text(by rules.Version, in *forge.Intent) string {
-	// The word in front keeps it apart from the hash of a plan, which an approval names in the same field.
+	// The word in front keeps it apart from the hash of a plan, which an
+	// approval names in the same field.
 	h := sha256.New()
 	fmt.Fprint(h, "text")
 	for _, p := range g.Asked(by, in) {

@@ -65,7 +65,8 @@ func TestAsksFirst(t *testing.T) {
 	}
 }
 
-// The hash of a request is of all that whoever approves it is shown, and of nothing else: each part that differs makes another one.
+// The hash of a request is of all that whoever approves it is shown, and of
+// nothing else: each part that differs makes another one.
 func TestAllThatIsAskedIsShown(t *testing.T) {
 	in := forge.Intent{Settings: forge.Settings{
 		Title: "a title", Body: "a body", Type: "docs", Risk: forge.RiskLow, Recipe: "a recipe", Agent: "an agent", Criteria: []string{"one", "two"},
@@ -103,8 +104,8 @@ func TestAllThatIsAskedIsShown(t *testing.T) {
 	}
 }
 
-// Who lets a request be analyzed is shown the values of a recipe and every option of a goal, and approves those. The rules of before, which
-// records were decided by, know neither.
+// Who lets a request be analyzed is shown the values of a recipe and every option of a goal,
+// and approves those. The rules of before, which records were decided by, know neither.
 func TestSettingsAreApproved(t *testing.T) {
 	in := forge.Intent{Settings: forge.Settings{
 		Title: "a title", With: map[string]string{"B": "two", "A": "one\nline"},

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/messages"
 )
 
-// Taken has the names of the text of an intent: the one that was taken, and the newest where it came from. What is worked on is the text that was
-// taken, whatever becomes of it there.
+// Taken has the names of the text of an intent: the one that was taken, and the newest where
+// it came from. What is worked on is the text that was taken, whatever becomes of it there.
 type Taken struct {
 	// Text names the text that was taken.
 	Text string
@@ -22,7 +22,8 @@ type Taken struct {
 	Changes int
 }
 
-// maxTextChanges bounds how often another text is remembered: each time is a record with all of it, and whoever may edit an issue may do so for ever.
+// maxTextChanges bounds how often another text is remembered: each time is a
+// record with all of it, and whoever may edit an issue may do so for ever.
 const maxTextChanges = 20
 
 // textName returns the name of the text of an intent.
@@ -31,8 +32,9 @@ func textName(in *forge.Intent) string { return messages.HashText(in.Title, in.B
 // Take remembers the text of a new intent.
 func (t *Taken) Take(in *forge.Intent) { *t = Taken{Text: textName(in)} }
 
-// Again takes the text with which the publisher repeats its event, and reports whether that is news. The last change that is remembered is one to
-// another text, so that whoever edits more often than that leaves no text behind which is taken for the one that was asked for.
+// Again takes the text with which the publisher repeats its event, and reports whether that
+// is news. The last change that is remembered is one to another text, so that whoever edits
+// more often than that leaves no text behind which is taken for the one that was asked for.
 func (t *Taken) Again(in *forge.Intent, at time.Time) bool {
 	now, most := textName(in), maxTextChanges
 	if now == t.Text {
@@ -54,7 +56,8 @@ func (t *Taken) Words(system string) string {
 		system, t.At.UTC().Format(time.RFC3339))
 }
 
-// Beside returns a reason to wait, or none, with Words in its first line, which is all that lists show.
+// Beside returns a reason to wait, or none, with Words in its first line, which
+// is all that lists show.
 func (t *Taken) Beside(reason, system string) string {
 	words := t.Words(system)
 	if reason == "" || words == "" {

@@ -14,8 +14,9 @@ func text(body string) *forge.Intent {
 	return &forge.Intent{Settings: forge.Settings{Title: "title", Body: body}}
 }
 
-// A text that is another one is told, and one that is the same again is not, each once; and whoever edits for ever, and takes it back each time, is
-// bounded, and leaves no other text behind that passes for the one that was taken.
+// A text that is another one is told, and one that is the same again is not, each
+// once; and whoever edits for ever, and takes it back each time, is bounded, and
+// leaves no other text behind that passes for the one that was taken.
 func TestTaken(t *testing.T) {
 	var s Taken
 	at := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)

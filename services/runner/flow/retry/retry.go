@@ -32,7 +32,8 @@ const (
 	longestLimit = 8 * 24 * time.Hour
 	// maxParks bounds the waits of one step in a row.
 	maxParks = 50
-	// maxUnwell is how many attempts of a step in a row are paid for that end because their replicas are not well.
+	// maxUnwell is how many attempts of a step in a row are paid for that end
+	// because their replicas are not well.
 	maxUnwell = 3
 )
 
@@ -46,13 +47,15 @@ type Counter struct {
 	Errors int
 	// Parks counts the waits at a limit in a row.
 	Parks int
-	// Waits counts the answers in a row that no replica can do it; Why is the newest, and At when it came.
+	// Waits counts the answers in a row that no replica can do it; Why is the
+	// newest, and At when it came.
 	Waits int
 	Why   string
 	At    time.Time
 	// TurnEnds counts the attempts in a row that a limit of the project's own ended.
 	TurnEnds int
-	// Unwell counts the attempts since the last one that did its job which were paid for, and ended because their replicas were not well.
+	// Unwell counts the attempts since the last one that did its job which were
+	// paid for, and ended because their replicas were not well.
 	Unwell int
 }
 
@@ -144,11 +147,13 @@ type Decision struct {
 	Action Action
 	// At is when the step is repeated, for Later.
 	At time.Time
-	// Rule is recorded with Detail, before the step is repeated; empty for NoBudget and GiveUp, and where it is recorded already.
+	// Rule is recorded with Detail, before the step is repeated; empty for
+	// NoBudget and GiveUp, and where it is recorded already.
 	Rule string
 	// Detail is recorded with Rule.
 	Detail string
-	// Why says, for a person, why nothing follows by itself, for NoBudget and GiveUp, and for CarryOn if the task is to be paused.
+	// Why says, for a person, why nothing follows by itself, for NoBudget and
+	// GiveUp, and for CarryOn if the task is to be paused.
 	Why string
 }
 
@@ -193,8 +198,9 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 	}
 }
 
-// unwell counts an attempt that was paid for and ended because its replica was not well. It may be the task's own fault: one that fills the disk of
-// each replica ends so everywhere. So a person decides whether more is paid, and nothing is taken for failed.
+// unwell counts an attempt that was paid for and ended because its replica was not well.
+// It may be the task's own fault: one that fills the disk of each replica ends so
+// everywhere. So a person decides whether more is paid, and nothing is taken for failed.
 func (c *Counter) unwell(f *Failed) Decision {
 	if c.Unwell++; c.Unwell < maxUnwell {
 		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}

@@ -6,8 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Why a simulated verify command fails. The rules see trials and have to find out; the first trial says
-// in its output what is true, which only the checker reads.
+// Why a simulated verify command fails. The rules see trials and have to find out;
+// the first trial says in its output what is true, which only the checker reads.
 const (
 	Broken    = "the change is broken"
 	Unsteady  = "the change makes the check fail now and then"
@@ -17,8 +17,8 @@ const (
 	Apart     = "the change and what was merged meanwhile fail only together"
 )
 
-// CheckBlame returns an error if a decision names the wrong culprit: a task that is made again because a check
-// fails now and then, or one that goes on although it is to blame.
+// CheckBlame returns an error if a decision names the wrong culprit: a task that is made
+// again because a check fails now and then, or one that goes on although it is to blame.
 func CheckBlame(rec *forge.Record) error {
 	if len(rec.Events) > 1 {
 		return nil
@@ -39,7 +39,8 @@ func CheckBlame(rec *forge.Record) error {
 	return nil
 }
 
-// blamed returns the task that an event is about, and why its change failed to verify; nothing if it did not.
+// blamed returns the task that an event is about, and why its change failed to
+// verify; nothing if it did not.
 func blamed(ev *forge.Event) (forge.TaskID, string) {
 	var report *forge.VerifyReport
 	var task forge.TaskID

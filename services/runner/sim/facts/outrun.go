@@ -6,8 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Recipes reports whether a world is one in which people ask for changes by recipes, whose checks are their reviews. It follows from the seed
-// alone, so that other worlds stay as they are.
+// Recipes reports whether a world is one in which people ask for changes by recipes, whose checks
+// are their reviews. It follows from the seed alone, so that other worlds stay as they are.
 func Recipes(seed uint64) bool { return seed%64 == 15 }
 
 // Checked is the review of a recipe's change by its check, which fails every second time.
@@ -19,15 +19,17 @@ func Checked(c *forge.Command, chance func(n int) bool) *forge.Review {
 	return rv
 }
 
-// Outrun is read from an intent's journal: whether the newest change of a recipe was put on a tip to which others were merged since it was made.
+// Outrun is read from an intent's journal: whether the newest change of a
+// recipe was put on a tip to which others were merged since it was made.
 type Outrun struct {
 	recipe bool
 	// landed lists the files that were merged meanwhile, of each task.
 	landed map[forge.TaskID][]string
 }
 
-// Check returns an error if a recipe is made again at once, at its own cost, although its check failed on what was merged meanwhile. Of
-// several events that were decided together the order is not known.
+// Check returns an error if a recipe is made again at once, at its own cost,
+// although its check failed on what was merged meanwhile. Of several events
+// that were decided together the order is not known.
 func (o *Outrun) Check(rec *forge.Record) error {
 	if o.landed == nil {
 		o.landed = map[forge.TaskID][]string{}

@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// told is the patience of a command of which a person hears: two answers in a row said that no replica can do its step.
+	// told is the patience of a command of which a person hears: two answers in
+	// a row said that no replica can do its step.
 	told = time.Minute
 	// mostPatient is the longest patience of a command.
 	mostPatient = 15 * time.Minute
-	// mostUnwell is how many attempts in a row may be paid for that replicas end which are not well.
+	// mostUnwell is how many attempts in a row may be paid for that replicas
+	// end which are not well.
 	mostUnwell = 3
 )
 
-// Replicas is read from an intent's journal: which of its steps wait for a replica that can do them, which attempts replicas ended that were not
-// well, and whether the project was told.
+// Replicas is read from an intent's journal: which of its steps wait for a replica that can do
+// them, which attempts replicas ended that were not well, and whether the project was told.
 type Replicas struct {
 	// keeps says that the project has said which obstacles it knows of. Others are told nothing.
 	keeps bool
@@ -41,9 +43,11 @@ type step struct {
 // stepOf returns the step of an attempt.
 func stepOf(a forge.Attempt) step { return step{a.Task, a.Step} }
 
-// Check returns an error if a step that no replica can do is not asked for again at once, with more patience; if people are not told
-// once it waits for long, or are still told when it does not any more; or if a step is paid for again and again that replicas end which are not
-// well. Two says that two changes may be made for a task. Of several events that were decided together the order is not known.
+// Check returns an error if a step that no replica can do is not asked for again at
+// once, with more patience; if people are not told once it waits for long, or are
+// still told when it does not any more; or if a step is paid for again and again
+// that replicas end which are not well. Two says that two changes may be made for a
+// task. Of several events that were decided together the order is not known.
 func (r *Replicas) Check(rec *forge.Record, two bool) error {
 	if r.patience == nil {
 		r.patience, r.unwell = map[forge.Attempt]time.Duration{}, map[step]int{}
@@ -95,7 +99,8 @@ func (r *Replicas) follow(rec *forge.Record, two bool) error {
 	return nil
 }
 
-// paid returns an error if a result has a step made again although replicas ended it as often as may be.
+// paid returns an error if a result has a step made again although replicas
+// ended it as often as may be.
 func (r *Replicas) paid(rec *forge.Record, m *forge.Result, counts bool) error {
 	if f := m.Failure(); !counts || f == nil || f.Reason != forge.FailUnwell || r.unwell[stepOf(m.Attempt)] < mostUnwell {
 		return nil
@@ -108,7 +113,8 @@ func (r *Replicas) paid(rec *forge.Record, m *forge.Result, counts bool) error {
 	return nil
 }
 
-// issued takes the effects of a record. failed is an answer that no replica can do a step: what follows it waits for longer, and for no timer.
+// issued takes the effects of a record. failed is an answer that no replica can
+// do a step: what follows it waits for longer, and for no timer.
 func (r *Replicas) issued(rec *forge.Record, failed *forge.Result) error {
 	for i := range rec.Effects.Commands {
 		c := &rec.Effects.Commands[i]
@@ -152,6 +158,6 @@ func (r *Replicas) over(which func(forge.Attempt) bool) {
 	maps.DeleteFunc(r.patience, func(a forge.Attempt, _ time.Duration) bool { return which(a) })
 }
 
-// Sick reports whether a world is one in which every second attempt meets a replica that cannot do it, or not to its end. It follows from the seed
-// alone, so that other worlds stay as they are.
+// Sick reports whether a world is one in which every second attempt meets a replica that cannot do
+// it, or not to its end. It follows from the seed alone, so that other worlds stay as they are.
 func Sick(seed uint64) bool { return seed%64 == 34 }
