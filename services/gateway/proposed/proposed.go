@@ -17,7 +17,9 @@ import (
 
 // IsPlanned reports whether there is a plan, which is approved for its request;
 // else the request itself is, whatever is left of a plan before.
-func IsPlanned(d *document.Detail) bool { return len(d.Asked) == 0 && len(d.PlanTasks)+len(d.Parts) > 0 }
+func IsPlanned(d *document.Detail) bool {
+	return len(d.Asked) == 0 && len(d.PlanTasks)+len(d.Parts) > 0
+}
 
 // IsWhole reports whether an intent that waits for approval has in its texts
 // all that the hash is of. The criteria of a goal are approved with its plan
