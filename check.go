@@ -20,11 +20,14 @@ type VerifyReport struct {
 	Output string
 	// Runs are the commands that ran, in their order, also those that passed.
 	Runs []CheckRun
-	// Proof says whether the change's tests fail without the change; nil where that was not looked at.
+	// Proof says whether the change's tests fail without the change; nil where
+	// that was not looked at.
 	Proof *CheckRun
-	// Checks are the runs that decide criteria of a goal, see package verdict. They say nothing of Passed.
+	// Checks are the runs that decide criteria of a goal, see package verdict.
+	// They say nothing of Passed.
 	Checks []CheckRun
-	// Trials are all runs of the commands after one failed, by which verdict.Blame says whose fault that is. Name says on what.
+	// Trials are all runs of the commands after one failed, by which
+	// verdict.Blame says whose fault that is. Name says on what.
 	Trials []CheckRun
 }
 
@@ -59,7 +62,8 @@ func (c *Check) Text() string {
 // CheckName matches the names that a check of a project can have.
 var CheckName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// LikeCheck matches words that read as those of a Check do. Without one they are refused: nothing would run.
+// LikeCheck matches words that read as those of a Check do. Without one they
+// are refused: nothing would run.
 var LikeCheck = pattern.New("(?is)^\\s*(check\\s+\\S+\\s+passes|`.+`\\s+exits with [0-9]+(,.*)?)[\\s.]*$")
 
 // validChecks returns the first thing that is wrong with an intent's checks, or nil.
@@ -87,8 +91,9 @@ func validChecks(in *Intent) *FieldError {
 	return nil
 }
 
-// valid returns the first mistake of a check, whose fields are below the given one; nil if there is none. A command runs on the workers,
-// so that only a person may bring one; everybody else names a check that the repository has.
+// valid returns the first mistake of a check, whose fields are below the given
+// one; nil if there is none. A command runs on the workers, so that only a
+// person may bring one; everybody else names a check that the repository has.
 func (c *Check) valid(field string, by Source) *FieldError {
 	_, err := regexp.Compile(c.Output)
 	switch {

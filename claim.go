@@ -15,7 +15,8 @@ type Claim struct {
 	Note string
 	// Evidence are the pieces that the model cites.
 	Evidence []Citation
-	// Unproven says why the claim does not count although it says met. Only the rules set it; empty until they did, and if it counts.
+	// Unproven says why the claim does not count although it says met. Only the
+	// rules set it; empty until they did, and if it counts.
 	Unproven string
 	// Run is that of the command which decides a criterion; nil where a model answered.
 	Run *CheckRun
@@ -32,11 +33,13 @@ const (
 	CitationAbsence CitationKind = "absence" // a path or text that the judged tree does not have
 )
 
-// Citation is one piece of evidence of a claim. Code looks it up in exactly the tree that is judged.
+// Citation is one piece of evidence of a claim. Code looks it up in exactly the
+// tree that is judged.
 type Citation struct {
 	// Kind says what Ref refers to.
 	Kind CitationKind
-	// Ref is path:line or path:from-to, the name or id of a run, or the path that is absent or searched.
+	// Ref is path:line or path:from-to, the name or id of a run, or the path
+	// that is absent or searched.
 	Ref string
 	// Quote is the text that stands there, or that must not stand anywhere below Ref.
 	Quote string
@@ -44,7 +47,8 @@ type Citation struct {
 	Resolved bool
 	// Reason says why it was not found; empty if it was, or has not been looked up yet.
 	Reason string
-	// Unchanged says that it was so before the change, too: by itself it shows nothing of what the change does.
+	// Unchanged says that it was so before the change, too: by itself it shows
+	// nothing of what the change does.
 	Unchanged bool
 }
 

@@ -5,37 +5,45 @@ import (
 	"time"
 )
 
-// Command tells a worker to do one attempt of one step. The state machine of the intent issues it; merges, reflections and probes are issued by the project's.
+// Command tells a worker to do one attempt of one step. The state machine of the
+// intent issues it; merges, reflections and probes are issued by the project's.
 type Command struct {
 	// To is the intent that the command is for, also where the project's state machine issued it.
 	To Key
-	// Attempt is the attempt to make. The result repeats it, and is only decided on while that attempt is open.
+	// Attempt is the attempt to make. The result repeats it, and is only
+	// decided on while that attempt is open.
 	Attempt Attempt
-	// Replica is the one worker that may take the command, because it has the task's checkout and session. Empty if any worker of the step may.
+	// Replica is the one worker that may take the command, because it has the
+	// task's checkout and session. Empty if any worker of the step may.
 	Replica ReplicaID
 	// Intent is the intent as it was when the command was issued. Zero for merge.
 	Intent Intent
-	// Task is the task as it was when the command was issued. Zero for merge, reflect, and the steps that are about the intent as a whole.
+	// Task is the task as it was when the command was issued. Zero for merge,
+	// reflect, and the steps that are about the intent as a whole.
 	Task Task
 	// Session is the id of the agent's session, chosen before any process starts, so
 	// that a session outlives the process. Empty where no agent is called.
 	Session string
-	// Resume says that an earlier attempt began the session. A worker that finds the session's file resumes it in any case.
+	// Resume says that an earlier attempt began the session. A worker that
+	// finds the session's file resumes it in any case.
 	Resume bool
 	// LimitedAgents are the agents that have reached a limit of their provider.
 	// The worker calls another one if the project's configuration lists one.
 	LimitedAgents []string
-	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was reserved for it; the worker then goes by the project's configuration.
+	// BudgetUSD bounds the cost of the call, in US dollars. 0 if nothing was
+	// reserved for it; the worker then goes by the project's configuration.
 	BudgetUSD float64
 	// Instructions were given by a person with a retry of the intent. Empty if nothing.
 	Instructions string
 	Wish         *Wish // what a person wants to be different about the plan, or the task's change, that was made before; nil if none does
-	// Stronger takes the place of the configured model and effort, because attempts before were not good enough; nil if nothing does.
+	// Stronger takes the place of the configured model and effort, because
+	// attempts before were not good enough; nil if nothing does.
 	Stronger     *Stronger
 	ClosedAgents []string      // whose accounts refuse calls: the worker calls none of them
 	Accounts     int           // the ObstaclesChanged.Number that is known by now: with a higher one than before, an account that refused calls is tried again
 	Patience     time.Duration // for how long replicas leave it to one another before they report FailReplica; 0: they never do, as by older rules
-	// Input holds the step's own data, besides the intent and the task. HasInput reports whether it is of the type that the step takes.
+	// Input holds the step's own data, besides the intent and the task.
+	// HasInput reports whether it is of the type that the step takes.
 	Input Input
 }
 
@@ -48,7 +56,8 @@ func (c *Command) ID() string {
 type Result struct {
 	// To is the intent that the command was for.
 	To Key
-	// Attempt is the attempt that the command asked for. A result whose attempt is not open any more changes nothing but the costs.
+	// Attempt is the attempt that the command asked for. A result whose attempt
+	// is not open any more changes nothing but the costs.
 	Attempt Attempt
 	// Replica is the worker that made the attempt.
 	Replica ReplicaID
@@ -66,11 +75,14 @@ type Result struct {
 	Usage Usage
 	// Observations were made by the agent in passing, at most 50.
 	Observations []Observation
-	// Policy is the project's own, as the attempt read it. Audit, observe and intake set it; an analysis carries its own. Nil otherwise.
+	// Policy is the project's own, as the attempt read it. Audit, observe and
+	// intake set it; an analysis carries its own. Nil otherwise.
 	Policy *Policy
-	// Executor is the weakest that the attempt's agent, recipe and commands had, as the worker says; empty if none of these ran.
+	// Executor is the weakest that the attempt's agent, recipe and commands
+	// had, as the worker says; empty if none of these ran.
 	Executor Executor
-	// Output holds the outcome: the payload of the step, *Started, or *Failure. Nil counts as a failure.
+	// Output holds the outcome: the payload of the step, *Started, or *Failure.
+	// Nil counts as a failure.
 	Output Output
 }
 
@@ -90,7 +102,8 @@ const (
 //sumtype:decl
 type Output interface{ isOutput() }
 
-// Started says that the replica that the command was addressed to has begun. The result of the same attempt follows.
+// Started says that the replica that the command was addressed to has begun.
+// The result of the same attempt follows.
 type Started struct{}
 
 // Outputs lists a value of every type of output, with zero fields.
@@ -127,8 +140,8 @@ func (r *Result) Failure() *Failure { return As[*Failure](r.Output) }
 // IsStart reports whether the result only says that the attempt has begun.
 func (r *Result) IsStart() bool { return As[*Started](r.Output) != nil }
 
-// Machine returns the key of the machine that decides on the result:
-// merges, pull requests, reflections and probes belong to the project, everything else to the intent.
+// Machine returns the key of the machine that decides on the result: merges, pull
+// requests, reflections and probes belong to the project, everything else to the intent.
 func (r *Result) Machine() Key {
 	if r.Attempt.Step.OfProject() {
 		return r.To.ProjectKey()
@@ -181,7 +194,8 @@ type Analysis struct {
 	Children []ChildPlan
 	// Insufficient says why a deeper look is needed; empty otherwise, and always for architect.
 	Insufficient string
-	// Clarifications are questions to a person. If there are any, nothing else of the analysis counts.
+	// Clarifications are questions to a person. If there are any, nothing else
+	// of the analysis counts.
 	Clarifications []Clarification
 	// Type is the judged type of the intent.
 	Type string
@@ -241,9 +255,11 @@ type Implementation struct {
 	Overlaps []Overlap
 	// Blocked is the question without whose answer the agent cannot go on; nil if it can.
 	Blocked *Clarification
-	// NothingToDo is the agent's claim, with evidence, that Base meets the task already; empty if it makes none, or committed something.
+	// NothingToDo is the agent's claim, with evidence, that Base meets the task
+	// already; empty if it makes none, or committed something.
 	NothingToDo string
-	// Denied lists the uses of tools that the agent's program did not allow, such as "Write .claude/skills/x/SKILL.md".
+	// Denied lists the uses of tools that the agent's program did not allow,
+	// such as "Write .claude/skills/x/SKILL.md".
 	Denied []string
 }
 
@@ -270,9 +286,9 @@ type Rebase struct {
 	Found     string    // of a commit to adopt that is refused: the one that its branch is at instead; empty if that is not the reason
 }
 
-// Adoption is a commit of another one, on the branch of a task's pull request, that a person made the change of the task.
-// It is taken as it was seen: a branch that is elsewhere by then has the task wait again. As soon as it is on the tip it
-// is a change as any other, but for its author.
+// Adoption is a commit of another one, on the branch of a task's pull request, that a person made
+// the change of the task. It is taken as it was seen: a branch that is elsewhere by then has the
+// task wait again. As soon as it is on the tip it is a change as any other, but for its author.
 type Adoption struct {
 	Commit string   // as it was seen at the head of Branch
 	Branch string   // the head branch
@@ -281,7 +297,8 @@ type Adoption struct {
 	Barred []string // whose approval at the forge is not another person's: who adopted it, whom it names; none where requesters may approve
 }
 
-// Envelope is a signed statement in one line, as package proof seals it. It is told as it is or not at all.
+// Envelope is a signed statement in one line, as package proof seals it. It is
+// told as it is or not at all.
 type Envelope string
 
 // MergeOutcome is how a merge ended.
@@ -314,13 +331,16 @@ type MergeResult struct {
 	Commit string
 	// Parent and Tree are those of Commit, and PatchID identifies the change.
 	Parent, Tree, PatchID string
-	// Files are the paths in conflict, or those of a person's uncommitted changes that are in the way.
+	// Files are the paths in conflict, or those of a person's uncommitted
+	// changes that are in the way.
 	Files  []string
 	Verify *VerifyReport // on the moved base; nil if the base had not moved
-	// Candidate is the change on the moved base, if it has to be reviewed or implemented again, or its push was refused; otherwise nil.
+	// Candidate is the change on the moved base, if it has to be reviewed or
+	// implemented again, or its push was refused; otherwise nil.
 	Candidate *Rebase
 	Refusal   string // what the origin or the forge said when it refused, or what a pull request is waiting for, on one line
-	// Branch is the head branch of a pull request, and BaseBranch the one to merge it into, of a change that is proposed or edited.
+	// Branch is the head branch of a pull request, and BaseBranch the one to
+	// merge it into, of a change that is proposed or edited.
 	Branch, BaseBranch string
 	Pull               *PullRequest // of a change that waits, failed or is unwanted at the forge: with the checks that failed, or the reviews that ask
 	Unproven           string       // why the commit that the forge merged is another than was verified on its parent; empty if it is the same
@@ -329,7 +349,8 @@ type MergeResult struct {
 
 // Reflection is the answer of reflect.
 type Reflection struct {
-	// Proposals are intents that the reflection proposes. The ID of each is the spelling of its title, from which the rules derive the intent's id.
+	// Proposals are intents that the reflection proposes. The ID of each is the
+	// spelling of its title, from which the rules derive the intent's id.
 	Proposals []Intent
 	// Read are the ids of the observations that were read.
 	Read []string

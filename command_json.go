@@ -9,14 +9,16 @@ import (
 // plainCommand is a Command without its methods.
 type plainCommand Command
 
-// commandJSON is a Command as JSON holds it: next to the input stands the name of its type, because Input is an interface.
+// commandJSON is a Command as JSON holds it: next to the input stands the name
+// of its type, because Input is an interface.
 type commandJSON struct {
 	plainCommand
 	Input     json.RawMessage
 	InputType string
 }
 
-// MarshalJSON returns the command as JSON that UnmarshalJSON reads back, for snapshots of state machines. Workers are sent the wire format.
+// MarshalJSON returns the command as JSON that UnmarshalJSON reads back, for
+// snapshots of state machines. Workers are sent the wire format.
 func (c *Command) MarshalJSON() ([]byte, error) {
 	j := commandJSON{plainCommand: plainCommand(*c)}
 	if c.Input != nil {
@@ -29,7 +31,8 @@ func (c *Command) MarshalJSON() ([]byte, error) {
 	return json.Marshal(&j)
 }
 
-// UnmarshalJSON reads a command that MarshalJSON wrote, with an input of any type that Inputs lists.
+// UnmarshalJSON reads a command that MarshalJSON wrote, with an input of any
+// type that Inputs lists.
 func (c *Command) UnmarshalJSON(data []byte) error {
 	var j commandJSON
 	if err := json.Unmarshal(data, &j); err != nil {

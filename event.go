@@ -11,10 +11,12 @@ type Event struct {
 	ID string    // unique among the events that its sender ever makes. A redelivered event has the ID of the first delivery. Never empty
 	To Key       // the state machine that decides on the event
 	At time.Time // when a runner first read the event, in UTC: the only clock of the rules. Zero until then
-	// Actor is the person or system behind it; the intent's id for what an intent sends. Empty for results, timers and what a project sends.
+	// Actor is the person or system behind it; the intent's id for what an
+	// intent sends. Empty for results, timers and what a project sends.
 	Actor  string
 	Anchor string // names the record by which another machine sent it; empty if no machine did
-	// Signature is that of Via, the account that handed it on, where accounts have keys. Account names its author as a gateway does, Ref where that was said.
+	// Signature is that of Via, the account that handed it on, where accounts have
+	// keys. Account names its author as a gateway does, Ref where that was said.
 	Signature, Via, Account, Ref string
 	Message                      Message // one of package messages. Never nil in an event that was accepted
 }
@@ -37,13 +39,16 @@ type Edit struct {
 
 // Approve lets an intent that waits for approval continue.
 type Approve struct {
-	// Plan is the hash of the plan, or of the changes, that was approved. An approval of another one than the present, or of none, is refused.
+	// Plan is the hash of the plan, or of the changes, that was approved. An
+	// approval of another one than the present, or of none, is refused.
 	Plan string
 }
 
-// RequestChanges has a plan, or changes, that wait for a person made again. Approvals of them count for nothing any more.
+// RequestChanges has a plan, or changes, that wait for a person made again.
+// Approvals of them count for nothing any more.
 type RequestChanges struct {
-	// Hash is that of the plan or the changes, as in Approve; of a change whose reviewers disagree, 12 digits or more of its commit. Others are refused.
+	// Hash is that of the plan or the changes, as in Approve; of a change whose
+	// reviewers disagree, 12 digits or more of its commit. Others are refused.
 	Hash  string
 	Words string // what has to be different: the next attempt is told. Not empty
 	Task  TaskID // the one whose change is made again; empty: all that Hash names
@@ -60,10 +65,12 @@ type Reject struct {
 	Reason string // shown with the intent
 }
 
-// Answer answers one question. When the last open question is answered, the step that asked continues in the same session.
+// Answer answers one question. When the last open question is answered, the
+// step that asked continues in the same session.
 type Answer struct {
 	Index int // the question's place among the intent's clarifications, from 0
-	// Question repeats the question's text, so that an answer to an older question is refused; empty skips that check, and is refused where it approves a change.
+	// Question repeats the question's text, so that an answer to an older question
+	// is refused; empty skips that check, and is refused where it approves a change.
 	Question string
 	Answer   string // the answer, not empty
 }
@@ -96,7 +103,8 @@ const (
 	NoReplica     = "no " + AnyReplica + " "  // NoReplica begins the reason of an intent that tells a person about that, for all
 )
 
-// Outside reports whether a reason that an intent waits is one that it tells for all: of an account, of the origin, or of the replicas.
+// Outside reports whether a reason that an intent waits is one that it tells
+// for all: of an account, of the origin, or of the replicas.
 func Outside(reason string) bool {
 	return strings.HasPrefix(reason, AccountClosed) || strings.HasPrefix(reason, OriginAway) || strings.HasPrefix(reason, NoReplica)
 }
@@ -123,12 +131,13 @@ type TimerFired struct {
 	At  time.Time // when the timer was to fire. A timer that was set again has another time, so the older firing changes nothing
 }
 
-// AdmitRun asks the project to admit a run: the first one of an intent, or the next one after a retry.
+// AdmitRun asks the project to admit a run: the first one of an intent, or the
+// next one after a retry.
 type AdmitRun struct {
 	Run   int    // the run that asks, from 1
 	Title string // the intent's title
-	// About says what the intent is about, to find what has to do with it: the beginnings of its body and
-	// criteria, and the files of its plan if it has one.
+	// About says what the intent is about, to find what has to do with it: the
+	// beginnings of its body and criteria, and the files of its plan if it has one.
 	About      string
 	Type       string     // the intent's type
 	Parent     IntentID   // the intent that this one is a child of; empty if it is none
@@ -155,7 +164,8 @@ type RunAdmitted struct {
 // RunPlanned tells the project what an intent is going to do, and which intents it waits for.
 type RunPlanned struct {
 	Run int // the run whose plan it is
-	// DependsOn are the intents that have to be done before. Each is answered with DependencyEnded when it ends, at once if it has ended already.
+	// DependsOn are the intents that have to be done before. Each is answered
+	// with DependencyEnded when it ends, at once if it has ended already.
 	DependsOn []IntentID
 	Budget    Budget     // the project's budget as this analysis read it
 	Children  []IntentID // the intents that this one was split into
@@ -168,11 +178,13 @@ type DependencyEnded struct {
 	Run    int      // the run that waits
 	Intent IntentID // the dependency
 	Status Status   // how it ended. Empty means that there is no such intent
-	// Cycle is the path from the waiting intent back to itself, set when the dependency can never end because it waits for this one.
+	// Cycle is the path from the waiting intent back to itself, set when the
+	// dependency can never end because it waits for this one.
 	Cycle []IntentID
 }
 
-// LockFiles asks for the lock on files after a conflict: until the task is merged or withdraws, no other task of the project merges a change to them.
+// LockFiles asks for the lock on files after a conflict: until the task is
+// merged or withdraws, no other task of the project merges a change to them.
 type LockFiles struct {
 	Run       int      // the run that asks
 	Task      TaskID   // the task that lost the conflict
@@ -185,7 +197,8 @@ type LockFiles struct {
 type FilesLocked struct {
 	Task   TaskID // the task that asked
 	Number int    // the request that this answers
-	// Granted is false when the task held a lock and lost a conflict all the same: then only a change from outside pfl-forge can be the cause.
+	// Granted is false when the task held a lock and lost a conflict all the
+	// same: then only a change from outside pfl-forge can be the cause.
 	Granted bool
 }
 
@@ -269,26 +282,31 @@ type RunReflected struct {
 	Dropped  []Adjustment // the proposals that were not submitted, each with its reason
 }
 
-// OverlapChanged tells an intent that the newest changes of one of its tasks and of another intent's task do not merge, or that they do again.
+// OverlapChanged tells an intent that the newest changes of one of its tasks
+// and of another intent's task do not merge, or that they do again.
 type OverlapChanged struct {
 	TaskID TaskID  // the task of the intent that is told
 	Other  Overlap // the other task and the files in conflict; without files the two merge again
 	Number int     // counts the reports of the other task, from 1
 }
 
-// Teach is a person's word on what a project knows: it adds, corrects or forgets one piece of knowledge.
+// Teach is a person's word on what a project knows: it adds, corrects or
+// forgets one piece of knowledge.
 type Teach struct {
 	ID string // that of the piece; empty adds one
-	// Knowledge has the words of the piece from then on; nil forgets it. ID, SourceTask, AppliedCount, CreatedAt and Author are the rules' own.
+	// Knowledge has the words of the piece from then on; nil forgets it. ID,
+	// SourceTask, AppliedCount, CreatedAt and Author are the rules' own.
 	Knowledge *Knowledge
 }
 
-// SetSchedules replaces the schedules of a project. One that is there already, and the same, goes on as it is.
+// SetSchedules replaces the schedules of a project. One that is there already,
+// and the same, goes on as it is.
 type SetSchedules struct {
 	Schedules []Schedule // all of them
 }
 
-// Schedule has an intent submitted again and again. Package internal/schedules says what is allowed.
+// Schedule has an intent submitted again and again. Package internal/schedules
+// says what is allowed.
 type Schedule struct {
 	Name       string // names it within the project
 	Cron, Zone string // when it is due: in five fields or a word such as @daily, and in which time zone; UTC if that is empty
@@ -321,18 +339,21 @@ type BudgetReserved struct {
 	Number  int     // that of the newest ReserveBudget for the attempt: the answer to an earlier one counts no more
 }
 
-// CommitBudget tells the project the costs of an intent, and releases reservations of attempts that are not open any more.
+// CommitBudget tells the project the costs of an intent, and releases
+// reservations of attempts that are not open any more.
 type CommitBudget struct {
 	Number int // counts the intent's messages about money, from 1
-	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It never shrinks, so a message that comes late changes nothing.
+	// SpentUSD is the cost of all runs of the intent so far, in US dollars. It
+	// never shrinks, so a message that comes late changes nothing.
 	SpentUSD float64
 	Open     []Attempt // the attempts that still need what is reserved for them
 	OwnUSD   float64   // the budget that the intent has by itself; see ReserveBudget
 	Unbilled []Attempt // attempts that were withdrawn, and whose costs are still to come
 }
 
-// ObstacleReported tells the project what an intent met that stops the others as well: the account of an agent refused a call, or a worker
-// made none because of that; the origin is away or refuses pushes; the base branch is red, or how a change did on it since. It is
+// ObstacleReported tells the project what an intent met that stops the others as well: the
+// account of an agent refused a call, or a worker made none because of that; the origin is
+// away or refuses pushes; the base branch is red, or how a change did on it since. It is
 // answered with ObstaclesChanged; until the obstacle is gone, the step is held.
 type ObstacleReported struct {
 	Run, Number  int     // the run that tells it; counts the intent's messages of this type, from 1
@@ -351,7 +372,8 @@ type ObstaclesChanged struct {
 	Look   int        // numbers the look at a red base branch that this intent is to take; 0 if it is not
 }
 
-// Obstacle says why the account of an agent is not called in a project, what the origin does not do, or that the base branch is red.
+// Obstacle says why the account of an agent is not called in a project, what
+// the origin does not do, or that the base branch is red.
 type Obstacle struct {
 	Agent        string        // the back end, or GitOrigin, GitPush, GitBase or AnyReplica
 	Reason       FailureReason // auth or quota; origin; push_refused; base_red; replica

@@ -2,7 +2,8 @@ package forge
 
 import "time"
 
-// FailureReason names why an attempt did not do its job: a closed set, because each has its own rule in flow.
+// FailureReason names why an attempt did not do its job: a closed set, because
+// each has its own rule in flow.
 type FailureReason string
 
 // The reasons.
@@ -26,8 +27,8 @@ const (
 	FailSandbox       FailureReason = "sandbox"         // the project demands a sandbox, and this machine offers none
 	FailPromptTooLong FailureReason = "prompt_too_long" // the prompt, or the session with it, is too long for the model
 	FailKilled        FailureReason = "killed"          // the attempt was cancelled, or its program was stopped from outside
-	// FailInterrupted: the worker's service ended while the attempt went on, or its disk failed. Its work is kept, and the
-	// attempt counts for nothing.
+	// FailInterrupted: the worker's service ended while the attempt went on, or
+	// its disk failed. Its work is kept, and the attempt counts for nothing.
 	FailInterrupted FailureReason = "interrupted"
 	FailUnsafe      FailureReason = "unsafe"       // the change reaches out of its tree, or into files that agents may not touch
 	FailConfig      FailureReason = "config"       // pfl-forge.yaml, the recipe or the request is at fault; a person has to mend it
@@ -47,6 +48,7 @@ type Failure struct {
 	Reason FailureReason
 	// Message says what happened and what to do next, for a person.
 	Message string
-	// Until is when it is worth trying again, for rate_limited and quota; zero if that is not known.
+	// Until is when it is worth trying again, for rate_limited and quota; zero
+	// if that is not known.
 	Until time.Time
 }

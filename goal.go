@@ -23,15 +23,18 @@ const (
 	DefaultLogDir        = ".e8/logs"
 )
 
-// GoalOptions says how an intent with criteria is worked on. The zero value of each field stands for its default.
+// GoalOptions says how an intent with criteria is worked on. The zero value of
+// each field stands for its default.
 type GoalOptions struct {
 	// MaxIterations bounds the iterations of one run, 1 to 100; 0 stands for DefaultIterations.
 	MaxIterations int
-	// HistoryContext is how many of the newest summaries an execution gets, 1 to 20; 0 stands for DefaultHistoryContext.
+	// HistoryContext is how many of the newest summaries an execution gets, 1
+	// to 20; 0 stands for DefaultHistoryContext.
 	HistoryContext int
 	// Model is the model of the executing agent; empty for the project's.
 	Model string
-	// Tools are those of the executing agent, among those that the project allows; empty for all of them.
+	// Tools are those of the executing agent, among those that the project
+	// allows; empty for all of them.
 	Tools []string
 	// SystemPrompt is added to the executing agent's.
 	SystemPrompt string
@@ -152,7 +155,8 @@ func (g *GoalOptions) validPlaces() *FieldError {
 // toolShape is a tool's name, and, in parentheses, what it may be used for.
 var toolShape = pattern.New(`^[A-Za-z][A-Za-z0-9_]{0,63}(\([^(),\x00-\x1f\x7f]{1,200}\))?$`)
 
-// ValidateAgent refuses a model or a tool that an agent's program could take for an option or for several arguments.
+// ValidateAgent refuses a model or a tool that an agent's program could take
+// for an option or for several arguments.
 func (g *GoalOptions) ValidateAgent() *FieldError {
 	odd := func(r rune) bool { return r <= ' ' || r == 0x7f || r == ',' }
 	if m := g.Model; m != "" && (len(m) > 128 || m[0] == '-' || strings.ContainsFunc(m, odd)) {
@@ -186,7 +190,8 @@ type Intake struct {
 	Task string
 	// Criteria are those of the goal, each in words that can be judged.
 	Criteria []string
-	// Clarifications are questions to a person. If there are any, nothing else of the intake counts.
+	// Clarifications are questions to a person. If there are any, nothing else
+	// of the intake counts.
 	Clarifications []Clarification
 	// Notes are for a person.
 	Notes string
@@ -210,7 +215,8 @@ const (
 	ExecutionError   ExecutionStatus = "error"   // the agent could not try, because something outside of the work failed
 )
 
-// Execution is the executing agent's report of an iteration, with the measured metadata of its work.
+// Execution is the executing agent's report of an iteration, with the measured
+// metadata of its work.
 type Execution struct {
 	// Status is how it ended, in the agent's words.
 	Status ExecutionStatus
@@ -288,7 +294,8 @@ type Summarization struct {
 type Judgment struct {
 	// Head is the commit that was judged; empty if the goal has changed nothing.
 	Head string
-	// Complete says that every criterion is met. A result has the judge's word; the state of a goal has the verdict that the rules derive from the claims.
+	// Complete says that every criterion is met. A result has the judge's word;
+	// the state of a goal has the verdict that the rules derive from the claims.
 	Complete bool
 	// Claims answer the criteria. In the state of a goal there is one for each, in their order.
 	Claims []Claim
@@ -308,7 +315,8 @@ type GoalContext struct {
 	Left int
 	// Criteria are those of the goal.
 	Criteria []string
-	// Summaries are the newest ones, and before them the newest of iterations that failed; oldest first. For judge: that of this iteration only.
+	// Summaries are the newest ones, and before them the newest of iterations
+	// that failed; oldest first. For judge: that of this iteration only.
 	Summaries []ExecutionSummary
 	// Knowledge is known already. Empty for judge.
 	Knowledge []Knowledge

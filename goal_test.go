@@ -60,7 +60,8 @@ func TestGoalOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// Words must not look like a check: a person who approves the plan takes them for one, and a model decides.
+// Words must not look like a check: a person who approves the plan takes them
+// for one, and a model decides.
 func TestWordsThatLookLikeACheck(t *testing.T) {
 	for _, source := range []forge.Source{forge.SourceHuman, forge.SourceSystem} {
 		for text, refused := range map[string]bool{

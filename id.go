@@ -92,7 +92,8 @@ func (id TaskID) Intent() IntentID {
 	return IntentID(id[:i])
 }
 
-// NewDerivedID returns the id of an intent that follows from others: readable words, and a hash of what it follows from, so that two never meet.
+// NewDerivedID returns the id of an intent that follows from others: readable
+// words, and a hash of what it follows from, so that two never meet.
 func NewDerivedID(words string, from ...string) IntentID {
 	h := sha256.New()
 	for _, f := range from {

@@ -48,7 +48,8 @@ type AnalyzeInput struct {
 	Knowledge []Knowledge
 }
 
-// ObserveInput is the input of audit and observe. An audit is given none of it: it looks at the repository alone.
+// ObserveInput is the input of audit and observe. An audit is given none of it:
+// it looks at the repository alone.
 type ObserveInput struct {
 	// Past are earlier runs of the project, the most relevant first.
 	Past []PastRun
@@ -63,7 +64,8 @@ type AbstractInput struct {
 
 // ImplementInput is the input of implement and execute.
 type ImplementInput struct {
-	// Continue says to go on in the working tree that the attempt before left, uncommitted files included.
+	// Continue says to go on in the working tree that the attempt before left,
+	// uncommitted files included.
 	Continue bool
 	// Fresh says to start over from the tip of the base branch.
 	Fresh bool
@@ -75,11 +77,13 @@ type ImplementInput struct {
 	Overlaps []Overlap
 	// Goal describes the goal, for execute. Nil for implement.
 	Goal *GoalContext
-	// Answered says that the attempt before was blocked, and that a person has answered its question.
+	// Answered says that the attempt before was blocked, and that a person has
+	// answered its question.
 	Answered bool
 	// Knowledge has to do with the intent, the most relevant first. That of a goal is in Goal.
 	Knowledge []Knowledge
-	// Analyzed is the commit of the base branch that the task's analysis read; empty if that is not known.
+	// Analyzed is the commit of the base branch that the task's analysis read;
+	// empty if that is not known.
 	Analyzed string
 }
 
@@ -100,7 +104,8 @@ type ReviewInput struct {
 	Reviews    []Review      // those of the task so far, oldest first
 	Unchanged  bool          // there is no change: the question is whether the base commit meets the task already
 	Unverified bool          // see Rebase
-	// Second is the reviewer who has to approve as well what First approved; nil in the first review.
+	// Second is the reviewer who has to approve as well what First approved;
+	// nil in the first review.
 	Second *Reviewer
 	// First approved this very commit. Whoever that was does not make the second review, too.
 	First Reviewer
@@ -137,7 +142,8 @@ type ReflectInput struct {
 	Proposed     []Proposal    // the proposals of earlier reflections and what became of them, oldest first
 }
 
-// HasInput reports whether the input is of the type that the attempt's step takes. Workers are given no other commands.
+// HasInput reports whether the input is of the type that the attempt's step
+// takes. Workers are given no other commands.
 func (c *Command) HasInput() bool {
 	switch in := c.Input.(type) {
 	case *AnalyzeInput:

@@ -10,7 +10,8 @@ import (
 // and reflections write; what pfl-forge makes of it is in Task, Summary and
 // History.
 type Intent struct {
-	// ID names the intent within its project. Whoever submits it chooses the id; for what other systems submit it follows from Origin.
+	// ID names the intent within its project. Whoever submits it chooses the
+	// id; for what other systems submit it follows from Origin.
 	ID IntentID
 	// Project is the repository that is to change.
 	Project ProjectID
@@ -30,7 +31,8 @@ type Intent struct {
 	Clarifications []Clarification
 	// Origin says who published the intent.
 	Origin Origin
-	// Requesters are the people whose words are in the intent, those of its parent, or of what it reflects on, included.
+	// Requesters are the people whose words are in the intent, those of its
+	// parent, or of what it reflects on, included.
 	Requesters []Identity
 	// CreatedAt is when the intent was submitted, in UTC.
 	CreatedAt time.Time
@@ -71,7 +73,8 @@ type Attributes struct {
 	Labels []string
 	// Priority is a number for people and scripts; pfl-forge sorts nothing by it.
 	Priority int
-	// Team names the people that the intent belongs to, in one line of at most MaxName bytes; empty for none.
+	// Team names the people that the intent belongs to, in one line of at most
+	// MaxName bytes; empty for none.
 	Team string
 }
 
@@ -94,7 +97,8 @@ func (a *Attributes) validate() *FieldError {
 	return nil
 }
 
-// Scripted reports whether a recipe alone works on the intent, as a person wished: nothing that it runs is a model's or another system's.
+// Scripted reports whether a recipe alone works on the intent, as a person
+// wished: nothing that it runs is a model's or another system's.
 func (i *Intent) Scripted() bool {
 	return i.Source == SourceHuman && i.Parent == "" && i.Recipe != "" && (i.Agent == "" || i.Agent == "recipe")
 }
@@ -139,7 +143,8 @@ type Origin struct {
 	Actor string
 }
 
-// Identity is the name of a person. Unless it is proven, someone else has only claimed that it is theirs.
+// Identity is the name of a person. Unless it is proven, someone else has only
+// claimed that it is theirs.
 type Identity struct {
 	// Name is as the server knows the person, or as it was claimed.
 	Name string

@@ -6,13 +6,15 @@ import "time"
 type Policy struct {
 	Numbers
 
-	// MaxReviewRetries bounds how often a change may be made again because it was rejected, failed to verify or was empty.
+	// MaxReviewRetries bounds how often a change may be made again because it
+	// was rejected, failed to verify or was empty.
 	MaxReviewRetries int
 	// MaxAgentRetries bounds the further attempts of a step after an agent's error.
 	MaxAgentRetries int
 	// RetryBackoff is the pause before the first such attempt. It doubles for each further one.
 	RetryBackoff time.Duration
-	// ClaimTimeout is how long a replica may leave its own rework unclaimed before any replica gets it.
+	// ClaimTimeout is how long a replica may leave its own rework unclaimed
+	// before any replica gets it.
 	ClaimTimeout time.Duration
 	// AttemptTimeout is how long a replica that has begun may be silent before it counts as lost.
 	AttemptTimeout time.Duration
@@ -26,7 +28,8 @@ type Policy struct {
 	Approvals  Approvals        // says how many of them have to
 	MaxDepth   int              // bounds the nesting of child intents; 0 allows none
 	Reflection ReflectionPolicy // bounds the proposals of reflections
-	// MinConfidence is the confidence that a claim of a reviewer or judge needs, above 0 and at most 1; 0 stands for DefaultMinConfidence.
+	// MinConfidence is the confidence that a claim of a reviewer or judge
+	// needs, above 0 and at most 1; 0 stands for DefaultMinConfidence.
 	MinConfidence     float64
 	StrongerImplement []Stronger   // the steps that implement and execute are escalated by, one for each setback
 	StrongerReview    []Stronger   // the same for review
@@ -75,7 +78,8 @@ type Reviewer struct {
 
 // Stronger is one step of an escalation. What is empty stays as it is configured.
 type Stronger struct {
-	// Model is the model's name, as the back end that is configured for the step calls it. Another one keeps the model of its own.
+	// Model is the model's name, as the back end that is configured for the
+	// step calls it. Another one keeps the model of its own.
 	Model string
 	// Effort says how much the model is to think.
 	Effort string

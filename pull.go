@@ -47,8 +47,9 @@ type PullInput struct {
 	Answers      []PullRemark // the remarks that the change was made again for, and that have no answer yet
 }
 
-// PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output of open_pull and merge_pull, and of every later
-// look, a further result of the attempt that opened it. Each holds everything: one that is lost, late or doubled changes nothing.
+// PullRequest is a snapshot of the pull request of a task, as the forge shows it: the output
+// of open_pull and merge_pull, and of every later look, a further result of the attempt that
+// opened it. Each holds everything: one that is lost, late or doubled changes nothing.
 type PullRequest struct {
 	Number       int          // counts the repository's pull requests
 	URL          string       // where people see it
@@ -112,7 +113,8 @@ type PullReview struct {
 	Remarks []PullRemark // the parts of Text, so that each is known again; empty from gateways that name none
 }
 
-// PullRemark names a part of the words of a review. Two that are equal are the same remark, wherever its line is by now.
+// PullRemark names a part of the words of a review. Two that are equal are the
+// same remark, wherever its line is by now.
 type PullRemark struct {
 	Thread  int64  // the number that the forge has for a remark in a thread; 0 for what the review says of the whole
 	Digest  string // of the words, and where Thread is 0 of what the forge calls the review

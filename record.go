@@ -10,9 +10,11 @@ import (
 // write, so that a crash cannot come between them. Folding the records of a
 // journal in their order gives the state of its machine.
 type Record struct {
-	// Events are the events that were applied, in the order of their decisions. At least one; events that were ignored or refused are not journaled.
+	// Events are the events that were applied, in the order of their decisions.
+	// At least one; events that were ignored or refused are not journaled.
 	Events []Event
-	// Effects are those of all Events together. They happen after the record is stored, and again after a crash.
+	// Effects are those of all Events together. They happen after the record is
+	// stored, and again after a crash.
 	Effects Effects
 	// Summary is of the state after the last event.
 	Summary Summary
@@ -30,13 +32,16 @@ type Effects struct {
 	Commands []Command
 	// Timers are set, or set again if there is one under the same key.
 	Timers []Timer
-	// Outbox are events for other state machines of the project, repeated after a crash until they are answered or superseded.
+	// Outbox are events for other state machines of the project, repeated after
+	// a crash until they are answered or superseded.
 	Outbox []Event
-	// Cancels are attempts whose results are not needed any more. Workers stop them and keep what was done.
+	// Cancels are attempts whose results are not needed any more. Workers stop
+	// them and keep what was done.
 	Cancels []Attempt
 	// ReleasedTasks are tasks that have ended: their checkouts and sessions can go.
 	ReleasedTasks []TaskID
-	// Ended says that the run of the intent is over: commands of it that no worker has taken can be forgotten.
+	// Ended says that the run of the intent is over: commands of it that no
+	// worker has taken can be forgotten.
 	Ended bool
 }
 
@@ -67,11 +72,13 @@ const (
 	WaitingFailed Waiting = "failed"
 	// WaitingDirty: a person's uncommitted changes are in the way of a merge.
 	WaitingDirty Waiting = "dirty"
-	// WaitingBase: the base branch fails to verify; a person may mend it, and then it goes on by itself.
+	// WaitingBase: the base branch fails to verify; a person may mend it, and
+	// then it goes on by itself.
 	WaitingBase Waiting = "base"
 	// WaitingBudget: a budget is used up; a person may raise it.
 	WaitingBudget Waiting = "budget"
-	// WaitingPull: the pull request of a change was closed, or its branch changed by another one; a person may retry.
+	// WaitingPull: the pull request of a change was closed, or its branch
+	// changed by another one; a person may retry.
 	WaitingPull Waiting = "pull_request"
 	// WaitingPaused: a person paused it, and has to resume it.
 	WaitingPaused Waiting = "paused"
@@ -171,11 +178,13 @@ type RunSummary struct {
 	TasksDone int
 	// Open are the attempts whose results are still wanted.
 	Open []Attempt
-	// Idle says that no worker, timer or other state machine will change anything by itself: the intent has ended or waits for a person.
+	// Idle says that no worker, timer or other state machine will change
+	// anything by itself: the intent has ended or waits for a person.
 	Idle bool
 	// Goal is how far a goal is; nil for other intents.
 	Goal *GoalSummary
-	// Outline has the titles of the plan's tasks or children, a line each; empty before there is a plan, and when the run has ended.
+	// Outline has the titles of the plan's tasks or children, a line each;
+	// empty before there is a plan, and when the run has ended.
 	Outline string
 	// RelevantFiles are the paths that the plan names, at most 100.
 	RelevantFiles []string

@@ -41,7 +41,8 @@ const (
 	StepSummarize Step = "summarize"
 	// StepJudge takes the place of review for a goal: it says which criteria are met.
 	StepJudge Step = "judge"
-	// StepOpenPull makes the pull request of a change, or brings it up to date. The project issues it.
+	// StepOpenPull makes the pull request of a change, or brings it up to date.
+	// The project issues it.
 	StepOpenPull Step = "open_pull"
 	// StepMergePull has the forge merge a pull request. The project issues it.
 	StepMergePull Step = "merge_pull"
@@ -96,7 +97,8 @@ func (s Step) spec() stepSpec {
 	return stepSpec{step: s}
 }
 
-// Service returns the name of the service that carries the step out, such as reviewer; empty for a word that is no step.
+// Service returns the name of the service that carries the step out, such as
+// reviewer; empty for a word that is no step.
 func (s Step) Service() string { return s.spec().service }
 
 // OfTask reports whether attempts of the step are about a task, and not about the whole intent.
@@ -105,7 +107,8 @@ func (s Step) OfTask() bool { return s.spec().ofTask }
 // CallsAgent reports whether the step calls an agent, unless a recipe takes its place.
 func (s Step) CallsAgent() bool { return s.spec().agent }
 
-// OfProject reports whether the state machine of the project issues the step, and decides on its results, instead of the intent's.
+// OfProject reports whether the state machine of the project issues the step,
+// and decides on its results, instead of the intent's.
 func (s Step) OfProject() bool { return s.spec().project }
 
 // ParseStep returns s as a step.

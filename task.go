@@ -2,7 +2,8 @@ package forge
 
 import "time"
 
-// Task is one unit of implementation: one branch, one reviewed change, one commit on the base branch.
+// Task is one unit of implementation: one branch, one reviewed change, one
+// commit on the base branch.
 type Task struct {
 	// Aims decide whether the task is done.
 	Aims
@@ -11,7 +12,8 @@ type Task struct {
 	ID TaskID
 	// IntentID is the intent that the task belongs to.
 	IntentID IntentID
-	// Title is one line. It becomes the title of the merged commit, unless the intent has just this task: then the intent's does.
+	// Title is one line. It becomes the title of the merged commit, unless the
+	// intent has just this task: then the intent's does.
 	Title string
 	// Plan says what to do, for the agent that does it.
 	Plan string
@@ -51,7 +53,8 @@ type Aims struct {
 	Criteria []string
 	// Checks are those of the criteria that a command decides, in their order.
 	Checks []Check
-	// Requirements are answered by a review, by their numbers, which count from 1. See Task.Required.
+	// Requirements are answered by a review, by their numbers, which count
+	// from 1. See Task.Required.
 	Requirements []string
 }
 
@@ -107,12 +110,14 @@ type Review struct {
 	By Reviewer
 	// Second says that it is that of the second reviewer, of what the first approved.
 	Second bool
-	// Asked are the checks that the reviewer asked for: the names in a result, which then has no verdict; the runs in the state of a task.
+	// Asked are the checks that the reviewer asked for: the names in a result,
+	// which then has no verdict; the runs in the state of a task.
 	Asked []CheckRun
-	// Verdict approves or rejects the commit. A result has the reviewer's word; the state of a task has
-	// the verdict that the rules derive from claims and issues.
+	// Verdict approves or rejects the commit. A result has the reviewer's word; the
+	// state of a task has the verdict that the rules derive from claims and issues.
 	Verdict Verdict
-	// Claims answer the requirements; empty in the review of a recipe's check, whose exit code decides.
+	// Claims answer the requirements; empty in the review of a recipe's check,
+	// whose exit code decides.
 	Claims []Claim
 	// Issues have to be resolved. With an issue, the rules reject.
 	Issues []string
@@ -120,7 +125,8 @@ type Review struct {
 	Suggestions []string
 	// CreatedAt is when the review was decided on, in UTC.
 	CreatedAt time.Time
-	// Statement is the worker's signed envelope of the verdict; empty if nothing is signed, and once it is with the task.
+	// Statement is the worker's signed envelope of the verdict; empty if
+	// nothing is signed, and once it is with the task.
 	Statement Envelope
 }
 

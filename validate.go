@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of an intent: of its title in characters, of other texts in bytes, of lists in entries. What is larger is refused.
+// Bounds of an intent: of its title in characters, of other texts in bytes, of
+// lists in entries. What is larger is refused.
 const (
 	MaxTitle      = 500
 	MaxBody       = 64 << 10
@@ -20,7 +21,8 @@ const (
 
 // FieldError names the field of an input that is wrong, and why. It reads as "field: reason".
 type FieldError struct {
-	// Field is the path of the field as people and systems know it, such as "title", "criteria[2]" or "goal.max_iterations".
+	// Field is the path of the field as people and systems know it, such as
+	// "title", "criteria[2]" or "goal.max_iterations".
 	Field string
 	// Reason is a phrase that follows the field's name: "is empty", "holds a control character".
 	Reason string

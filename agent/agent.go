@@ -90,8 +90,9 @@ type Call struct {
 	Sandbox *sandbox.Spec
 	// Recipe is set for the recipe back end only.
 	Recipe *RecipeCall
-	// Changed reports whether the checkout may have other files or commits than those that the call began with, at a time at which no process
-	// of the call runs. Nil means that it may. Recipes ask it, for whom a git command of their own would be one pod more.
+	// Changed reports whether the checkout may have other files or commits than those that
+	// the call began with, at a time at which no process of the call runs. Nil means that
+	// it may. Recipes ask it, for whom a git command of their own would be one pod more.
 	Changed func(ctx context.Context) bool
 }
 
@@ -110,8 +111,8 @@ type Limits struct {
 	Idle time.Duration
 	// OutputBytes is the size of the printed output, stdout and stderr together.
 	OutputBytes int64
-	// MaxTurns is the number of requests to the model. A program of the project's own is told it, and
-	// ended by it only if it reports its turns.
+	// MaxTurns is the number of requests to the model. A program of the
+	// project's own is told it, and ended by it only if it reports its turns.
 	MaxTurns int
 	// BudgetUSD is the cost at list price. The request that exceeds it is still paid
 	// for.

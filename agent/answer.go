@@ -34,7 +34,8 @@ var (
 	//go:embed schema/judgment.json
 	JudgmentSchema []byte
 
-	// InquirySchema is ReviewSchema with checks, for reviews that may ask for some before the verdict.
+	// InquirySchema is ReviewSchema with checks, for reviews that may ask for
+	// some before the verdict.
 	InquirySchema = bytes.Replace(ReviewSchema, []byte("  \"properties\": {\n"), []byte("  \"properties\": {\n"+checksProperty), 1)
 
 	// ArchitectSchema is AnalysisSchema without insufficient: after an architect there

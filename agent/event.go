@@ -26,8 +26,9 @@ const (
 	EventTool EventKind = "tool"
 	// EventToolFailed: Tool failed, because of Text.
 	EventToolFailed EventKind = "tool_failed"
-	// EventCommandEnded: a command that the agent ran with Tool has ended, and not failed as far as the CLI
-	// says; Gemini CLI does not. Text is the last line that it printed, empty if there is none.
+	// EventCommandEnded: a command that the agent ran with Tool has ended, and
+	// not failed as far as the CLI says; Gemini CLI does not. Text is the last
+	// line that it printed, empty if there is none.
 	EventCommandEnded EventKind = "command_ended"
 	// EventUsage: Usage is the call's total so far.
 	EventUsage EventKind = "usage"

@@ -36,9 +36,9 @@ const (
 )
 
 // ParseIntake returns the answer of an intake call, or a *Failure. It has either
-// questions, or a task and criteria. wanted lists the criteria that the person wrote, without those that commands decide:
-// those that the answer keeps are returned in the person's words; if one was changed,
-// the notes have to say why.
+// questions, or a task and criteria. wanted lists the criteria that the person
+// wrote, without those that commands decide: those that the answer keeps are
+// returned in the person's words; if one was changed, the notes have to say why.
 func ParseIntake(answer []byte, wanted []string) (forge.Intake, []forge.Observation, error) {
 	var a Intake
 	if err := decode(answer, &a); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Progress returns the event as a line of an attempt's progress, as people read it. name is the agent's;
-// empty for commands of pfl-forge.yaml.
+// Progress returns the event as a line of an attempt's progress, as people read
+// it. name is the agent's; empty for commands of pfl-forge.yaml.
 func (e *Event) Progress(name string) forge.Progress {
 	p := forge.Progress{Kind: forge.ProgressText, Text: e.Text, Agent: name, Usage: e.Usage}
 	switch e.Kind {

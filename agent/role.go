@@ -88,7 +88,8 @@ func (s *RoleSpec) ToolsOf(p *config.Project) []string {
 	switch s.Tools {
 	case ToolsRead:
 		if s.Judges && slices.Contains(p.TriageTools, "Grep") {
-			// Grep finds files by name, too, and what a tool's description costs is paid by every request.
+			// Grep finds files by name, too, and what a tool's description
+			// costs is paid by every request.
 			return slices.DeleteFunc(slices.Clone(p.TriageTools), func(t string) bool { return t == "Glob" })
 		}
 		return p.TriageTools

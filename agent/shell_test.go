@@ -98,7 +98,8 @@ func TestAsFailure(t *testing.T) {
 	if f := agent.AsFailure(errors.New("odd \x1b[31m")); f.Reason != forge.FailCrashed || f.Message != "odd " {
 		t.Errorf("got %q", f)
 	}
-	// Each bound that ends a command has a reason of its own, here and for the pods of commands; a full disk is no bound of it.
+	// Each bound that ends a command has a reason of its own, here and for the
+	// pods of commands; a full disk is no bound of it.
 	for err, want := range map[error]forge.FailureReason{
 		process.ErrWall: forge.FailTimeout, process.ErrIdle: forge.FailIdle, process.ErrOutput: forge.FailOutputLimit,
 		process.ErrDisk: forge.FailDiskLimit, process.ErrLost: forge.FailLost,

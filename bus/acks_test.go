@@ -11,9 +11,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestAcknowledgementOverALease has a person send a request whose acknowledgement goes over a worker's lease, where the person may not publish.
-// That is what is left of replies that the server sends wherever its asker says: the holder stops, and has the lease again
-// at once. Nothing else is known by it, and nothing is decided.
+// TestAcknowledgementOverALease has a person send a request whose acknowledgement
+// goes over a worker's lease, where the person may not publish. That is what is left
+// of replies that the server sends wherever its asker says: the holder stops, and
+// has the lease again at once. Nothing else is known by it, and nothing is decided.
 func TestAcknowledgementOverALease(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestAnswersThatApproveTakeTheRightToApprove: the answer by which a person decides between two reviewers approves a change, so it comes on the
-// subject of approvals, and the right to answer is not enough for it. Every other answer takes that right alone.
+// TestAnswersThatApproveTakeTheRightToApprove: the answer by which a person decides
+// between two reviewers approves a change, so it comes on the subject of approvals, and
+// the right to answer is not enough for it. Every other answer takes that right alone.
 func TestAnswersThatApproveTakeTheRightToApprove(t *testing.T) {
 	ctx := wait.Context(t)
 	st := newStrict(t, "forge.intent.shop.by.ada.*", "forge.intent.shop.by.ada.answer")

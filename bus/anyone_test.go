@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestForAnyone: the commands of a step that is for anyone reach a replica of any group, or of none, from a consumer that only the
-// runner makes: the account of a gateway has no right to make or alter one, nor to take from another.
+// TestForAnyone: the commands of a step that is for anyone reach a replica of
+// any group, or of none, from a consumer that only the runner makes: the account
+// of a gateway has no right to make or alter one, nor to take from another.
 func TestForAnyone(t *testing.T) {
 	s := guardedServer(t)
 	runner, err := bus.Connect(t.Context(), bus.Config{

@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestWordsOfRemovedAccounts removes ada and the reviewer from the file of keys while the runner goes on. What ada asks is refused.
-// The reviewer's result is shown, and taken once the key is there again: work is not lost by a file that is out of date.
+// TestWordsOfRemovedAccounts removes ada and the reviewer from the file of keys while
+// the runner goes on. What ada asks is refused. The reviewer's result is shown, and
+// taken once the key is there again: work is not lost by a file that is out of date.
 func TestWordsOfRemovedAccounts(t *testing.T) {
 	ctx := wait.Context(t)
 	st := newStrict(t)
@@ -56,7 +57,8 @@ func TestWordsOfRemovedAccounts(t *testing.T) {
 	}
 }
 
-// TestNewKeysAreWaitedFor: what is signed by a key that the runner does not know yet, since the file follows, is decided on when it does.
+// TestNewKeysAreWaitedFor: what is signed by a key that the runner does not
+// know yet, since the file follows, is decided on when it does.
 func TestNewKeysAreWaitedFor(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)

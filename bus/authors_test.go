@@ -59,7 +59,8 @@ type strict struct {
 	dead  *bus.Bus
 }
 
-// newStrict starts a guarded server, with edits of its configuration, and a strict runner. No message of an unknown key waits for its key.
+// newStrict starts a guarded server, with edits of its configuration, and a
+// strict runner. No message of an unknown key waits for its key.
 func newStrict(t *testing.T, edits ...string) *strict {
 	t.Helper()
 	ctx := wait.Context(t)
@@ -108,7 +109,8 @@ func (st *strict) trust(text string) {
 	}
 }
 
-// connect is a bus of an account, which signs by the key of the account that is named; empty: by none.
+// connect is a bus of an account, which signs by the key of the account that is
+// named; empty: by none.
 func (st *strict) connect(user, key string) *bus.Bus {
 	st.t.Helper()
 	cfg := bus.Config{
@@ -285,7 +287,8 @@ func markOf(ev *forge.Event) string {
 	return ev.ID
 }
 
-// await waits until each of the messages was decided on or is among the dead letters, and returns the events by their marks.
+// await waits until each of the messages was decided on or is among the dead
+// letters, and returns the events by their marks.
 func (st *strict) await(list []message) map[string]forge.Event {
 	st.t.Helper()
 	got := map[string]forge.Event{}
@@ -299,9 +302,11 @@ func (st *strict) await(list []message) map[string]forge.Event {
 	return got
 }
 
-// TestOnlyTheAuthorsWordCounts sends every kind of message in the name of each author, over a connection that may publish everything, as a
-// server that was taken over could: with the key of each account, each message alone and all together, with none, and with one that is unknown.
-// Decided on is what its author has signed, and nothing else; each other message is shown with the reason.
+// TestOnlyTheAuthorsWordCounts sends every kind of message in the name of each
+// author, over a connection that may publish everything, as a server that was
+// taken over could: with the key of each account, each message alone and all
+// together, with none, and with one that is unknown. Decided on is what its author
+// has signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 	st := newStrict(t)
 	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
@@ -323,7 +328,8 @@ func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 	}
 }
 
-// checkWords waits for messages that an account has signed, and checks that its own were decided on.
+// checkWords waits for messages that an account has signed, and checks that its
+// own were decided on.
 func (st *strict) checkWords(list []message, account string) {
 	st.t.Helper()
 	got := st.await(list)

@@ -96,8 +96,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBackupOfWhatGoesOn: between the copies of two streams work goes on. What a project decided on the
-// word of an intent that was copied before is not there; all else is, and proves itself.
+// TestBackupOfWhatGoesOn: between the copies of two streams work goes on. What a project decided
+// on the word of an intent that was copied before is not there; all else is, and proves itself.
 func TestBackupOfWhatGoesOn(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -211,7 +211,8 @@ func converse(ctx context.Context, t *testing.T, b *bus.Bus, k forge.Key, began 
 	}
 }
 
-// TestBackupIsWholeOrNone: a server that goes away in the middle leaves no folder that looks like a backup.
+// TestBackupIsWholeOrNone: a server that goes away in the middle leaves no
+// folder that looks like a backup.
 func TestBackupIsWholeOrNone(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -304,7 +305,8 @@ func TestAlteredBackups(t *testing.T) {
 	}
 }
 
-// TestRestoreTakesNoPlace: nothing is restored beside what is there; a restore that was cut off goes on.
+// TestRestoreTakesNoPlace: nothing is restored beside what is there; a restore
+// that was cut off goes on.
 func TestRestoreTakesNoPlace(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -332,7 +334,8 @@ func TestRestoreTakesNoPlace(t *testing.T) {
 	}
 }
 
-// TestRestoreWithOtherReplicas: a backup of a cluster goes into a single server, if that is asked for.
+// TestRestoreWithOtherReplicas: a backup of a cluster goes into a single
+// server, if that is asked for.
 func TestRestoreWithOtherReplicas(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -369,7 +372,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// TestAccountOfBackups makes and restores a backup with what the account may, and no more: nothing is refused.
+// TestAccountOfBackups makes and restores a backup with what the account may,
+// and no more: nothing is refused.
 func TestAccountOfBackups(t *testing.T) {
 	ctx := wait.Context(t)
 	from, to := guardedServer(t), guardedServer(t)

@@ -68,7 +68,8 @@ type Bus struct {
 	// Objects stores files that workers hand on to one another, and whole
 	// transcripts.
 	Objects *objects.Store
-	// Backups is an administrator's side: it copies all streams, and puts them into an empty server.
+	// Backups is an administrator's side: it copies all streams, and puts them
+	// into an empty server.
 	Backups *backup.Store
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestEachWhileWritten: what is written while the journals are read does not look like a manipulation.
+// TestEachWhileWritten: what is written while the journals are read does not
+// look like a manipulation.
 func TestEachWhileWritten(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	s := bustest.StartServer(t)
@@ -86,8 +87,8 @@ func TestFollowTellsBreaks(t *testing.T) {
 	}
 }
 
-// TestReaderVerifies: a person's right to read is enough to verify, and a break neither stops a reader nor is lost
-// on it.
+// TestReaderVerifies: a person's right to read is enough to verify, and a break
+// neither stops a reader nor is lost on it.
 func TestReaderVerifies(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)

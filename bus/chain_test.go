@@ -302,7 +302,8 @@ func unchained(t *testing.T) []byte {
 	return data
 }
 
-// checkGoesOn checks that nothing is appended to a journal that is broken, that it is told of, and that others go on.
+// checkGoesOn checks that nothing is appended to a journal that is broken, that
+// it is told of, and that others go on.
 func checkGoesOn(t *testing.T, b *bus.Bus, broken string) {
 	t.Helper()
 	ctx := wait.Context(t)
@@ -333,8 +334,8 @@ func checkGoesOn(t *testing.T, b *bus.Bus, broken string) {
 	}
 }
 
-// TestCheckpoint: a checkpoint shows what the journals themselves cannot: that the end of everything was cut
-// off, and that everything was written anew.
+// TestCheckpoint: a checkpoint shows what the journals themselves cannot: that
+// the end of everything was cut off, and that everything was written anew.
 func TestCheckpoint(t *testing.T) {
 	for name, do := range map[string]func(*attacker){
 		"the last one altered": func(a *attacker) {

@@ -61,7 +61,8 @@ func TestFollowers(t *testing.T) {
 	}
 }
 
-// TestWatchAfterAQuietMonth goes on after the last change when all of them are gone, and not after one that never was.
+// TestWatchAfterAQuietMonth goes on after the last change when all of them are
+// gone, and not after one that never was.
 func TestWatchAfterAQuietMonth(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

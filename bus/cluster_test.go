@@ -181,8 +181,9 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// race lets many append at once, and returns the head after it: there is one record more, whatever was answered. Who is not answered by a cluster that
-// is busy knows nothing, and may have won; if nobody has, the race is run again.
+// race lets many append at once, and returns the head after it: there is one
+// record more, whatever was answered. Who is not answered by a cluster that is
+// busy knows nothing, and may have won; if nobody has, the race is run again.
 func race(ctx context.Context, t *testing.T, buses []*bus.Bus, seq chain.Head, round int) chain.Head {
 	t.Helper()
 	var wins, unknown atomic.Int32 // in all runs: what was not answered may be stored after the next one began

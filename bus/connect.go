@@ -49,8 +49,8 @@ type Config struct {
 	// itself.
 	Person  string
 	Project forge.ProjectID
-	// Singly has stored messages read one by one, as all accounts but a runner's have to: none other is sent
-	// messages as they are stored.
+	// Singly has stored messages read one by one, as all accounts but a
+	// runner's have to: none other is sent messages as they are stored.
 	Singly bool
 	// Replicas is the number of copies of every stream: 1 on a single server, 3 on a
 	// cluster. 0 leaves existing streams as they are.
@@ -64,7 +64,8 @@ type Config struct {
 	Alive *alive.Watch
 }
 
-// connection returns a Conn with everything of a Config that has nothing to do with the way to the server.
+// connection returns a Conn with everything of a Config that has nothing to do
+// with the way to the server.
 func connection(cfg Config) *conn.Conn {
 	c := conn.New(cfg.Logger, cfg.Replicas)
 	c.Alive, c.Signer.Key, c.Singly = cfg.Alive, cfg.Key, cfg.Singly

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
-// MissingCopies returns how many copies of streams are not current: the server that keeps one is away, or has not caught up with the
-// stream's leader. While one is missing work goes on, and the loss of one more server may stop it. A single server keeps no copies.
+// MissingCopies returns how many copies of streams are not current: the server that keeps
+// one is away, or has not caught up with the stream's leader. While one is missing work
+// goes on, and the loss of one more server may stop it. A single server keeps no copies.
 func (b *Bus) MissingCopies(ctx context.Context) (int, error) {
 	missing := 0
 	for _, declared := range streams.All(b.conn.Replicas) {
@@ -24,7 +25,8 @@ func (b *Bus) MissingCopies(ctx context.Context) (int, error) {
 	return missing, nil
 }
 
-// look is stream for a moment, whatever time the caller has: a server that goes takes the question with it, and it is not asked again.
+// look is stream for a moment, whatever time the caller has: a server that goes
+// takes the question with it, and it is not asked again.
 func (b *Bus) look(ctx context.Context, name string) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, conn.RequestTimeout)
 	defer cancel()

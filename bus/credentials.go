@@ -52,8 +52,8 @@ func ReadSeed(path string) ([]byte, error) {
 }
 
 const (
-	// settled is how old a file has to be for its time to say that it is the one that was read: one that is written
-	// twice within a tick of the file system's clock has one time for both.
+	// settled is how old a file has to be for its time to say that it is the one that was read:
+	// one that is written twice within a tick of the file system's clock has one time for both.
 	settled = time.Second
 	// lookEvery is how often the file of a key that is kept is looked at.
 	lookEvery = 100 * time.Millisecond

@@ -224,8 +224,9 @@ func TestCertificates(t *testing.T) {
 	wait.Until(t, "the authority is read again", func() bool { return b.Ping(ctx) == nil })
 }
 
-// TestServerReadsItsCertificateOnce: a server goes on to show the certificate with which it started when the files are
-// replaced, until it is started anew. So who renews it, as cert-manager does, has to see to that.
+// TestServerReadsItsCertificateOnce: a server goes on to show the certificate
+// with which it started when the files are replaced, until it is started anew.
+// So who renews it, as cert-manager does, has to see to that.
 func TestServerReadsItsCertificateOnce(t *testing.T) {
 	cert, key, first := newCertificate(t)
 	conf := filepath.Join(t.TempDir(), "nats.conf")

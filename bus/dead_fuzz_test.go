@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// FuzzDead: workers put letters among the dead ones, and the server advisories: each is read with a reason, or is none.
+// FuzzDead: workers put letters among the dead ones, and the server advisories:
+// each is read with a reason, or is none.
 func FuzzDead(f *testing.F) {
 	f.Add([]byte(`{"stream":"FORGE_INTENTS","stream_seq":3,"deliveries":5}`), "", "")
 	f.Add([]byte("\x0a\x01x"), "not a valid Command", "7")

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestDeliveriesAreStoredOnce: a delivery is there once, as it came, also after a restart of the server; one of another hook
-// with the same id is another one.
+// TestDeliveriesAreStoredOnce: a delivery is there once, as it came, also after
+// a restart of the server; one of another hook with the same id is another one.
 func TestDeliveriesAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	srv := bustest.StartServer(t)

@@ -18,7 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// protected are subjects of all families on which an account may have the server put an answer, whatever the account may publish.
+// protected are subjects of all families on which an account may have the
+// server put an answer, whatever the account may publish.
 var protected = []string{
 	"forge.result.review.shop.fix-login", "forge.result.merge.shop.fix-login",
 	"forge.intent.shop.by.ada.approve", "forge.intent.bank.by.bob.cancel", "forge.intent.shop.from.scanner.submit", "forge.intent.shop.submit",
@@ -31,8 +32,8 @@ var protected = []string{
 	"forge.transcript.shop.fix-login.fix-login-001.review.1.1", "_INBOX_runner.x", "_INBOX_ada.x", "_INBOX_services.x", "$SRV.PING", "$SRV.INFO",
 }
 
-// callsOfTheServer are those that would destroy something if the server took one of its own answers for a request. Their answers
-// have no text, or one that the server itself has written.
+// callsOfTheServer are those that would destroy something if the server took one of its own
+// answers for a request. Their answers have no text, or one that the server itself has written.
 var callsOfTheServer = []string{
 	"$JS.API.STREAM.DELETE.FORGE_JOURNAL", "$JS.API.STREAM.PURGE.FORGE_JOURNAL", "$JS.API.STREAM.MSG.DELETE.FORGE_JOURNAL",
 	"$JS.API.STREAM.DELETE.FORGE_INTENTS", "$JS.API.STREAM.PURGE.FORGE_INTENTS", "$JS.API.STREAM.MSG.DELETE.FORGE_PROJECTS",
@@ -49,10 +50,12 @@ type elicit struct {
 	header  nats.Header
 }
 
-// placed is a text of an attacker, which would be obeyed as it is if it came where it is not allowed.
+// placed is a text of an attacker, which would be obeyed as it is if it came
+// where it is not allowed.
 type placed struct{ about, data string }
 
-// instead returns what a thief would have in place of answers: true messages of each kind, with the right hash for the journal.
+// instead returns what a thief would have in place of answers: true messages of
+// each kind, with the right hash for the journal.
 func instead(t *testing.T, head chain.Head) (list []placed) {
 	t.Helper()
 	must := func(about string, data []byte, err error) {
@@ -86,7 +89,8 @@ func instead(t *testing.T, head chain.Head) (list []placed) {
 	return list
 }
 
-// place returns the beginning of subjects on which an account may store anything: leases of one of its steps; empty if it has none.
+// place returns the beginning of subjects on which an account may store
+// anything: leases of one of its steps; empty if it has none.
 func place(account access.Account) string {
 	for _, step := range forge.Steps() {
 		if step.Service() == account.Name {
@@ -96,8 +100,8 @@ func place(account access.Account) string {
 	return ""
 }
 
-// elicits returns what an account may ask for that is answered: a request of each right. Of messages that are stored it asks for its own
-// texts, too.
+// elicits returns what an account may ask for that is answered: a request of
+// each right. Of messages that are stored it asks for its own texts, too.
 func elicits(account access.Account, everybody []access.Account, texts int) (list []elicit) {
 	may := allowed(account, everybody)
 	add := func(subject string, bodies ...string) {
@@ -118,7 +122,8 @@ func elicits(account access.Account, everybody []access.Account, texts int) (lis
 			call, isAPI := strings.CutPrefix(subject, "$JS.API.")
 			switch {
 			case strings.HasPrefix(subject, "forge.api.") && !strings.HasSuffix(subject, ".submit"):
-				// Runners answer these themselves, in the asker's inbox alone: TestReadsAreAnsweredToTheAsker.
+				// Runners answer these themselves, in the asker's inbox alone:
+				// TestReadsAreAnsweredToTheAsker.
 			case !isAPI && !strings.HasPrefix(subject, "$JS."):
 				add(subject, finding)
 				for _, header := range []nats.Header{{nats.ExpectedLastMsgIdHdr: {groupIn()}}, {nats.ExpectedLastSeqHdr: {"1000000"}}} {
@@ -147,8 +152,9 @@ func elicits(account access.Account, everybody []access.Account, texts int) (lis
 	return list
 }
 
-// pushes returns what makes consumers, one for each subject, that deliver to it: a consumer delivers where its maker says, and says that there
-// is nothing where there is nothing. They are those of groups and replicas of the account's first step: of which there can be any number.
+// pushes returns what makes consumers, one for each subject, that deliver to it: a consumer
+// delivers where its maker says, and says that there is nothing where there is nothing. They are
+// those of groups and replicas of the account's first step: of which there can be any number.
 func pushes(account access.Account) (list []elicit) {
 	for _, step := range forge.Steps() {
 		if step.Service() != account.Name || place(account) != "forge.lease."+string(step)+".shop.fix-login." {
@@ -205,10 +211,11 @@ func consumersOf(right string) (list []string) {
 	return append(list, stream+".x")
 }
 
-// TestAnswersElsewhere has the account of each role, runners apart, ask for everything that it may ask for, with the answer to go to a
-// subject of each protected family, and store true messages of every kind where it may store anything: nothing is decided, journaled,
-// ordered or destroyed by that, and of the places themselves only what the server says, or the commands of one's own steps, gets there. A
-// runner's account is left out: all that is protected here is its word.
+// TestAnswersElsewhere has the account of each role, runners apart, ask for everything that it may
+// ask for, with the answer to go to a subject of each protected family, and store true messages of
+// every kind where it may store anything: nothing is decided, journaled, ordered or destroyed by
+// that, and of the places themselves only what the server says, or the commands of one's own
+// steps, gets there. A runner's account is left out: all that is protected here is its word.
 func TestAnswersElsewhere(t *testing.T) {
 	accounts := guardedAccounts(t)
 	for _, account := range accounts {

@@ -101,7 +101,8 @@ func inputOf(c *forge.Command) forge.Input {
 	return nil
 }
 
-// held counts the messages of each stream that nobody but a runner or the thief may write to, and the consumers of all.
+// held counts the messages of each stream that nobody but a runner or the thief
+// may write to, and the consumers of all.
 func (e *elsewhere) held(ctx context.Context, t *testing.T) map[string]uint64 {
 	t.Helper()
 	js, err := jetstream.New(e.admin)
@@ -192,7 +193,8 @@ func inJSON(subject string) bool {
 	return !strings.HasPrefix(subject, "$JS.API.DIRECT.") && !strings.HasPrefix(subject, "$JS.API.CONSUMER.MSG.NEXT.")
 }
 
-// asThief is a connection of an account whose refusals nobody counts: the server refuses the subjects of acknowledgements for answers.
+// asThief is a connection of an account whose refusals nobody counts: the
+// server refuses the subjects of acknowledgements for answers.
 func (e *elsewhere) asThief(t *testing.T, account string) *nats.Conn {
 	t.Helper()
 	nc, err := nats.Connect(e.s.ClientURL(), nats.UserInfo(account, strings.ToUpper(account)), nats.CustomInboxPrefix("_INBOX_"+account),
@@ -207,9 +209,11 @@ func (e *elsewhere) asThief(t *testing.T, account string) *nats.Conn {
 // firstOfACopy begins the first part of a stream's copy: it is compressed in the format S2.
 var firstOfACopy = []byte("\xff\x06\x00\x00S2sTwO")
 
-// checkArrived fails the test if something came to a protected subject that could be taken for something: neither an answer of the server
-// without content or in JSON, nor a copy by its header, nor a command. The first part of a stream's copy, which goes where the account backup
-// wants it, is garbage by its first bytes; what a later part can be is in the guide, among what a stolen credential of that account can do.
+// checkArrived fails the test if something came to a protected subject that could be
+// taken for something: neither an answer of the server without content or in JSON,
+// nor a copy by its header, nor a command. The first part of a stream's copy, which
+// goes where the account backup wants it, is garbage by its first bytes; what a later
+// part can be is in the guide, among what a stolen credential of that account can do.
 func (e *elsewhere) checkArrived(t *testing.T) {
 	t.Helper()
 	bad := map[string]int{}

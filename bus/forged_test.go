@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestForgedMessages alters what ada and the reviewer have signed, as whoever can read and publish could.
+// TestForgedMessages alters what ada and the reviewer have signed, as whoever
+// can read and publish could.
 func TestForgedMessages(t *testing.T) {
 	st := newStrict(t)
 	approve := func(intent forge.IntentID, plan string) []byte {
@@ -140,7 +141,8 @@ func deadOn(t *testing.T, st *strict, subject string) (reasons []string) {
 	return reasons
 }
 
-// TestForgedResultsAreFinal: the sender of a result that never becomes a good one is told so, and does not send it again.
+// TestForgedResultsAreFinal: the sender of a result that never becomes a good
+// one is told so, and does not send it again.
 func TestForgedResultsAreFinal(t *testing.T) {
 	st := newStrict(t)
 	forger := st.connect("reviewer", "implementer")

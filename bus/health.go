@@ -23,7 +23,8 @@ func (b *Bus) Ping(ctx context.Context) error {
 	return b.conn.NC.FlushWithContext(ctx)
 }
 
-// Certificate returns the certificate that the server has shown; nil where the connection is not encrypted.
+// Certificate returns the certificate that the server has shown; nil where the
+// connection is not encrypted.
 func (b *Bus) Certificate() *x509.Certificate {
 	state, err := b.conn.NC.TLSConnectionState()
 	if err != nil || len(state.PeerCertificates) == 0 {

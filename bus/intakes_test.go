@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestEntriesHaveOneOrder: an entry is stored only by who has read all entries of the forge before it, also after a restart of the server; those of
-// another forge have an order of their own.
+// TestEntriesHaveOneOrder: an entry is stored only by who has read all entries of the forge before
+// it, also after a restart of the server; those of another forge have an order of their own.
 func TestEntriesHaveOneOrder(t *testing.T) {
 	t.Parallel()
 	srv := bustest.StartServer(t)

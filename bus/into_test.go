@@ -59,7 +59,8 @@ func inside(t *testing.T, parent string) []string {
 	return names
 }
 
-// TestBackupsInto: each is whole, has the time as its name, and those that are too many go, the oldest first.
+// TestBackupsInto: each is whole, has the time as its name, and those that are
+// too many go, the oldest first.
 func TestBackupsInto(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -103,8 +104,9 @@ func TestBackupsInto(t *testing.T) {
 	}
 }
 
-// TestBackupsIntoWithAClockThatGoesBack: the newest backup is of a time that is still to come. The one that is made then is named after
-// it, so it is not taken for the oldest, and says in its manifest when it was made.
+// TestBackupsIntoWithAClockThatGoesBack: the newest backup is of a time that is
+// still to come. The one that is made then is named after it, so it is not
+// taken for the oldest, and says in its manifest when it was made.
 func TestBackupsIntoWithAClockThatGoesBack(t *testing.T) {
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
@@ -124,7 +126,8 @@ func TestBackupsIntoWithAClockThatGoesBack(t *testing.T) {
 	}
 }
 
-// TestBackupsIntoLeaveWhatIsNotTheirs: what has the name of a backup and is another's, or more than that, stays, and does not count.
+// TestBackupsIntoLeaveWhatIsNotTheirs: what has the name of a backup and is
+// another's, or more than that, stays, and does not count.
 func TestBackupsIntoLeaveWhatIsNotTheirs(t *testing.T) {
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
@@ -148,8 +151,9 @@ func TestBackupsIntoLeaveWhatIsNotTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A person's, under such a name and others; a renamed one; one with a note in it; of a later version; without a manifest; with one that
-	// is cut off, or a link; links to a whole one and to a part; a file; a folder of others; one with a pipe.
+	// A person's, under such a name and others; a renamed one; one with a note in it;
+	// of a later version; without a manifest; with one that is cut off, or a link;
+	// links to a whole one and to a part; a file; a folder of others; one with a pipe.
 	_, err := b.Backups.Write(t.Context(), filepath.Join(parent, "20010101T000000Z"), unfollowed)
 	must(err)
 	must(os.Rename(ours("20010102T000000Z"), filepath.Join(parent, "20010103T000000Z")))
@@ -188,8 +192,9 @@ func TestBackupsIntoLeaveWhatIsNotTheirs(t *testing.T) {
 	}
 }
 
-// TestBackupsIntoAfterAKill: whatever a call leaves that is killed in the middle, which the folder is copied for after each stream, the next one
-// makes a whole backup beside what was there, and leaves nothing of it.
+// TestBackupsIntoAfterAKill: whatever a call leaves that is killed in the
+// middle, which the folder is copied for after each stream, the next one makes
+// a whole backup beside what was there, and leaves nothing of it.
 func TestBackupsIntoAfterAKill(t *testing.T) {
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
@@ -233,7 +238,8 @@ func TestBackupsIntoAfterAKill(t *testing.T) {
 	}
 }
 
-// TestBackupsIntoBesideOneByName: one that a person makes meanwhile, under a name that could be one of ours, goes on.
+// TestBackupsIntoBesideOneByName: one that a person makes meanwhile, under a
+// name that could be one of ours, goes on.
 func TestBackupsIntoBesideOneByName(t *testing.T) {
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
@@ -271,8 +277,8 @@ func TestFolderOfBackupsNamesThem(t *testing.T) {
 	}
 }
 
-// TestBackupsIntoThatFail: one that cannot be written, as on a full disk, leaves nothing, and removes nothing. Nor is a lock followed
-// that is a link.
+// TestBackupsIntoThatFail: one that cannot be written, as on a full disk,
+// leaves nothing, and removes nothing. Nor is a lock followed that is a link.
 func TestBackupsIntoThatFail(t *testing.T) {
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)

@@ -325,8 +325,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// An overview shows what is there, whether something was written since it was refreshed or not, and also after somebody
-// has deleted a stream.
+// An overview shows what is there, whether something was written since it was
+// refreshed or not, and also after somebody has deleted a stream.
 func TestOverview(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)

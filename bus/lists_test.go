@@ -21,8 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestLists: who looks again and again gets what a first look gets, whatever was written, taken away or begun anew meanwhile, and only the journals that
-// have gone on are read for it.
+// TestLists: who looks again and again gets what a first look gets, whatever was written,
+// taken away or begun anew meanwhile, and only the journals that have gone on are read for it.
 func TestLists(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
@@ -79,7 +79,8 @@ func TestLists(t *testing.T) {
 	same("there is no stream")
 }
 
-// TestListsOfNewerVersions: a list without an intent that this version cannot read would look complete.
+// TestListsOfNewerVersions: a list without an intent that this version cannot
+// read would look complete.
 func TestListsOfNewerVersions(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
@@ -102,7 +103,8 @@ func TestListsOfNewerVersions(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: of many projects those are read anew that were asked for longest ago, and all are listed.
+// TestListsAreBounded: of many projects those are read anew that were asked for
+// longest ago, and all are listed.
 func TestListsAreBounded(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
@@ -123,7 +125,8 @@ func TestListsAreBounded(t *testing.T) {
 	asking.Wait()
 }
 
-// readOf returns a function that returns the intents whose last records were asked for since it was called last.
+// readOf returns a function that returns the intents whose last records were
+// asked for since it was called last.
 func readOf(t *testing.T, s *bustest.Server) func() []string {
 	t.Helper()
 	nc := raw(t, s)

@@ -150,7 +150,8 @@ func (l *logins) login(sub string) (bus.Login, error) {
 	return in, err
 }
 
-// as is a connection of an account, as the function of that name has it: a person's by a login, a service's by a token.
+// as is a connection of an account, as the function of that name has it: a
+// person's by a login, a service's by a token.
 func (l *logins) as(account string) (nc *nats.Conn, refused chan error) {
 	l.t.Helper()
 	var opts []nats.Option
@@ -196,8 +197,8 @@ func (l *logins) options(in bus.Login) []nats.Option {
 	return []nats.Option{key, nats.Token(c.String()), nats.CustomInboxPrefix(access.LoginInbox(c.Account)), nats.Timeout(wait.Patience)}
 }
 
-// TestWhoMayWhatByTokens is TestWhoMayWhat for accounts that come by tokens: they may the same, but that the inbox of a person is
-// among those of logins.
+// TestWhoMayWhatByTokens is TestWhoMayWhat for accounts that come by tokens:
+// they may the same, but that the inbox of a person is among those of logins.
 func TestWhoMayWhatByTokens(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)

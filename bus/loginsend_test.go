@@ -19,8 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestNotLetIn checks that nobody comes in who should not, and that accounts with keys of the server's configuration are not asked
-// about.
+// TestNotLetIn checks that nobody comes in who should not, and that accounts
+// with keys of the server's configuration are not asked about.
 func TestNotLetIn(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)
@@ -112,8 +112,8 @@ func (l *logins) asToken(token string, key nats.Option) (*nats.Conn, chan error)
 	return nc, refused
 }
 
-// TestServiceTokensEnd: a service that comes by the token of its pod is connected for no longer than that token is good, however long
-// connections and logins last, and goes on with the next one.
+// TestServiceTokensEnd: a service that comes by the token of its pod is connected for no longer
+// than that token is good, however long connections and logins last, and goes on with the next one.
 func TestServiceTokensEnd(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)
@@ -150,8 +150,9 @@ func TestServiceTokensEnd(t *testing.T) {
 	wait.For(t, again)
 }
 
-// TestLoginsEnd checks that connections end by themselves, go on where the login does, and not where the person was removed or the
-// login has ended; and that they survive an auth service that is away for a while.
+// TestLoginsEnd checks that connections end by themselves, go on where the
+// login does, and not where the person was removed or the login has ended; and
+// that they survive an auth service that is away for a while.
 func TestLoginsEnd(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)
@@ -204,8 +205,8 @@ func TestLoginsEnd(t *testing.T) {
 	out("the login has ended")
 }
 
-// TestLoginsOutliveTheirToken: a login lasts its own time, and not that of the token that it came from. That the token has expired, or is
-// stolen after that, changes nothing for either.
+// TestLoginsOutliveTheirToken: a login lasts its own time, and not that of the token that it
+// came from. That the token has expired, or is stolen after that, changes nothing for either.
 func TestLoginsOutliveTheirToken(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)

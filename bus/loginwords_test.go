@@ -15,8 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestWordsOfLogins checks that what a person who has logged in says is proven, by a runner and later by a journal alone, for as long as
-// the login is good and the key of the auth service counts; and that the key says nothing else.
+// TestWordsOfLogins checks that what a person who has logged in says is proven,
+// by a runner and later by a journal alone, for as long as the login is good
+// and the key of the auth service counts; and that the key says nothing else.
 func TestWordsOfLogins(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)

@@ -41,7 +41,8 @@ func (b *Bus) withdrawMoved(ctx context.Context) (bool, error) {
 	return moved, nil
 }
 
-// placeOf returns the subject on which the command belongs that is stored on one, at the workers or waiting for its turn.
+// placeOf returns the subject on which the command belongs that is stored on
+// one, at the workers or waiting for its turn.
 func (b *Bus) placeOf(subject string) (c forge.Command, now string, err error) {
 	if _, c, err = subjects.ParseHeld(subject); err == nil {
 		now, err = b.groups.Hold(&c)

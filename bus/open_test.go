@@ -15,8 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestOpen: who goes on from a list of open intents gets what a look at every journal gets, whatever was written, cannot be read or was taken
-// away meanwhile, and reads only what followed. A list that is not of this stream is not used.
+// TestOpen: who goes on from a list of open intents gets what a look at every
+// journal gets, whatever was written, cannot be read or was taken away meanwhile,
+// and reads only what followed. A list that is not of this stream is not used.
 func TestOpen(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// refusedWith has the server answer a request of a sender with a text of the sender's own in JSON, and store the answer on a subject
-// where the sender may not publish.
+// refusedWith has the server answer a request of a sender with a text of the sender's
+// own in JSON, and store the answer on a subject where the sender may not publish.
 func refusedWith(t *testing.T, nc *nats.Conn, own, id, to string) {
 	t.Helper()
 	m := nats.NewMsg(own)
@@ -39,8 +39,8 @@ func refusedWith(t *testing.T, nc *nats.Conn, own, id, to string) {
 	}
 }
 
-// groupIn returns an id with which the server's refusal in JSON is a well-formed message of protobuf: its first brace begins a group, which
-// the id ends. The rest of it is one more field.
+// groupIn returns an id with which the server's refusal in JSON is a well-formed message of
+// protobuf: its first brace begins a group, which the id ends. The rest of it is one more field.
 func groupIn() string {
 	const head = `{"error":{"code":400,"err_code":10070,"description":"wrong last msg ID: `
 	const tail = `"},"stream":"FORGE_INTENTS","seq":0}`
@@ -62,8 +62,8 @@ func (r *readable) messages(t *testing.T, b streams.Bucket) (n uint64) {
 	return stream.CachedInfo().State.Msgs
 }
 
-// TestAnswersOverJournals: what the server answers a person or a system of one project, stored in the journals of another, stops nothing there,
-// whatever it can be read as.
+// TestAnswersOverJournals: what the server answers a person or a system of one project,
+// stored in the journals of another, stops nothing there, whatever it can be read as.
 func TestAnswersOverJournals(t *testing.T) {
 	for who, own := range map[string]string{"ada": "forge.intent.shop.by.ada.cancel", "scanner": "forge.intent.shop.from.scanner.submit"} {
 		t.Run(who, func(t *testing.T) {
@@ -98,7 +98,8 @@ func TestAnswersOverJournals(t *testing.T) {
 	}
 }
 
-// TestAnswersOverObjects: what the server answers a person of one project, stored over a transcript or a change of another, hides neither.
+// TestAnswersOverObjects: what the server answers a person of one project,
+// stored over a transcript or a change of another, hides neither.
 func TestAnswersOverObjects(t *testing.T) {
 	ctx := wait.Context(t)
 	r := newReadable(t)

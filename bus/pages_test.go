@@ -20,8 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestPagesThatCannotBeRead checks that whoever asks for what a newer version wrote, or for more than can be
-// read while they wait, is told so and what to do, before they give up.
+// TestPagesThatCannotBeRead checks that whoever asks for what a newer version wrote, or for
+// more than can be read while they wait, is told so and what to do, before they give up.
 func TestPagesThatCannotBeRead(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)

@@ -26,9 +26,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// guardedServer runs a server with the permissions of package access: the five services, the account auth, the
-// system scanner, the follower tracker and the person ada, these for the project shop, and
-// an administrator who may do everything. bob is a person for the project bank. Each has its name in capitals as password.
+// guardedServer runs a server with the permissions of package access: the five
+// services, the account auth, the system scanner, the follower tracker and the person
+// ada, these for the project shop, and an administrator who may do everything. bob is
+// a person for the project bank. Each has its name in capitals as password.
 func guardedServer(t *testing.T, edits ...string) *server.Server {
 	t.Helper()
 	var users []access.User

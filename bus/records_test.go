@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestRecords reads records in parts: each comes once, also where a part ends in the middle, and garbage not at all. Where a record takes a
-// newer version, it cannot be gone on.
+// TestRecords reads records in parts: each comes once, also where a part ends in the middle,
+// and garbage not at all. Where a record takes a newer version, it cannot be gone on.
 func TestRecords(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)

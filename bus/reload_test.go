@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/access"
 )
 
-// TestReloadWithLogins: a server reads auth.conf again, with keys that were renewed and accounts that were added, unless it asks the auth
-// service: the accounts about which it does not ask are among what nats-server reads at its start alone. The operators' guide says so.
+// TestReloadWithLogins: a server reads auth.conf again, with keys that were renewed and
+// accounts that were added, unless it asks the auth service: the accounts about which it does
+// not ask are among what nats-server reads at its start alone. The operators' guide says so.
 func TestReloadWithLogins(t *testing.T) {
 	seedOfAuth, keys := []byte(nil), map[string]string{}
 	renew := func(name string) {

@@ -11,8 +11,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestSettingsAreToldToThoseWhoReadThem: a worker leaves the settings of a policy out of its results until a runner has said that all runners read
-// them, and from when one says so no more; also when it sends the same result again. An older runner could not go on with the intent otherwise.
+// TestSettingsAreToldToThoseWhoReadThem: a worker leaves the settings of a
+// policy out of its results until a runner has said that all runners read them,
+// and from when one says so no more; also when it sends the same result again.
+// An older runner could not go on with the intent otherwise.
 func TestSettingsAreToldToThoseWhoReadThem(t *testing.T) {
 	s := bustest.StartServer(t)
 	worker := s.Connect(t)
@@ -21,7 +23,8 @@ func TestSettingsAreToldToThoseWhoReadThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(nc.Close)
-	// The runner's answers, in their order: whether it says that all read settings, and whether it has decided.
+	// The runner's answers, in their order: whether it says that all read
+	// settings, and whether it has decided.
 	answers := []struct{ reads, decided bool }{{false, true}, {true, true}, {true, true}, {false, false}, {false, true}, {false, true}}
 	told := make(chan int, len(answers))
 	n := 0

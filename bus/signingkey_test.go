@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestSigningKeyFollowsItsFile: the key is derived once for a file, and the one of the file as it is counts for
-// signatures a moment later: whether it was replaced or written anew, also within one tick of the file system's clock.
+// TestSigningKeyFollowsItsFile: the key is derived once for a file, and the one
+// of the file as it is counts for signatures a moment later: whether it was
+// replaced or written anew, also within one tick of the file system's clock.
 func TestSigningKeyFollowsItsFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "nkey")
 	source := bus.SigningKey(path, "reviewer")

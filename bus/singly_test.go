@@ -19,8 +19,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestReadsSingly: an account without direct gets reads the same as one with them: journals, lists, transcripts, also more than it
-// reads at a time, and with messages between whose headers nobody can read.
+// TestReadsSingly: an account without direct gets reads the same as one with
+// them: journals, lists, transcripts, also more than it reads at a time, and
+// with messages between whose headers nobody can read.
 func TestReadsSingly(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
@@ -108,7 +109,8 @@ func publishBroken(t *testing.T, s *bustest.Server, subject string, times int) {
 	t.Fatal("the server does not answer")
 }
 
-// TestBrokenHeadersEndNothing: a batch of nothing but messages whose headers nobody can read is passed over, and not asked for again and again.
+// TestBrokenHeadersEndNothing: a batch of nothing but messages whose headers
+// nobody can read is passed over, and not asked for again and again.
 func TestBrokenHeadersEndNothing(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)

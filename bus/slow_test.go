@@ -60,8 +60,8 @@ func slowly(t *testing.T, server string, rate int) string {
 	return "nats://" + l.Addr().String()
 }
 
-// Over a connection on which one answer takes longer than a request may, changes are published all the same: what has come
-// is not asked for again.
+// Over a connection on which one answer takes longer than a request may,
+// changes are published all the same: what has come is not asked for again.
 func TestSlowConnection(t *testing.T) {
 	testsize.OnlyFull(t)
 	t.Parallel()

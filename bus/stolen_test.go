@@ -18,8 +18,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// reach says which messages the whole credential of each kind of account lets a thief have decided on, its NATS user and its signing key: what its
-// owner could say, and no more. The guide to security says what comes of each.
+// reach says which messages the whole credential of each kind of account lets a
+// thief have decided on, its NATS user and its signing key: what its owner
+// could say, and no more. The guide to security says what comes of each.
 var reach = map[string][]string{
 	"ada":         {"ada approve", "ada cancel"},
 	"bob":         {"bob approve", "bob cancel"},
@@ -46,9 +47,10 @@ func results(service string) (list []string) {
 	return list
 }
 
-// TestStolenCredentials gives a thief the whole credential of each kind: a person's, a system's, a follower's, each service's; and of a task,
-// which has none. The thief tries every message with it, over its own account. Decided on is what the account's owner could say: nobody
-// approves for another, no worker speaks for another step, and only the runner's may store for another.
+// TestStolenCredentials gives a thief the whole credential of each kind: a person's, a system's,
+// a follower's, each service's; and of a task, which has none. The thief tries every message with
+// it, over its own account. Decided on is what the account's owner could say: nobody approves for
+// another, no worker speaks for another step, and only the runner's may store for another.
 func TestStolenCredentials(t *testing.T) {
 	st := newStrict(t)
 	for thief, want := range reach {

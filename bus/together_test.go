@@ -15,15 +15,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestOlderRunnerTakesResults has results signed together, since a runner said that all can read that, come to a runner of before, which
-// refuses what it cannot read: they come again, each with a signature of its own, also if a newer one that has not seen the older one yet
-// answers others meanwhile.
+// TestOlderRunnerTakesResults has results signed together, since a runner said
+// that all can read that, come to a runner of before, which refuses what it
+// cannot read: they come again, each with a signature of its own, also if a
+// newer one that has not seen the older one yet answers others meanwhile.
 func TestOlderRunnerTakesResults(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { olderRunner(t, "") })
 	t.Run("beside a newer one", func(t *testing.T) { olderRunner(t, "true") })
 }
 
-// olderRunner is TestOlderRunnerTakesResults where the last that a sender heard of signing together, when a result of it was refused, is said.
+// olderRunner is TestOlderRunnerTakesResults where the last that a sender heard
+// of signing together, when a result of it was refused, is said.
 func olderRunner(t *testing.T, heard string) {
 	t.Helper()
 	s := bustest.StartServer(t)

@@ -51,9 +51,9 @@ var calls = []string{
 	"CONSUMER.MSG.NEXT.%s.runner", "CONSUMER.PAUSE.%s.runner", "CONSUMER.UNPIN.%s.runner", "CONSUMER.RESET.%s.runner", "CONSUMER.LEADER.STEPDOWN.%s.runner",
 }
 
-// tricks returns every attempt: on each stream each call, those that answer with content with each
-// reply; acknowledgements; streams that copy ours; schedules; objects; and what accounts publish and
-// hear.
+// tricks returns every attempt: on each stream each call, those that answer
+// with content with each reply; acknowledgements; streams that copy ours;
+// schedules; objects; and what accounts publish and hear.
 func tricks() []trick {
 	var list []trick
 	publish := func(subject, data string) { list = append(list, trick{subject: subject, data: data}) }

@@ -56,7 +56,8 @@ func several(n int) (list []forge.Command) {
 	return list
 }
 
-// atOnce takes five commands at a time, says of each that it has begun, and lets it end when the test says so.
+// atOnce takes five commands at a time, says of each that it has begun, and
+// lets it end when the test says so.
 func atOnce(t *testing.T, b *bus.Bus) (begun chan int, end chan struct{}) {
 	t.Helper()
 	begun, end = make(chan int, 100), make(chan struct{})
@@ -72,8 +73,8 @@ func atOnce(t *testing.T, b *bus.Bus) (begun chan int, end chan struct{}) {
 	return begun, end
 }
 
-// TestCounters: a runner's account may do all that turns need, and no other has to. For each step whose commands may wait there is a consumer that
-// counts those.
+// TestCounters: a runner's account may do all that turns need, and no other has
+// to. For each step whose commands may wait there is a consumer that counts those.
 func TestCounters(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)
@@ -122,7 +123,8 @@ func TestCounters(t *testing.T) {
 	})
 }
 
-// TestHeldGarbage: what is no command, is a copy from elsewhere, or is wanted by nobody goes, and those behind it are moved on.
+// TestHeldGarbage: what is no command, is a copy from elsewhere, or is wanted
+// by nobody goes, and those behind it are moved on.
 func TestHeldGarbage(t *testing.T) {
 	s := bustest.StartServer(t)
 	b, nc := s.Connect(t), raw(t, s)
@@ -148,7 +150,8 @@ func TestHeldGarbage(t *testing.T) {
 	})
 }
 
-// TestCallTakenOver: a call for a replica that is gone is carried out by another one, which cannot take its command away. It is no call any more when
+// TestCallTakenOver: a call for a replica that is gone is carried out by
+// another one, which cannot take its command away. It is no call any more when
 // its result is decided on, and the next one begins.
 func TestCallTakenOver(t *testing.T) {
 	s := bustest.StartServer(t)
@@ -245,7 +248,8 @@ func TestIssuedAt(t *testing.T) {
 	}
 }
 
-// TestBegunGoesAhead: where calls are bounded, a command for the replica that has begun its task is moved on before those that any may take.
+// TestBegunGoesAhead: where calls are bounded, a command for the replica that
+// has begun its task is moved on before those that any may take.
 func TestBegunGoesAhead(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestThroughAGateway: what a person asks a gateway for is journaled as that person's, with the gateway and what it says of them.
+// TestThroughAGateway: what a person asks a gateway for is journaled as that
+// person's, with the gateway and what it says of them.
 func TestThroughAGateway(t *testing.T) {
 	ctx := wait.Context(t)
 	st := newStrict(t)
@@ -40,7 +41,8 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// TestWhatComesThroughAGateway: a gateway names whom it speaks for, others name no gateway, and no commands come that way.
+// TestWhatComesThroughAGateway: a gateway names whom it speaks for, others name
+// no gateway, and no commands come that way.
 func TestWhatComesThroughAGateway(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)

@@ -148,7 +148,8 @@ func TestWhoMayWhat(t *testing.T) {
 	}
 }
 
-// tryAll publishes and listens on every subject with an account, and compares what it may with the tables.
+// tryAll publishes and listens on every subject with an account, and compares
+// what it may with the tables.
 func tryAll(t *testing.T, account string, nc *nats.Conn, refused chan error, publish, listen map[string]string) {
 	t.Helper()
 	for subject, who := range publish {
@@ -192,9 +193,9 @@ func firstRefusal(t *testing.T, nc *nats.Conn, refused chan error, do func() err
 	return first
 }
 
-// TestRelayedMessages checks that nobody takes what the server delivered as the answer to
-// a direct get for a result, a request, an event or a command. No account of a worker may make a direct get any more (TestWhoMayWhat):
-// an administrator makes it here. The dead letters tell of it.
+// TestRelayedMessages checks that nobody takes what the server delivered as the answer to a direct
+// get for a result, a request, an event or a command. No account of a worker may make a direct get
+// any more (TestWhoMayWhat): an administrator makes it here. The dead letters tell of it.
 func TestRelayedMessages(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)

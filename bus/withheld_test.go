@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestWithheld: the calls that destroy what lasts are heard by nobody, whoever makes them, and those that runners and workers need are.
+// TestWithheld: the calls that destroy what lasts are heard by nobody, whoever
+// makes them, and those that runners and workers need are.
 func TestWithheld(t *testing.T) {
 	ctx := wait.Context(t)
 	s := guardedServer(t)
@@ -37,14 +38,16 @@ func TestWithheld(t *testing.T) {
 			t.Errorf("%s is withheld from those who need it", call)
 		}
 	}
-	// An acknowledgement names a sequence, as a request to purge or to delete a message does. The server is strict: it has a stream, too.
+	// An acknowledgement names a sequence, as a request to purge or to delete a
+	// message does. The server is strict: it has a stream, too.
 	if answer, err := admin.RequestWithContext(ctx, "$JS.API.STREAM.PURGE.FORGE_COMMANDS", []byte(`{"stream":"FORGE_INTENTS","seq":7}`)); err != nil ||
 		!bytes.Contains(answer.Data, []byte("unknown field")) {
 		t.Errorf("an acknowledgement is taken for a request: %v, %v", answer, err)
 	}
 }
 
-// TestWithheldByAReload: a server that ran without them withholds the calls once it has read its configuration again.
+// TestWithheldByAReload: a server that ran without them withholds the calls
+// once it has read its configuration again.
 func TestWithheldByAReload(t *testing.T) {
 	ctx := wait.Context(t)
 	dir := t.TempDir()

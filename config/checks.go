@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// Check decides a criterion by a shell command, which has to exit with 0. The command alone may stand for
-// the whole of it:
+// Check decides a criterion by a shell command, which has to exit with 0. The
+// command alone may stand for the whole of it:
 //
 //	checks:
 //	  tests: go test ./...
@@ -40,8 +40,8 @@ func (p *Project) CheckCommands() []string {
 	return list
 }
 
-// ClosestCheck returns the name of the check that an unknown name was probably meant to be, or "" if none
-// is close.
+// ClosestCheck returns the name of the check that an unknown name was probably
+// meant to be, or "" if none is close.
 func (p *Project) ClosestCheck(name string) string {
 	return strictyaml.Closest(name, p.CheckNames())
 }

@@ -315,7 +315,8 @@ func TestMergeTrainByDefault(t *testing.T) {
 	}
 }
 
-// One run decides about several changes only where the project says so, and has them verified side by side.
+// One run decides about several changes only where the project says so, and has
+// them verified side by side.
 func TestBatches(t *testing.T) {
 	for in, want := range map[string]int{
 		"":                        0,
@@ -339,7 +340,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// There is no setting by which a change lands unverified beside other files: a configuration that asks for one is refused by its line.
+// There is no setting by which a change lands unverified beside other files: a
+// configuration that asks for one is refused by its line.
 func TestMergeQueueSettings(t *testing.T) {
 	for _, name := range []string{"on_push: restack", "on_push: reverify-overlap", "independent: paths"} {
 		key, _, _ := strings.Cut(name, ":")

@@ -19,21 +19,24 @@ const (
 type Calls struct {
 	// Effort says how much models are to think.
 	Effort Effort `yaml:"effort"`
-	// MaxTurns bounds the requests to the model in one call of an agent, 1 to 10000. The review of a
-	// change that is given as files has one more for each of them.
+	// MaxTurns bounds the requests to the model in one call of an agent, 1 to 10000.
+	// The review of a change that is given as files has one more for each of them.
 	MaxTurns int `yaml:"max_turns"`
-	// Escalate says what is called after a setback: a rejection, a failed verify command or proof, or an attempt
-	// without a change.
+	// Escalate says what is called after a setback: a rejection, a failed
+	// verify command or proof, or an attempt without a change.
 	Escalate Escalate `yaml:"escalate"`
-	// BestOfTwo says of which tasks two changes are made, one after the other, and the better one is merged.
+	// BestOfTwo says of which tasks two changes are made, one after the other,
+	// and the better one is merged.
 	BestOfTwo BestOfTwo `yaml:"best_of_two"`
 }
 
 // BestOfTwo says when a second change is made, and by whom.
 type BestOfTwo struct {
-	// When lists complex (tasks of high complexity), rejected (after the first setback), both or neither.
+	// When lists complex (tasks of high complexity), rejected (after the first
+	// setback), both or neither.
 	When []string `yaml:"when"`
-	// Model makes the second one; empty means the configured one, for the back end that is configured for implement.
+	// Model makes the second one; empty means the configured one, for the back
+	// end that is configured for implement.
 	Model string `yaml:"model"`
 	// Effort is how much it is to think.
 	Effort Level `yaml:"effort"`
@@ -44,8 +47,8 @@ func (b *BestOfTwo) policy() forge.BestOfTwo {
 	return forge.BestOfTwo{When: b.When, By: forge.Stronger{Model: b.Model, Effort: string(b.Effort)}}
 }
 
-// Escalate lists stronger calls by role, one for each setback of a task in a run. The last one holds for
-// all further ones.
+// Escalate lists stronger calls by role, one for each setback of a task in a
+// run. The last one holds for all further ones.
 type Escalate struct {
 	// Implement is for the steps that make a change.
 	Implement []Stronger `yaml:"implement"`
@@ -55,7 +58,8 @@ type Escalate struct {
 
 // Stronger is one step of an escalation.
 type Stronger struct {
-	// Model takes the place of the configured one, for the back end that is configured for the role.
+	// Model takes the place of the configured one, for the back end that is
+	// configured for the role.
 	Model string `yaml:"model"`
 	// Effort takes the place of the configured level.
 	Effort Level `yaml:"effort"`
@@ -109,7 +113,8 @@ type Effort struct {
 	Complexity EffortByComplexity `yaml:"complexity"`
 }
 
-// EffortByComplexity has a level for each complexity of a task; an empty one leaves it to the role's.
+// EffortByComplexity has a level for each complexity of a task; an empty one
+// leaves it to the role's.
 type EffortByComplexity struct {
 	// Low is for small fixes.
 	Low Level `yaml:"low"`
@@ -162,8 +167,8 @@ func TakesEffort(agent string) bool {
 	return agent != AgentGemini && agent != AgentOpencode && agent != AgentRecipe
 }
 
-// EffortIgnored returns the keys of calls.effort, with their values, that have no effect because the
-// back end that does that work, or stands in for the one that does, cannot be told.
+// EffortIgnored returns the keys of calls.effort, with their values, that have no effect
+// because the back end that does that work, or stands in for the one that does, cannot be told.
 func (p *Project) EffortIgnored(agent string) []string {
 	if TakesEffort(agent) {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// FuzzParse: a pfl-forge.yaml of any repository is a project that says the same when it is read again, or
-// is refused with a list of places and reasons. What is taken has no recipe without a name.
+// FuzzParse: a pfl-forge.yaml of any repository is a project that says the same
+// when it is read again, or is refused with a list of places and reasons. What
+// is taken has no recipe without a name.
 func FuzzParse(f *testing.F) {
 	example, err := os.ReadFile("../forgedir/template/pfl-forge.yaml")
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// instructionFiles and instructionDirs are the names, in any directory, by which repositories
-// instruct coding agents: those that the back ends read by themselves, and those of other tools,
-// because people let several work on one repository. They are protected paths, and no file of these names is
-// shown to a model that judges a change.
+// instructionFiles and instructionDirs are the names, in any directory, by which
+// repositories instruct coding agents: those that the back ends read by themselves, and
+// those of other tools, because people let several work on one repository. They are
+// protected paths, and no file of these names is shown to a model that judges a change.
 var (
 	instructionFiles = []string{
 		"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "AGENTS.override.md", "GEMINI.md", "CONTEXT.md", "copilot-instructions.md",

@@ -11,18 +11,21 @@ import (
 
 // Merge says how a change gets onto the base branch once it is verified and reviewed.
 //
-// Which forge a project is on, and with which account pfl-forge works there, is not said here: a repository must not choose
-// where the operator's secrets are sent. That is in the settings of the gateway.
+// Which forge a project is on, and with which account pfl-forge works there, is
+// not said here: a repository must not choose where the operator's secrets are
+// sent. That is in the settings of the gateway.
 //
-// A change of these settings counts for the runs that are analyzed after it. What is under way goes on as it began, so that
-// nothing is pushed of which people were told that it waits for them.
+// A change of these settings counts for the runs that are analyzed after it. What is under way
+// goes on as it began, so that nothing is pushed of which people were told that it waits for them.
 type Merge struct {
 	// How is push or pull_request.
 	How MergeHow `yaml:"how"`
-	// Method says what a pull request makes of the change: fast-forward, merge, squash or rebase. With queue it is put into the forge's own
-	// merge queue, which makes of it what its settings there say.
+	// Method says what a pull request makes of the change: fast-forward, merge,
+	// squash or rebase. With queue it is put into the forge's own merge queue,
+	// which makes of it what its settings there say.
 	Method string `yaml:"method"`
-	// Unit is task or intent: whether each task of an intent is merged by itself, or all that an analysis plans for it as one change.
+	// Unit is task or intent: whether each task of an intent is merged by
+	// itself, or all that an analysis plans for it as one change.
 	Unit string `yaml:"unit"`
 	// By says who merges a pull request: forge, as soon as everything holds, or people.
 	By string `yaml:"by"`
@@ -30,7 +33,8 @@ type Merge struct {
 	Branch string `yaml:"branch"`
 	// Draft says that it is opened as a draft.
 	Draft bool `yaml:"draft"`
-	// Checks are those of the forge that have to pass. Left out, all that it shows have to, and at least one: where there are none, people merge.
+	// Checks are those of the forge that have to pass. Left out, all that it
+	// shows have to, and at least one: where there are none, people merge.
 	Checks []string `yaml:"checks"`
 	// ChecksWait is how long a check may take to end before a person is told that it is waited for.
 	ChecksWait time.Duration `yaml:"checks_wait"`
@@ -49,7 +53,8 @@ const (
 	MergePull MergeHow = "pull_request"
 )
 
-// The methods of Merge.Method, and who Merge.By can be: pfl-forge knows them by these words in its rules as well.
+// The methods of Merge.Method, and who Merge.By can be: pfl-forge knows them by
+// these words in its rules as well.
 const (
 	// mergeFastForward lands the very commit that was verified.
 	mergeFastForward = "fast-forward"
@@ -86,7 +91,8 @@ func defaultMerge() Merge {
 	return Merge{How: MergePush, Method: mergeFastForward, Unit: unitTask, By: byForge, Branch: "forge/" + taskMark, ChecksWait: defaultChecksWait}
 }
 
-// Whole reports whether all that is planned for an intent is merged as one change, whether it is pushed or proposed.
+// Whole reports whether all that is planned for an intent is merged as one
+// change, whether it is pushed or proposed.
 func (m *Merge) Whole() bool { return m.Unit == unitIntent }
 
 // policy returns the part of the settings that the rules read; nil where changes are pushed.
@@ -101,8 +107,8 @@ func (m *Merge) policy() *forge.PullPolicy {
 	return p
 }
 
-// merge checks how changes are merged. What is not built is refused, so that nothing is pushed that was meant
-// for a pull request.
+// merge checks how changes are merged. What is not built is refused, so that
+// nothing is pushed that was meant for a pull request.
 func (c *checker) merge(m *Merge) {
 	c.oneOf("merge.how", string(m.How), []string{string(MergePush), string(MergePull)})
 	c.oneOf("merge.method", m.Method, []string{mergeFastForward, mergeCommit, mergeSquash, mergeRebase, mergeQueue})
@@ -122,7 +128,8 @@ func (c *checker) merge(m *Merge) {
 	c.names("merge.labels", m.Labels)
 }
 
-// headBranch refuses a pattern that does not make one branch for each task. Only here may a branch begin with forge/.
+// headBranch refuses a pattern that does not make one branch for each task.
+// Only here may a branch begin with forge/.
 func (c *checker) headBranch(field, s string) {
 	if strings.Count(s, taskMark) != 1 {
 		c.fail(field, "%q must have {task} in it once: each task has a branch of its own", s)
@@ -135,8 +142,9 @@ func (c *checker) headBranch(field, s string) {
 	}
 }
 
-// names checks a list of names of the forge. They are compared with names that the forge shows, and sent to it, so that a
-// name which no forge could have is a slip: a check that is waited for and never comes.
+// names checks a list of names of the forge. They are compared with names that
+// the forge shows, and sent to it, so that a name which no forge could have is
+// a slip: a check that is waited for and never comes.
 func (c *checker) names(field string, list []string) {
 	if len(list) > maxNames {
 		c.fail(field, "has %d names; must have at most %d", len(list), maxNames)

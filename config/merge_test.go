@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// TestMerge refuses, by field, what would not be one pull request for each task on a branch of its own, and what is not built.
+// TestMerge refuses, by field, what would not be one pull request for each task
+// on a branch of its own, and what is not built.
 func TestMerge(t *testing.T) {
 	for text, want := range map[string]string{
 		"merge: {how: pull}":                                        `merge.how: "pull" is not one of push, pull_request`,

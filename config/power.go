@@ -141,8 +141,8 @@ func Digest(powers []Power) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// walk is called with each setting of a project beside that of the default: its path, and its path with * in
-// place of names.
+// walk is called with each setting of a project beside that of the default: its
+// path, and its path with * in place of names.
 type walk func(v, standard reflect.Value, path, pattern string)
 
 // project visits all settings of a project.
@@ -192,8 +192,8 @@ func name(entry reflect.Value, place int) string {
 	return strconv.Itoa(place)
 }
 
-// power returns a setting that runs or weakens something; nil for all others. One that is in no class counts as one
-// that does.
+// power returns a setting that runs or weakens something; nil for all others.
+// One that is in no class counts as one that does.
 func power(v, standard reflect.Value, path, pattern string) *Power {
 	c, known := classes[pattern]
 	if known && c.means == "" || isDefault(v, standard) {

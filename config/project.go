@@ -9,7 +9,8 @@ import (
 // FileName is the file's name at the root of a repository.
 const FileName = "pfl-forge.yaml"
 
-// IntakeFileName is the name, at the root of a repository, of the intake rules that make those of the operator stricter.
+// IntakeFileName is the name, at the root of a repository, of the intake rules
+// that make those of the operator stricter.
 const IntakeFileName = "pfl-forge-intake.yaml"
 
 // Project holds the values of pfl-forge.yaml. Every key is optional; [Default] has the values of
@@ -142,12 +143,14 @@ type Budget struct {
 
 // MergeQueue says how the changes are verified that wait for their merge.
 type MergeQueue struct {
-	// Parallel is how many are verified at once, each on top of those before it, up to 256; 1: one after the other,
-	// 0: as many as parallel_workers says.
+	// Parallel is how many are verified at once, each on top of those before it,
+	// up to 256; 1: one after the other, 0: as many as parallel_workers says.
 	Parallel int `yaml:"parallel"`
-	// Batch is how many one run of the verify commands decides about at most, up to 64; 1: each is verified by itself.
+	// Batch is how many one run of the verify commands decides about at most,
+	// up to 64; 1: each is verified by itself.
 	Batch int `yaml:"batch"`
-	// VerifyBeforeReview says that a change is verified also before its review, and not only on what lands.
+	// VerifyBeforeReview says that a change is verified also before its review,
+	// and not only on what lands.
 	VerifyBeforeReview bool `yaml:"verify_before_review"`
 }
 
@@ -192,15 +195,16 @@ type Policy struct {
 	// TrustedOrigins names the systems whose intents run without an approval if their risk
 	// is low.
 	TrustedOrigins []string `yaml:"trusted_origins"`
-	// ProtectedPaths are paths from the repository's root, or patterns of path.Match; after a # stands one key of a JSON file. A
-	// change of one waits for a person, also after an approved review.
+	// ProtectedPaths are paths from the repository's root, or patterns of
+	// path.Match; after a # stands one key of a JSON file. A change of one
+	// waits for a person, also after an approved review.
 	ProtectedPaths []string `yaml:"protected_paths"`
 	// Approvers names who may approve. Empty means everybody who can send commands.
 	Approvers []string `yaml:"approvers"`
 	// Approvals says how many of them have to approve, and whether those may who asked.
 	Approvals Approvals `yaml:"approvals"`
-	// AnalyzeBeforeApproval says which intents are analyzed although they come from a system that is
-	// not trusted, or were declared to be of high risk. The others wait for a person first.
+	// AnalyzeBeforeApproval says which intents are analyzed although they come from a system that
+	// is not trusted, or were declared to be of high risk. The others wait for a person first.
 	AnalyzeBeforeApproval AnalyzeFirst `yaml:"analyze_before_approval"`
 	// Sandbox says whether agents and commands are isolated from the machine.
 	Sandbox Sandbox `yaml:"sandbox"`
@@ -223,8 +227,8 @@ type Policy struct {
 type Approvals struct {
 	// Count is how many different people have to approve, 1 to 20.
 	Count int `yaml:"count"`
-	// NotRequester says that a requester of an intent may not approve it. Left out (nil), that holds
-	// wherever more than one person could approve.
+	// NotRequester says that a requester of an intent may not approve it. Left
+	// out (nil), that holds wherever more than one person could approve.
 	NotRequester *bool `yaml:"not_requester"`
 }
 

@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 )
 
-// TestProtectedByDefault: what runs elsewhere, grants rights or instructs agents takes a person's approval where a project says nothing. The
-// names are listed here once more, so that one that is lost is noticed.
+// TestProtectedByDefault: what runs elsewhere, grants rights or instructs
+// agents takes a person's approval where a project says nothing. The names are
+// listed here once more, so that one that is lost is noticed.
 func TestProtectedByDefault(t *testing.T) {
 	protected := config.Default().Policy.ProtectedPaths
 	for _, file := range []string{

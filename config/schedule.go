@@ -10,15 +10,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/schedules"
 )
 
-// Schedule has an intent submitted again and again. The file alone does nothing: a person applies it, and becomes the requester of these intents.
+// Schedule has an intent submitted again and again. The file alone does
+// nothing: a person applies it, and becomes the requester of these intents.
 type Schedule struct {
 	// Name names it: letters in lower case, digits and hyphens.
 	Name string `yaml:"name"`
-	// Cron says when: minute, hour, day of the month, month and day of the week, or @hourly, @daily, @weekly, @monthly or @yearly.
+	// Cron says when: minute, hour, day of the month, month and day of the
+	// week, or @hourly, @daily, @weekly, @monthly or @yearly.
 	Cron string `yaml:"cron"`
 	// Zone is the time zone of Cron, such as Europe/Berlin. Empty means UTC.
 	Zone string `yaml:"zone"`
-	// Missed says what becomes of the times at which nothing was running: once (one intent for all of them) or skip. Empty means once.
+	// Missed says what becomes of the times at which nothing was running: once
+	// (one intent for all of them) or skip. Empty means once.
 	Missed string `yaml:"missed"`
 	// Intent has the settings of the intents.
 	Intent ScheduledIntent `yaml:"intent"`
@@ -32,8 +35,8 @@ type ScheduledIntent struct {
 	Body string `yaml:"body"`
 }
 
-// Schedule returns the schedule as the rules take it: with a body, which they ask of every intent. For a recipe the title says all there is
-// to say, so it stands for a body that is left out.
+// Schedule returns the schedule as the rules take it: with a body, which they ask of every intent.
+// For a recipe the title says all there is to say, so it stands for a body that is left out.
 func (s *Schedule) Schedule() forge.Schedule {
 	in := s.Intent.Draft.Intent()
 	in.Body = cmp.Or(s.Intent.Body, in.Title)
@@ -49,9 +52,10 @@ func (p *Project) ScheduleNames() []string {
 	return list
 }
 
-// schedules checks the schedules by the rules' own measure, and that what their intents name is there: a recipe, an agent and checks of the
-// same file. The rules do not know the file, so nothing else would find that before the first night. A name that is gone by then fails the
-// analysis of the intent, as with any other.
+// schedules checks the schedules by the rules' own measure, and that what their
+// intents name is there: a recipe, an agent and checks of the same file. The rules
+// do not know the file, so nothing else would find that before the first night. A
+// name that is gone by then fails the analysis of the intent, as with any other.
 func (c *checker) schedules(p *Project) {
 	if n := len(p.Schedules); n > schedules.Max {
 		c.fail("schedules", "has %d entries; at most %d are allowed", n, schedules.Max)

@@ -25,15 +25,15 @@ const (
 // maxShown bounds the value of a setting as people see it, in bytes.
 const maxShown = 4 << 10
 
-// named are the tables of which people see the names alone. What is in them is in the repository: commands, programs and
-// values of parameters, which may be long, and may have secrets in them.
+// named are the tables of which people see the names alone. What is in them is in the repository:
+// commands, programs and values of parameters, which may be long, and may have secrets in them.
 var named = []string{"recipes", "checks", "agents"}
 
 // commands are the settings that are command lines. Others are words, paths and numbers.
 var commands = []string{"verify", "worktree_setup"}
 
-// Settings returns every setting as people may see it, by name. Of a command line that is as much as package cmdline shows,
-// although whoever can read the file sees all: a page has other readers.
+// Settings returns every setting as people may see it, by name. Of a command line that is as much
+// as package cmdline shows, although whoever can read the file sees all: a page has other readers.
 func (p *Project) Settings() []forge.Setting {
 	var list []forge.Setting
 	add := func(name, value string, standard bool) {

@@ -54,7 +54,8 @@ func values(t *testing.T, file string) map[string]forge.Setting {
 	return byName
 }
 
-// TestSettings says of each setting whether the file or the default has decided it, as people write it.
+// TestSettings says of each setting whether the file or the default has decided
+// it, as people write it.
 func TestSettings(t *testing.T) {
 	got := values(t, `
 base_branch: trunk

@@ -22,11 +22,14 @@ type CloudEvent[T any] struct {
 	Data        T         `json:"data"`
 }
 
-// AuditRequest asks who did what in a project, the newest first. The zero values ask for the newest of everything.
+// AuditRequest asks who did what in a project, the newest first. The zero
+// values ask for the newest of everything.
 type AuditRequest struct {
-	// Intent is the only one that is asked about; empty for all, and for what people did to the whole project.
+	// Intent is the only one that is asked about; empty for all, and for what
+	// people did to the whole project.
 	Intent forge.IntentID `json:"intent,omitempty"`
-	// Actor is the name of a person, system or worker, whatever its case; also of one for whom a system asked.
+	// Actor is the name of a person, system or worker, whatever its case; also
+	// of one for whom a system asked.
 	Actor string `json:"actor,omitempty"`
 	// Action has some of AuditActions; empty for all.
 	Action []string `json:"action,omitempty"`
@@ -39,8 +42,9 @@ type AuditRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// Audit answers who did what in a project, the newest first, and whether its journals prove it. Texts are as people
-// and agents wrote them, and cut: pfl-forge audit-log export has the whole, with the signatures.
+// Audit answers who did what in a project, the newest first, and whether its
+// journals prove it. Texts are as people and agents wrote them, and cut:
+// pfl-forge audit-log export has the whole, with the signatures.
 type Audit struct {
 	Events []CloudEvent[Audited] `json:"events"`
 	// Next is the value of after that continues; empty at the end.
@@ -54,15 +58,16 @@ type Audit struct {
 	room int
 }
 
-// AuditChain is the outcome of a verification of journals: of those of the project, or of the intent's and the
-// project's where one intent is asked about.
+// AuditChain is the outcome of a verification of journals: of those of the
+// project, or of the intent's and the project's where one intent is asked about.
 type AuditChain struct {
 	// Whole says that the journals prove what they hold.
 	Whole bool `json:"whole"`
 	// Journals and Records count what was read.
 	Journals int `json:"journals"`
 	Records  int `json:"records"`
-	// Findings are the first places at which something is wrong, by journal and sequence; Found counts all.
+	// Findings are the first places at which something is wrong, by journal and
+	// sequence; Found counts all.
 	Findings []AuditFinding `json:"findings"`
 	Found    int            `json:"found"`
 }
@@ -84,14 +89,14 @@ var AuditActions = []string{
 	"paused", "paused_schedule", "ran", "reflected", "rejected", "resumed", "resumed_schedule", "retried", "set_schedules", "started", "taught",
 }
 
-// An audit is for those who answer for an installation, and so it names what other readers do not get: the accounts at
-// a gateway, and by which message or request a person spoke through it. Nothing in it is a credential: of a token it
-// has the name of the entry in the operator's file.
+// An audit is for those who answer for an installation, and so it names what other readers do
+// not get: the accounts at a gateway, and by which message or request a person spoke through it.
+// Nothing in it is a credential: of a token it has the name of the entry in the operator's file.
 
 // Audited says who did what. Fields that an action has nothing to say about are left out.
 type Audited struct {
-	// Action is asked, edited, approved, changes_requested, rejected, answered, retried, cancelled, paused, resumed, reflected,
-	// started, ran or merged.
+	// Action is asked, edited, approved, changes_requested, rejected, answered,
+	// retried, cancelled, paused, resumed, reflected, started, ran or merged.
 	Action string `json:"action"`
 	// Project is the one that it is about.
 	Project forge.ProjectID `json:"project"`
@@ -101,7 +106,8 @@ type Audited struct {
 	Task forge.TaskID `json:"task,omitempty"`
 	// Author is whoever is behind it.
 	Author AuditAuthor `json:"author"`
-	// Plan is the hash of the plan, or of the patch, that was approved, or of which changes were asked for; of a retry the commit that it adopts.
+	// Plan is the hash of the plan, or of the patch, that was approved, or of
+	// which changes were asked for; of a retry the commit that it adopts.
 	Plan string `json:"plan,omitempty"`
 	// Title is that of an intent that was asked for.
 	Title string `json:"title,omitempty"`
@@ -123,7 +129,8 @@ type Audited struct {
 
 // AuditProof is the signature of an event's author, as the runner checked it.
 type AuditProof struct {
-	// Via is the account that handed it to the runner that decided: the author's own, or a runner's that stored it for a system.
+	// Via is the account that handed it to the runner that decided: the
+	// author's own, or a runner's that stored it for a system.
 	Via string `json:"via"`
 	// Key is the author's public key, in base64 as in URLs.
 	Key string `json:"key"`
@@ -212,9 +219,11 @@ type AuditRecord struct {
 }
 
 const (
-	// auditLimit is how many events a page has unless it is said, and mostAudit how many it can be asked for.
+	// auditLimit is how many events a page has unless it is said, and mostAudit
+	// how many it can be asked for.
 	auditLimit, mostAudit = 100, 1000
-	// auditBytes bounds the events of a page, as JSON, about; auditText each text, and auditBase the rest of an event.
+	// auditBytes bounds the events of a page, as JSON, about; auditText each
+	// text, and auditBase the rest of an event.
 	auditBytes, auditText, auditBase = 512 << 10, 2000, 900
 	// mostFindings bounds those that are told, and maxActor a name, in bytes.
 	mostFindings, maxActor = 20, 200
@@ -263,12 +272,14 @@ func (r *AuditRequest) Wants(e *Audited, at time.Time) bool {
 		!at.Before(r.Since) && (r.Until.IsZero() || at.Before(r.Until))
 }
 
-// AuditPlace is the place of an event among all of its project. Readers hand it back as a word; one that was made up leads to
-// other events of the same project, or nowhere.
+// AuditPlace is the place of an event among all of its project. Readers hand it back as
+// a word; one that was made up leads to other events of the same project, or nowhere.
 type AuditPlace struct {
-	// Decided is the time of the decision, and not before that of any record before it in its journal, in nanoseconds since 1970.
+	// Decided is the time of the decision, and not before that of any record
+	// before it in its journal, in nanoseconds since 1970.
 	Decided int64
-	// Stream is 0 for the journals of projects, and 1 for those of intents. Seq is the sequence in the stream.
+	// Stream is 0 for the journals of projects, and 1 for those of intents. Seq
+	// is the sequence in the stream.
 	Stream int
 	Seq    uint64
 	// Index counts the events of the record from 0.
@@ -280,7 +291,8 @@ func (p AuditPlace) String() string {
 	return fmt.Sprintf("%d.%d.%d.%d", p.Decided, p.Stream, p.Seq, p.Index)
 }
 
-// ParseAuditPlace is the reverse of String; an empty text stands for the place behind the newest event.
+// ParseAuditPlace is the reverse of String; an empty text stands for the place
+// behind the newest event.
 func ParseAuditPlace(s string) (p AuditPlace, err error) {
 	if s == "" {
 		return AuditPlace{Decided: 1<<63 - 1}, nil
@@ -298,8 +310,9 @@ func ParseAuditPlace(s string) (p AuditPlace, err error) {
 	return p, nil
 }
 
-// Add appends an event to the page, with its texts cut and without what was signed; false if there is no room for it. There
-// is always room for the first one, so that whoever follows Next comes to the end.
+// Add appends an event to the page, with its texts cut and without what was
+// signed; false if there is no room for it. There is always room for the first
+// one, so that whoever follows Next comes to the end.
 func (a *Audit) Add(e CloudEvent[Audited]) bool {
 	if len(a.Events) == 0 {
 		a.room = auditBytes
@@ -323,8 +336,8 @@ func (a *Audit) Add(e CloudEvent[Audited]) bool {
 	return true
 }
 
-// Find adds a finding, unless there are as many as are told: then it is only counted. Kinds that break nothing are told as
-// well, because a message that is no record is of interest to an auditor.
+// Find adds a finding, unless there are as many as are told: then it is only counted. Kinds that
+// break nothing are told as well, because a message that is no record is of interest to an auditor.
 func (c *AuditChain) Find(f AuditFinding) {
 	if c.Found++; len(c.Findings) < mostFindings {
 		c.Findings = append(c.Findings, f)

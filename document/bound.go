@@ -11,17 +11,19 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// An answer is one message, and a server takes no message above its bound, which is 1 MiB unless it is told otherwise. So
-// an answer about everything has a bound for each list, of which no long one crowds out another, and a list
-// that is asked for alone has most of the room. Texts and lists in an item are cut before items are left
-// out: a page that cannot show a single item would be the end of reading.
+// An answer is one message, and a server takes no message above its bound, which
+// is 1 MiB unless it is told otherwise. So an answer about everything has a bound
+// for each list, of which no long one crowds out another, and a list that is asked
+// for alone has most of the room. Texts and lists in an item are cut before items
+// are left out: a page that cannot show a single item would be the end of reading.
 const (
-	// partBytes bounds a list of an answer about everything, as JSON, and pageBytes one that was asked for alone.
+	// partBytes bounds a list of an answer about everything, as JSON, and
+	// pageBytes one that was asked for alone.
 	partBytes, pageBytes = 64 << 10, 512 << 10
 	// itemBytes bounds one item of a list.
 	itemBytes = 48 << 10
-	// itemTexts bounds each text of an item, and itemLists each list in it. Of an item that is larger than
-	// its bound all the same, both are a quarter, as often as it takes.
+	// itemTexts bounds each text of an item, and itemLists each list in it. Of an item that
+	// is larger than its bound all the same, both are a quarter, as often as it takes.
 	itemTexts, itemLists = 8000, 200
 	// cutBytes is the room that a Truncated takes.
 	cutBytes = 120
@@ -29,7 +31,8 @@ const (
 
 // Page says which part of an answer is wanted.
 type Page struct {
-	// Part is one of Parts; empty for all of them, of each as much of its end as an answer has room for.
+	// Part is one of Parts; empty for all of them, of each as much of its end
+	// as an answer has room for.
 	Part string
 	// After is how many items of the part to pass over.
 	After int
@@ -81,8 +84,8 @@ type bounds struct {
 	left []Truncated
 }
 
-// bounded returns the page of a list. The plan is read from its beginning, everything else from its end, where what
-// matters now is; a part that was asked for alone from where it was asked for.
+// bounded returns the page of a list. The plan is read from its beginning, everything else from
+// its end, where what matters now is; a part that was asked for alone from where it was asked for.
 func bounded[T any](b *bounds, name string, list []T) []T {
 	room, from := partBytes, 0
 	switch b.page.Part {
@@ -129,7 +132,8 @@ func bounded[T any](b *bounds, name string, list []T) []T {
 	return page
 }
 
-// fit cuts the texts and lists of an item until it is within a bound, and returns its cuts and the item's size.
+// fit cuts the texts and lists of an item until it is within a bound, and
+// returns its cuts and the item's size.
 func fit[T any](item *T, most int) (cuts []Truncated, size int) {
 	whole := *item
 	for texts, lists := itemTexts, itemLists; ; texts, lists = texts/4, max(lists/4, 1) {

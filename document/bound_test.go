@@ -22,8 +22,8 @@ func long(steps int) Work {
 	return w
 }
 
-// TestBound makes an answer about an intent that went on for long: it is bounded, has the newest, and says of every text
-// and list that is cut how long it is.
+// TestBound makes an answer about an intent that went on for long: it is bounded,
+// has the newest, and says of every text and list that is cut how long it is.
 func TestBound(t *testing.T) {
 	const steps = 3000
 	w := long(steps)
@@ -56,7 +56,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestPages reads every item of a part, page by page, once each and in order; what was given is left as it was.
+// TestPages reads every item of a part, page by page, once each and in order;
+// what was given is left as it was.
 func TestPages(t *testing.T) {
 	const steps = 3000
 	whole := long(steps)
@@ -84,7 +85,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestItemsAreBounded cuts an item that is large in every place, and one whose characters take six bytes each in JSON.
+// TestItemsAreBounded cuts an item that is large in every place, and one whose
+// characters take six bytes each in JSON.
 func TestItemsAreBounded(t *testing.T) {
 	var r Review
 	for range 500 {

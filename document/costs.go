@@ -92,22 +92,23 @@ type CostRow struct {
 	Key string `json:"key" yaml:"key"`
 	// Title is that of the intent, in rows of intents.
 	Title string `json:"title,omitempty" yaml:"title,omitempty"`
-	// Attempts counts those that ended, whatever their outcome; Calls counts the starts of agent programs
-	// in them, Turns the messages of models.
+	// Attempts counts those that ended, whatever their outcome; Calls counts
+	// the starts of agent programs in them, Turns the messages of models.
 	Attempts int   `json:"attempts" yaml:"attempts"`
 	Calls    int64 `json:"calls"    yaml:"calls"`
 	Turns    int64 `json:"turns"    yaml:"turns"`
-	// InputTokens were sent and not cached. Those that were read from a cache, or written to one, have
-	// prices of their own and are in none of the others.
+	// InputTokens were sent and not cached. Those that were read from a cache,
+	// or written to one, have prices of their own and are in none of the others.
 	InputTokens      int64 `json:"input_tokens"       yaml:"input_tokens"`
 	OutputTokens     int64 `json:"output_tokens"      yaml:"output_tokens"`
 	CacheReadTokens  int64 `json:"cache_read_tokens"  yaml:"cache_read_tokens"`
 	CacheWriteTokens int64 `json:"cache_write_tokens" yaml:"cache_write_tokens"`
-	// Seconds adds up the durations of the attempts. Some run side by side, so it can be more than has gone by.
+	// Seconds adds up the durations of the attempts. Some run side by side, so
+	// it can be more than has gone by.
 	Seconds float64 `json:"seconds"  yaml:"seconds"`
 	CostUSD float64 `json:"cost_usd" yaml:"cost_usd"`
-	// BudgetUSD is the limit of an intent for all its runs, LeftUSD what is left of it, below 0 if it
-	// was overspent; in rows of intents that have one.
+	// BudgetUSD is the limit of an intent for all its runs, LeftUSD what is left
+	// of it, below 0 if it was overspent; in rows of intents that have one.
 	BudgetUSD *float64 `json:"budget_usd,omitempty" yaml:"budget_usd,omitempty"`
 	LeftUSD   *float64 `json:"left_usd,omitempty"   yaml:"left_usd,omitempty"`
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Criterion has to hold in the end: a text, which a judge decides, or a command. These are the forms:
+// Criterion has to hold in the end: a text, which a judge decides, or a
+// command. These are the forms:
 //
 //	criteria:
 //	  - the login page links to the reset form
@@ -30,8 +31,8 @@ type Expect struct {
 	Output   string `yaml:"output,omitempty"`    // a regular expression that the output has to match, too
 }
 
-// TypeCommand is the type of a criterion that is a command. It has to be said, so that none is written
-// where words were meant.
+// TypeCommand is the type of a criterion that is a command. It has to be said,
+// so that none is written where words were meant.
 const TypeCommand = "command"
 
 // SetShort takes a criterion in words.
@@ -90,9 +91,10 @@ func WithChecks(texts, names []string) ([]string, []forge.Check) {
 	return Criteria(list)
 }
 
-// CheckCriteria returns the first criterion that says nothing, or not what it is, or nil. It finds what
-// cannot be seen any more once the criteria are an intent's: a key that has no effect, or a command that is not called
-// one. The rest is checked with the intent: names, regular expressions, bounds, and who may say a command.
+// CheckCriteria returns the first criterion that says nothing, or not what it is, or
+// nil. It finds what cannot be seen any more once the criteria are an intent's: a
+// key that has no effect, or a command that is not called one. The rest is checked
+// with the intent: names, regular expressions, bounds, and who may say a command.
 func CheckCriteria(list []Criterion) *forge.FieldError {
 	for i, c := range list {
 		field := fmt.Sprintf("criteria[%d]", i)

@@ -21,7 +21,8 @@ type DiffRequest struct {
 	// Since is the number of a former attempt of the same task and step: asked for is then what
 	// the two changes do not have in common. 0 asks for the change itself.
 	Since int `json:"since,omitempty"`
-	// Whitespace is off to leave out lines that the change alters in white space alone; empty shows them.
+	// Whitespace is off to leave out lines that the change alters in white
+	// space alone; empty shows them.
 	Whitespace string `json:"whitespace,omitempty"`
 	// Stat leaves out the lines.
 	Stat bool `json:"stat,omitempty"`
@@ -43,8 +44,8 @@ type Diff struct {
 	Base    string `json:"base"     yaml:"base"`
 	Head    string `json:"head"     yaml:"head"`
 	PatchID string `json:"patch_id" yaml:"patch_id"`
-	// Proven says that what is shown is the whole change with this id, but for Hidden lines. Without it, Note says
-	// why not.
+	// Proven says that what is shown is the whole change with this id, but for
+	// Hidden lines. Without it, Note says why not.
 	Proven bool   `json:"proven"         yaml:"proven"`
 	Note   string `json:"note,omitempty" yaml:"note,omitempty"`
 	// FileCount, Added and Deleted count all of the change, whatever the page has; LeftOut
@@ -53,7 +54,8 @@ type Diff struct {
 	Added     int `json:"added"              yaml:"added"`
 	Deleted   int `json:"deleted"            yaml:"deleted"`
 	LeftOut   int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
-	// Hidden counts the lines of all of the change that are left out because it alters white space alone in them.
+	// Hidden counts the lines of all of the change that are left out because it
+	// alters white space alone in them.
 	Hidden int `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 	// Since is set where the change is compared with a former one. Then Files are those in
 	// which they differ, and Added and Deleted count the lines that one of them has alone.
@@ -104,7 +106,8 @@ type DiffFile struct {
 	// Planned says whether the task's plan names the file. It is left out where the plan names
 	// none, as that of a recipe: then it says nothing about any file.
 	Planned *bool `json:"planned,omitempty" yaml:"planned,omitempty"`
-	// Added and Deleted count the lines of all of the file, whatever the page has; of these Hidden are left out.
+	// Added and Deleted count the lines of all of the file, whatever the page
+	// has; of these Hidden are left out.
 	Added   int `json:"added"            yaml:"added"`
 	Deleted int `json:"deleted"          yaml:"deleted"`
 	Hidden  int `json:"hidden,omitempty" yaml:"hidden,omitempty"`

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestDiffPages: read page by page, a change of many files and long lines comes as a whole, once, and no page is larger than a message may be.
+// TestDiffPages: read page by page, a change of many files and long lines comes
+// as a whole, once, and no page is larger than a message may be.
 func TestDiffPages(t *testing.T) {
 	t.Parallel()
 	whole := document.Diff{}

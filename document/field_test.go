@@ -119,8 +119,8 @@ func TestGuideTable(t *testing.T) {
 	}
 }
 
-// TestSystemsGuide checks that the guide of systems describes every field that a system can set, and compares its list of what is known with that of the code;
-// -rewrite writes that list.
+// TestSystemsGuide checks that the guide of systems describes every field that a system can
+// set, and compares its list of what is known with that of the code; -rewrite writes that list.
 func TestSystemsGuide(t *testing.T) {
 	const file, begin, end = "../docs/guide-systems.md", "is not known; what is: ", ", id, project, origin"
 	text, err := os.ReadFile(file)

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Filter selects the intents of a list. Each field that is set has to match; the zero value selects every intent.
+// Filter selects the intents of a list. Each field that is set has to match;
+// the zero value selects every intent.
 type Filter struct {
 	// Status, Waiting and Type hold the values of which an intent has one.
 	Status, Waiting, Type []string

@@ -9,7 +9,8 @@ import (
 
 // QueueRequest asks for the merge queue of a project.
 type QueueRequest struct {
-	// Intent is the only one of whose changes is told, and then of its pull requests as well; empty: all changes are told.
+	// Intent is the only one of whose changes is told, and then of its pull
+	// requests as well; empty: all changes are told.
 	Intent forge.IntentID `json:"intent,omitempty"`
 }
 
@@ -37,14 +38,15 @@ type Queue struct {
 	Changes []QueuedChange `json:"changes" yaml:"changes"`
 	// LeftOut counts those at the end that there was no room for.
 	LeftOut int `json:"left_out,omitempty" yaml:"left_out,omitempty"`
-	// Pulls are the pull requests of the tasks of the intent that was asked for, as long as its run goes on.
+	// Pulls are the pull requests of the tasks of the intent that was asked
+	// for, as long as its run goes on.
 	Pulls []QueuedPull `json:"pulls,omitempty" yaml:"pulls,omitempty"`
 	// Basis says what the estimates are made of; left out if there are none.
 	Basis *QueueBasis `json:"basis,omitempty" yaml:"basis,omitempty"`
 }
 
-// Fact keeps work of a project waiting: an account that refuses calls, an origin that is away or refuses
-// pushes, a base branch that is red.
+// Fact keeps work of a project waiting: an account that refuses calls, an
+// origin that is away or refuses pushes, a base branch that is red.
 type Fact struct {
 	// Fact is auth, quota, origin, push_refused, base_red or replica.
 	Fact forge.FailureReason `json:"fact" yaml:"fact"`
@@ -85,7 +87,8 @@ type QueueState string
 const (
 	// QueueMerging is the change whose merge is under way.
 	QueueMerging QueueState = "merging"
-	// QueueTrying is a change that is verified on top of those ahead, alone or, as riding says of all but the last, with others.
+	// QueueTrying is a change that is verified on top of those ahead, alone or,
+	// as riding says of all but the last, with others.
 	QueueTrying QueueState = "trying"
 	QueueRiding QueueState = "riding"
 	// QueuePassed is one that passed there, and is merged when those ahead are.
@@ -107,10 +110,12 @@ type QueuedChange struct {
 	State    QueueState `json:"state"              yaml:"state"`
 	// Words say for a person where it is, and what it waits for.
 	Words string `json:"words" yaml:"words"`
-	// On are the tasks whose changes it is verified on top of, With those of them that the same run decides about.
+	// On are the tasks whose changes it is verified on top of, With those of
+	// them that the same run decides about.
 	On   []forge.TaskID `json:"on,omitempty"   yaml:"on,omitempty"`
 	With []forge.TaskID `json:"with,omitempty" yaml:"with,omitempty"`
-	// Seconds is the estimate of when it is merged, from now on; left out where nothing can be said.
+	// Seconds is the estimate of when it is merged, from now on; left out where
+	// nothing can be said.
 	Seconds *int `json:"seconds,omitempty" yaml:"seconds,omitempty"`
 }
 
@@ -123,7 +128,8 @@ type QueuedPull struct {
 	URL string `json:"url,omitempty" yaml:"url,omitempty"`
 }
 
-// QueueBasis has the medians that estimates are made of, in seconds: of the last trials, and of the last merges.
+// QueueBasis has the medians that estimates are made of, in seconds: of the
+// last trials, and of the last merges.
 type QueueBasis struct {
 	Trials       int     `json:"trials"        yaml:"trials"`
 	TrialSeconds float64 `json:"trial_seconds" yaml:"trial_seconds"`

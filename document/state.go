@@ -153,7 +153,8 @@ type TaskState struct {
 	Commit string `json:"commit,omitempty" yaml:"commit,omitempty"`
 }
 
-// IsCancelled reports whether a person cancelled the task. One that failed by itself is not, also where it was cancelled before.
+// IsCancelled reports whether a person cancelled the task. One that failed by
+// itself is not, also where it was cancelled before.
 func (t *TaskState) IsCancelled() bool {
 	return t.Status == forge.TaskFailed && strings.HasPrefix(t.Detail, forge.CancelledByAPerson)
 }
@@ -169,7 +170,8 @@ type Change struct {
 
 // Cause says by whom or by which fact a change came about.
 type Cause struct {
-	// By is the person or system who asked for it, and Via the gateway that they came through; empty if none did.
+	// By is the person or system who asked for it, and Via the gateway that
+	// they came through; empty if none did.
 	By  string `json:"by,omitempty"`
 	Via string `json:"via,omitempty"`
 	// Words are those of a person who asks for changes of what waited for their approval.
@@ -208,7 +210,8 @@ type Detail struct {
 	Work
 }
 
-// DetailOf returns the answer about an intent. Of what became of it, a page is told; of the rest, only the texts of its state are cut.
+// DetailOf returns the answer about an intent. Of what became of it, a page is
+// told; of the rest, only the texts of its state are cut.
 func DetailOf(v *forge.View, w Work, p Page) Detail {
 	w.Bound(p)
 	d := Detail{

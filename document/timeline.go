@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TimelineRequest asks for a page of the records of an intent, with the attempts and the waits of their time. The
-// zero values of all but the intent ask for the beginning.
+// TimelineRequest asks for a page of the records of an intent, with the attempts and
+// the waits of their time. The zero values of all but the intent ask for the beginning.
 type TimelineRequest struct {
 	// Intent is the one whose journal it is.
 	Intent forge.IntentID `json:"intent"`
@@ -18,11 +18,12 @@ type TimelineRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// A timeline is made of the journal of one intent, and of nothing else: neither a transcript nor what a worker
-// keeps is in it. So it can be made again by whoever has the journal, and says the same.
+// A timeline is made of the journal of one intent, and of nothing else: neither
+// a transcript nor what a worker keeps is in it. So it can be made again by
+// whoever has the journal, and says the same.
 //
-// pfl-forge replay prints the same records. Spans are computed from them, so that a program need not know
-// which messages begin and end an attempt.
+// pfl-forge replay prints the same records. Spans are computed from them, so
+// that a program need not know which messages begin and end an attempt.
 
 // Timeline answers with a page of the records of an intent, the oldest first. Texts of agents and
 // people in it are cut; whoever shows them makes them harmless first.
@@ -37,13 +38,15 @@ type Timeline struct {
 	Total   int      `json:"total"`
 	// Next is the value of after that continues; 0 at the end.
 	Next int `json:"next,omitempty"`
-	// Spans are the attempts and waits that are not over before the first record of the page, and begin before the
-	// last one is decided, by their beginning. LeftOut counts those that there was no room for.
+	// Spans are the attempts and waits that are not over before the first
+	// record of the page, and begin before the last one is decided, by their
+	// beginning. LeftOut counts those that there was no room for.
 	Spans   []Span `json:"spans"`
 	LeftOut int    `json:"left_out,omitempty"`
 }
 
-// Record is a record of the journal of an intent: what was decided together, by which rules, and what followed.
+// Record is a record of the journal of an intent: what was decided together, by
+// which rules, and what followed.
 type Record struct {
 	// Number counts the records of the intent, from 1.
 	Number int `json:"number" yaml:"number"`
@@ -102,7 +105,8 @@ type Span struct {
 	Step    forge.Step `json:"step,omitempty"`
 	Attempt int        `json:"attempt,omitempty"`
 	Claim   int        `json:"claim,omitempty"`
-	// From and To are its beginning and its end, as the journal knows them: To is left out while it goes on.
+	// From and To are its beginning and its end, as the journal knows them: To
+	// is left out while it goes on.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to,omitzero"`
 	// Outcome is how an attempt ended: ok, rejected and the like, or why it failed.
@@ -112,7 +116,8 @@ type Span struct {
 }
 
 const (
-	// timelineLimit is how many records a page has unless it is said, and mostTimeline how many it can be asked for.
+	// timelineLimit is how many records a page has unless it is said, and
+	// mostTimeline how many it can be asked for.
 	timelineLimit, mostTimeline = 100, 500
 	// timerecordText bounds the records of a page, as JSON, about; spanBytes its spans.
 	timerecordText, spanBytes = 256 << 10, 128 << 10
@@ -139,8 +144,9 @@ func (r *TimelineRequest) Check() (errs []forge.FieldError) {
 // Of returns the intent that it is about.
 func (r *TimelineRequest) Of() forge.IntentID { return r.Intent }
 
-// Page reduces a timeline of all records and spans to the page that is asked for, with each text cut to its
-// bound. A page has a record wherever one is left, so that whoever follows Next comes to the end.
+// Page reduces a timeline of all records and spans to the page that is asked
+// for, with each text cut to its bound. A page has a record wherever one is
+// left, so that whoever follows Next comes to the end.
 func (t *Timeline) Page(r TimelineRequest) {
 	all, limit := t.Records, r.Limit
 	if limit == 0 {

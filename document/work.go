@@ -6,12 +6,12 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Work tells readers how an intent was carried out. Each list is bounded, and so is every text: Truncated has
-// all that is left out. The lists have the oldest first.
+// Work tells readers how an intent was carried out. Each list is bounded, and so is
+// every text: Truncated has all that is left out. The lists have the oldest first.
 type Work struct {
 	PlanTasks []Task `json:"work,omitempty"` // in the order of the plan
-	// Candidates are the changes that wait for a person's word: while the intent waits for the approval of changes, it is one of all those here
-	// that wait for it, by their ids.
+	// Candidates are the changes that wait for a person's word: while the intent waits for
+	// the approval of changes, it is one of all those here that wait for it, by their ids.
 	Candidates []Candidate  `json:"candidates,omitempty"`
 	Parts      []Part       `json:"parts,omitempty"`   // the child intents of the plan, as it has them
 	Reviews    []Review     `json:"reviews,omitempty"` // those of all tasks
@@ -22,12 +22,14 @@ type Work struct {
 	Adjustments []Adjustment `json:"adjustments,omitempty"`
 	// Decisions are the acts of people and systems that were granted, and through whom they came.
 	Decisions []Decided `json:"decisions,omitempty"`
-	// Asked is all that is approved while the request waits to be analyzed: the hash is made of it and of nothing else. It is empty otherwise.
+	// Asked is all that is approved while the request waits to be analyzed: the
+	// hash is made of it and of nothing else. It is empty otherwise.
 	Asked     []Asked     `json:"asked,omitempty"`
 	Truncated []Truncated `json:"truncated,omitempty"`
 }
 
-// Asked is a part of a request: its title, body, type, risk, recipe or agent, or its criteria, which alone are several texts.
+// Asked is a part of a request: its title, body, type, risk, recipe or agent,
+// or its criteria, which alone are several texts.
 type Asked struct {
 	Name  string   `json:"name"  yaml:"name"`
 	Texts []string `json:"texts" yaml:"texts"`
@@ -69,8 +71,8 @@ type Candidate struct {
 	Waiting forge.Waiting `json:"waiting"`
 	// Reason says why it waits, such as the protected paths that it changes.
 	Reason string `json:"reason,omitempty"`
-	// Base and Head are its commits, and PatchID identifies it; empty where the reviewers disagree whether anything has to be
-	// changed.
+	// Base and Head are its commits, and PatchID identifies it; empty where the
+	// reviewers disagree whether anything has to be changed.
 	Base    string `json:"base,omitempty"`
 	Head    string `json:"head,omitempty"`
 	PatchID string `json:"patch_id,omitempty"`
@@ -125,7 +127,8 @@ type Verified struct {
 	// Conflicts are paths; then nothing was verified.
 	Conflicts []string `json:"conflicts,omitempty" yaml:"conflicts,omitempty"`
 
-	// Guarded says, a phrase each, why a person has to approve the change, besides by the paths that it touches.
+	// Guarded says, a phrase each, why a person has to approve the change,
+	// besides by the paths that it touches.
 	Guarded []string `json:"guarded,omitempty" yaml:"guarded,omitempty"`
 	// Passed says that every command passed. It is left out where none ran.
 	Passed *bool `json:"passed,omitempty" yaml:"passed,omitempty"`
@@ -239,7 +242,8 @@ type Adjustment struct {
 
 // Decided is an act of a person or system that was granted.
 type Decided struct {
-	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or resume.
+	// What is submit, edit, approve, request_changes, reject, answer, retry,
+	// cancel, pause or resume.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`
@@ -247,7 +251,8 @@ type Decided struct {
 	Via string    `json:"via,omitempty" yaml:"via,omitempty"`
 	At  time.Time `json:"at"            yaml:"at"`
 
-	// Plan is the hash that an approval, or a wish for changes, names, or the commit that a retry adopts.
+	// Plan is the hash that an approval, or a wish for changes, names, or the
+	// commit that a retry adopts.
 	Plan     string       `json:"plan,omitempty"     yaml:"plan,omitempty"`
 	Task     forge.TaskID `json:"task,omitempty"     yaml:"task,omitempty"`
 	Question string       `json:"question,omitempty" yaml:"question,omitempty"`

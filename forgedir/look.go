@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
-// Look is a look at a repository's folder that changes nothing there but a cache of its own. It is not safe for concurrent use.
+// Look is a look at a repository's folder that changes nothing there but a
+// cache of its own. It is not safe for concurrent use.
 type Look struct {
 	opts Options
 	disk *disk.Disk // nil if there is no folder
@@ -22,8 +23,9 @@ type Look struct {
 	files *projection.Files
 }
 
-// OpenLook begins a look. Close ends it. One that is quick goes on from what the quick look before it has read: it reads what has changed since, as
-// the file system tells, and keeps that for the next one where it can.
+// OpenLook begins a look. Close ends it. One that is quick goes on from what
+// the quick look before it has read: it reads what has changed since, as the
+// file system tells, and keeps that for the next one where it can.
 func OpenLook(repository string, opts Options, quick bool) (*Look, error) {
 	folder, err := disk.Look(repository)
 	if err != nil {

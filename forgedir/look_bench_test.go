@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// BenchmarkQuickLook is what a look at the files of 10,000 intents costs that are as the look before has seen them: time, and processor time, which
-// other work on the machine does not change much.
+// BenchmarkQuickLook is what a look at the files of 10,000 intents costs that
+// are as the look before has seen them: time, and processor time, which other
+// work on the machine does not change much.
 func BenchmarkQuickLook(b *testing.B) {
 	d := newFixture(b)
 	v := sample()

@@ -58,8 +58,9 @@ func (d *fixture) looks(t interface {
 	return whole
 }
 
-// TestQuickLook: whatever a person and the runner do to the files, in whatever order, with crashes in between, and whatever becomes of the cache, a
-// look that goes on from the one before finds what one finds that reads all.
+// TestQuickLook: whatever a person and the runner do to the files, in whatever
+// order, with crashes in between, and whatever becomes of the cache, a look
+// that goes on from the one before finds what one finds that reads all.
 func TestQuickLook(t *testing.T) {
 	testsize.Checks(t, 20, 200)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -112,8 +113,9 @@ func TestQuickLook(t *testing.T) {
 	})
 }
 
-// TestQuickLookElsewhere: what was seen of one repository is not taken for another one, whoever copies the cache with the files or without, and where
-// no cache can be written, a look finds all the same.
+// TestQuickLookElsewhere: what was seen of one repository is not taken for
+// another one, whoever copies the cache with the files or without, and where no
+// cache can be written, a look finds all the same.
 func TestQuickLookElsewhere(t *testing.T) {
 	one, v := newFixture(t), sample()
 	one.write(v)
@@ -140,7 +142,8 @@ func TestQuickLookElsewhere(t *testing.T) {
 	}
 }
 
-// TestQuickLooksAtOnce: looks at the same time do not hurt each other, whatever is saved meanwhile, and leave nothing behind.
+// TestQuickLooksAtOnce: looks at the same time do not hurt each other, whatever
+// is saved meanwhile, and leave nothing behind.
 func TestQuickLooksAtOnce(t *testing.T) {
 	d, v := newFixture(t), sample()
 	d.write(v)
@@ -200,7 +203,8 @@ func TestListed(t *testing.T) {
 	KeepListed(t.TempDir(), nil) // there is no folder
 }
 
-// TestStartBesideLooks: a run starts whatever looks keep beside it, in the folder from which a start takes what a killed run has left.
+// TestStartBesideLooks: a run starts whatever looks keep beside it, in the
+// folder from which a start takes what a killed run has left.
 func TestStartBesideLooks(t *testing.T) {
 	d, v := newFixture(t), sample()
 	d.write(v)

@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/projection"
 )
 
-// Shown returns the journal sequence that the files of each intent show. A journal that ends before it has lost
-// something. Intents whose files have to be written again are not in it.
+// Shown returns the journal sequence that the files of each intent show. A journal that ends
+// before it has lost something. Intents whose files have to be written again are not in it.
 func (d *Dir) Shown() map[forge.IntentID]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -29,14 +29,16 @@ func (d *Dir) ShownProject() uint64 {
 	return d.files.ShownProject()
 }
 
-// RememberProject stores how far the project's journal is, once the files show what follows from it.
+// RememberProject stores how far the project's journal is, once the files show
+// what follows from it.
 func (d *Dir) RememberProject(seq uint64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files.RememberProject(seq)
 }
 
-// ShownIn is Shown and ShownProject for a repository whose folder is not open here. It changes nothing.
+// ShownIn is Shown and ShownProject for a repository whose folder is not open
+// here. It changes nothing.
 func ShownIn(repository string) (shown map[forge.IntentID]uint64, project uint64, err error) {
 	l, err := OpenLook(repository, Options{}, false)
 	if err != nil {
@@ -46,14 +48,16 @@ func ShownIn(repository string) (shown map[forge.IntentID]uint64, project uint64
 	return shown, project, l.Close()
 }
 
-// SetAside moves the files of an intent into the folder of what is kept, as they are. Write writes them anew.
+// SetAside moves the files of an intent into the folder of what is kept, as
+// they are. Write writes them anew.
 func (d *Dir) SetAside(id forge.IntentID) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.files.SetAside(id)
 }
 
-// ReadIntent reads the file of an intent, whoever wrote it; false if there is none that can be read.
+// ReadIntent reads the file of an intent, whoever wrote it; false if there is
+// none that can be read.
 func (d *Dir) ReadIntent(id forge.IntentID) (document.Intent, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,8 +69,9 @@ func (d *Dir) ReadIntent(id forge.IntentID) (document.Intent, bool) {
 	return doc, err == nil
 }
 
-// Redraft writes a draft that asks for the intent of a file once more, and returns its path from the repository's
-// root. A draft of that name which says something else stays: then the error is fs.ErrExist.
+// Redraft writes a draft that asks for the intent of a file once more, and
+// returns its path from the repository's root. A draft of that name which says
+// something else stays: then the error is fs.ErrExist.
 func (d *Dir) Redraft(id forge.IntentID, doc *document.Intent) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Files are set aside as they are, whoever wrote them, and killed at every single point it can be done again.
+// Files are set aside as they are, whoever wrote them, and killed at every
+// single point it can be done again.
 func TestSetAsideKilledAnywhere(t *testing.T) {
 	for n := 0; ; n++ {
 		d := newFixture(t)
@@ -61,7 +62,8 @@ func TestSetAsideKilledAnywhere(t *testing.T) {
 	}
 }
 
-// A draft that asks for a lost intent again says what its file said, and takes no other draft's place.
+// A draft that asks for a lost intent again says what its file said, and takes
+// no other draft's place.
 func TestRedraft(t *testing.T) {
 	d := newFixture(t)
 	d.write(sample())

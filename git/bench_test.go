@@ -92,8 +92,8 @@ func median(list []time.Duration) float64 {
 	return float64(list[len(list)/2].Microseconds()) / 1000
 }
 
-// BenchmarkRebase compares a conflict-free Rebase of one commit with git rebase in a worktree of the same repository.
-// "merge" adds Keep and Merge of a branch that is not checked out.
+// BenchmarkRebase compares a conflict-free Rebase of one commit with git rebase in a worktree
+// of the same repository. "merge" adds Keep and Merge of a branch that is not checked out.
 func BenchmarkRebase(b *testing.B) {
 	r, main, later := bigRepo(b)
 	s := r.store()
@@ -140,7 +140,8 @@ func BenchmarkRebase(b *testing.B) {
 	b.ReportMetric(median(whole)/median(theirs), "ratio-with-merge")
 }
 
-// BenchmarkProofs compares noting a merge with noting one whose commit is signed and has proofs: what signing adds to a merge.
+// BenchmarkProofs compares noting a merge with noting one whose commit is
+// signed and has proofs: what signing adds to a merge.
 func BenchmarkProofs(b *testing.B) {
 	r := newRepo(b, map[string]string{"README": "small\n"})
 	s := r.store()

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// TestCauses reads what git, ssh and servers print as causes, and which of them are an origin that does not answer.
+// TestCauses reads what git, ssh and servers print as causes, and which of them
+// are an origin that does not answer.
 func TestCauses(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone.git")
 	for _, c := range []struct {

@@ -86,7 +86,8 @@ func TestCommitAll(t *testing.T) {
 	}
 }
 
-// TestChanged: whatever CommitAll would commit is a change, and what a command committed by itself. It can be asked again and again.
+// TestChanged: whatever CommitAll would commit is a change, and what a command
+// committed by itself. It can be asked again and again.
 func TestChanged(t *testing.T) {
 	for name, change := range map[string]func(c *checkout.Checkout, agent repo){
 		"":             func(_ *checkout.Checkout, agent repo) { agent.write("x.log", "ignored\n") },

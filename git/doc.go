@@ -16,9 +16,9 @@
 //
 // # What failed
 //
-// Why an origin did not do what a command asked is a Cause (CauseOf): its server is not there, refuses the credentials, or
-// declined the push. Callers decide by that, and by the errors of this package, never by the text of an error,
-// which is for people.
+// Why an origin did not do what a command asked is a Cause (CauseOf): its server is not
+// there, refuses the credentials, or declined the push. Callers decide by that, and by
+// the errors of this package, never by the text of an error, which is for people.
 //
 // # Whom it trusts
 //

@@ -26,7 +26,8 @@ var (
 var (
 	// ErrMoved means that the branch is not where the caller expected it; nothing was changed.
 	ErrMoved = errors.New("the branch has moved")
-	// ErrBusy means that another process held a lock for too long; nothing was changed, try again later.
+	// ErrBusy means that another process held a lock for too long; nothing was
+	// changed, try again later.
 	ErrBusy = errors.New("another git process holds a lock: try again when it has finished, or remove its lock file")
 	// ErrNotFound means that an object, path or ref does not exist.
 	ErrNotFound = errors.New("not found in the repository")
@@ -36,10 +37,11 @@ var (
 	ErrNothingToCommit = errors.New("nothing to commit")
 	// ErrMissing means that there is no checkout to reopen in the state that the caller asked for.
 	ErrMissing = errors.New("no checkout in that state")
-	// ErrSilent means that an origin took a connection, and did not answer for so long that it was given up.
+	// ErrSilent means that an origin took a connection, and did not answer for
+	// so long that it was given up.
 	ErrSilent = errors.New("the origin is silent")
-	// ErrSlow means that an origin answers, and that a command that talks to it was not done in its time: too much has to come, or it
-	// comes slowly. That is no outage.
+	// ErrSlow means that an origin answers, and that a command that talks to it was not
+	// done in its time: too much has to come, or it comes slowly. That is no outage.
 	ErrSlow = errors.New("the origin answers, and was not done in time: too much has to come, or the connection is slow")
 	// ErrClosed means that the pool was closed.
 	ErrClosed = errors.New("the pool is closed")
@@ -101,8 +103,9 @@ var diskFaults = []string{"No space left on device", "Disk quota exceeded", "Rea
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unstarted reports whether git could not be started here, or could not start what it needs: it is missing, or there is no process,
-// memory or descriptor left. What a server says that lacks these is not meant.
+// Unstarted reports whether git could not be started here, or could not start
+// what it needs: it is missing, or there is no process, memory or descriptor
+// left. What a server says that lacks these is not meant.
 func Unstarted(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -141,8 +144,8 @@ const (
 	CauseMoved     Cause = "non-fast-forward" // the branch is at another commit
 )
 
-// causes has the texts by which git and its helpers, ssh and servers tell causes. With LC_ALL=C they are the same
-// everywhere. The first that fits counts.
+// causes has the texts by which git and its helpers, ssh and servers tell causes.
+// With LC_ALL=C they are the same everywhere. The first that fits counts.
 var causes = []struct {
 	cause Cause
 	texts []string
@@ -191,9 +194,10 @@ func CauseOf(err error) Cause {
 	return ""
 }
 
-// Refusal reports whether an origin refused a push by a hook or by its protection, and returns the lines with which it did; a push that
-// failed otherwise is not refused. The lines are printed by the hook, so a caller that shows them makes them safe and short. An origin that
-// prints nothing is recognized by the status that git has of the ref.
+// Refusal reports whether an origin refused a push by a hook or by its protection, and
+// returns the lines with which it did; a push that failed otherwise is not refused. The
+// lines are printed by the hook, so a caller that shows them makes them safe and short.
+// An origin that prints nothing is recognized by the status that git has of the ref.
 func Refusal(err error) (words string, refused bool) {
 	if c := CauseOf(err); c != CauseHook && c != CauseProtected {
 		return "", false
@@ -239,7 +243,8 @@ func Unreachable(err error) bool {
 // RefusedError says that an origin refused what was pushed below refs/forge.
 type RefusedError struct {
 	Err error
-	// All is set if the origin refuses every push there, also of commits that it has already; otherwise it refused this push alone.
+	// All is set if the origin refuses every push there, also of commits that
+	// it has already; otherwise it refused this push alone.
 	All bool
 }
 
@@ -248,8 +253,8 @@ func (e *RefusedError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the push.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// Unserved reports whether an origin does nothing for us for now, whatever it is asked: it does not answer, refuses the credentials,
-// or keeps nothing.
+// Unserved reports whether an origin does nothing for us for now, whatever it
+// is asked: it does not answer, refuses the credentials, or keeps nothing.
 func Unserved(err error) bool {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return refused.All

@@ -75,8 +75,8 @@ func TestFullDiskIsNoFaultOfTheWork(t *testing.T) {
 	}
 }
 
-// TestUnstarted: git that is not there, or lacks processes or descriptors here, says nothing of the repository. What a server says that lacks
-// them is not about this machine.
+// TestUnstarted: git that is not there, or lacks processes or descriptors here, says
+// nothing of the repository. What a server says that lacks them is not about this machine.
 func TestUnstarted(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

@@ -107,8 +107,8 @@ func TestForecastEqualsGit(t *testing.T) {
 	})
 }
 
-// BenchmarkForecast compares a change with those of eight tasks that began ten commits ago, in 20,000 files: "apart" they
-// are in other files, "together" in the same one.
+// BenchmarkForecast compares a change with those of eight tasks that began ten commits
+// ago, in 20,000 files: "apart" they are in other files, "together" in the same one.
 func BenchmarkForecast(b *testing.B) {
 	r, main, later := bigRepo(b)
 	s := r.store()

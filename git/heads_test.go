@@ -108,7 +108,8 @@ func TestTaskHeadsOfOthers(t *testing.T) {
 	wantHeads(t, third)
 }
 
-// TestForgetBesideAnother has a head go at the origin while it is being deleted there, as when two replicas have kept it.
+// TestForgetBesideAnother has a head go at the origin while it is being deleted
+// there, as when two replicas have kept it.
 func TestForgetBesideAnother(t *testing.T) {
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})

@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// plant makes every kind of configuration that runs something when git is called in dir, and returns the file
-// that it would create.
+// plant makes every kind of configuration that runs something when git is
+// called in dir, and returns the file that it would create.
 func (r repo) plant() string {
 	r.t.Helper()
 	canary := filepath.Join(r.t.TempDir(), "canary")

@@ -121,8 +121,8 @@ func (v victim) kill(withChildren bool) {
 	_ = v.cmd.Process.Kill()
 }
 
-// Killed at any moment, with or without its git, the branch is at one of the commits, and the person's
-// files are those of that commit, with the person's own changes, after the next opening.
+// Killed at any moment, with or without its git, the branch is at one of the commits, and the
+// person's files are those of that commit, with the person's own changes, after the next opening.
 func TestKilledMerge(t *testing.T) {
 	testsize.OnlyFull(t)
 	const length, files = 6, 120
@@ -190,7 +190,8 @@ func at(chain []string, o git.OID) int {
 	return -1
 }
 
-// Killed while it prepares, commits and collects: what it reported is kept, and the next process goes on.
+// Killed while it prepares, commits and collects: what it reported is kept, and
+// the next process goes on.
 func TestKilledWork(t *testing.T) {
 	testsize.OnlyFull(t)
 	rng := rand.New(rand.NewPCG(3, 4))

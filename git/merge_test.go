@@ -201,7 +201,8 @@ func TestMergeWaitsForAPersonsLock(t *testing.T) {
 	}
 }
 
-// People commit while merges go on: every commit of either is on main in the end, and the files are clean.
+// People commit while merges go on: every commit of either is on main in the
+// end, and the files are clean.
 func TestMergeAgainstAPerson(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()

@@ -33,7 +33,8 @@ func mounted(t *testing.T, dir string) bool {
 	return strings.Contains(string(table), " "+dir)
 }
 
-// What an agent with every privilege mounts in its checkout does not reach the next task, and what is outside stays.
+// What an agent with every privilege mounts in its checkout does not reach the
+// next task, and what is outside stays.
 func TestHostileMounts(t *testing.T) {
 	mayMount(t)
 	outside := t.TempDir()

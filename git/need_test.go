@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// A step's fetch brings the branch, and of its task the head and the merges; what the origin does not have any more is not there either.
+// A step's fetch brings the branch, and of its task the head and the merges;
+// what the origin does not have any more is not there either.
 func TestFetchFor(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
@@ -74,8 +75,9 @@ func TestFetchFor(t *testing.T) {
 	}
 }
 
-// An origin may list merges before it lists the branch. A merge that was kept and made in between is known all the same: with the branch and
-// without the record of it, its change would be made a second time.
+// An origin may list merges before it lists the branch. A merge that was kept
+// and made in between is known all the same: with the branch and without the
+// record of it, its change would be made a second time.
 func TestMergesAreReadAfterTheBranch(t *testing.T) {
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	base := bare.head("main")

@@ -32,7 +32,8 @@ func openOrigin(t *testing.T, url, dir string) *store.Store {
 	return s
 }
 
-// TestOriginThatKeepsNothing tells an origin whose hook refuses all that is below refs/forge from one that refuses one change.
+// TestOriginThatKeepsNothing tells an origin whose hook refuses all that is
+// below refs/forge from one that refuses one change.
 func TestOriginThatKeepsNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		hook   string // of pre-receive, for each line that it reads

@@ -16,8 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever a person has in their working tree, a merge either goes through and leaves all of it as it
-// was, or is refused and changes nothing.
+// Whatever a person has in their working tree, a merge either goes through and
+// leaves all of it as it was, or is refused and changes nothing.
 func TestMergeNeverTouchesAPersonsWork(t *testing.T) {
 	testsize.Checks(t, 10, 40)
 	r := newRepo(t, map[string]string{"x": "x\n"})

@@ -41,8 +41,8 @@ func park(t *testing.T, p *checkout.Pool, task string, at git.OID) git.OID {
 	return got.Head
 }
 
-// Tasks whose commits were collected wait for what follows without keeping their trees: however many they are, no more
-// are written than the pool may keep.
+// Tasks whose commits were collected wait for what follows without keeping their
+// trees: however many they are, no more are written than the pool may keep.
 func TestCollectedTasksShareTrees(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir := filepath.Join(t.TempDir(), "w")

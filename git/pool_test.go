@@ -318,8 +318,8 @@ func inode(info os.FileInfo) string {
 	return fmt.Sprint(info.Sys().(*syscall.Stat_t).Ino)
 }
 
-// A commit that failed when the index had already moved is made the next time: the index is not taken for that of the commit
-// before, beside which nothing would have changed.
+// A commit that failed when the index had already moved is made the next time: the index
+// is not taken for that of the commit before, beside which nothing would have changed.
 func TestCommitAllAgainAfterAFailure(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")

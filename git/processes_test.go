@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// processes returns a function that returns how many git processes were started since its last call, and by which arguments.
+// processes returns a function that returns how many git processes were started
+// since its last call, and by which arguments.
 func processes(t *testing.T) func() (int, string) {
 	t.Helper()
 	program, err := exec.LookPath("git")
@@ -39,8 +40,8 @@ func processes(t *testing.T) func() (int, string) {
 	}
 }
 
-// TestProcessesOfAChange: a change that a recipe makes, and a merge into a branch that a person has checked out, start no more git processes than
-// it takes: each costs milliseconds.
+// TestProcessesOfAChange: a change that a recipe makes, and a merge into a branch that a
+// person has checked out, start no more git processes than it takes: each costs milliseconds.
 func TestProcessesOfAChange(t *testing.T) {
 	started := processes(t)
 	r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n"})

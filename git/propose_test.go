@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// TestPropose pushes what is to be looked at by two replicas in turn. Neither knows what the other has pushed but from the origin.
+// TestPropose pushes what is to be looked at by two replicas in turn. Neither
+// knows what the other has pushed but from the origin.
 func TestPropose(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
@@ -56,7 +57,8 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// TestProposeOver takes the place of the one commit that it may, and only as long as the branch is there.
+// TestProposeOver takes the place of the one commit that it may, and only as
+// long as the branch is there.
 func TestProposeOver(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
@@ -86,7 +88,8 @@ func TestProposeOver(t *testing.T) {
 	}
 }
 
-// TestProposeBesideAPerson has a person push between our look and our push: the hook of the origin does it for them.
+// TestProposeBesideAPerson has a person push between our look and our push: the
+// hook of the origin does it for them.
 func TestProposeBesideAPerson(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})

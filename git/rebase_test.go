@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever git rebase makes of a branch, Rebase makes the same tree in as many commits, or finds a conflict too.
+// Whatever git rebase makes of a branch, Rebase makes the same tree in as many
+// commits, or finds a conflict too.
 func TestRebaseEqualsGit(t *testing.T) {
 	testsize.Checks(t, 8, 30)
 	r := newRepo(t, map[string]string{"x": "x\n"})
@@ -194,7 +195,8 @@ func TestRebaseFaults(t *testing.T) {
 	}
 }
 
-// Author, date, message and an odd encoding survive; the committer is the service at the original time.
+// Author, date, message and an odd encoding survive; the committer is the
+// service at the original time.
 func TestRebaseKeepsTheCommit(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	base := r.head("main")

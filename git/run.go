@@ -92,8 +92,8 @@ func commandError(ctx context.Context, args []string, stderr *tail, err error) e
 	return e
 }
 
-// prepare makes the process in a group of its own, so that a terminal's Ctrl-C does not reach it and
-// cancellation reaches its children. SIGTERM first: git then removes its lock files.
+// prepare makes the process in a group of its own, so that a terminal's Ctrl-C does not reach
+// it and cancellation reaches its children. SIGTERM first: git then removes its lock files.
 func (c Command) prepare(ctx context.Context, args []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", c.arguments(args)...)
 	cmd.Dir = c.Dir

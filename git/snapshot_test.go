@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever an agent does to files, CommitAll commits what git add -A would, and Prepare of any commit afterwards makes
-// the disk equal to it.
+// Whatever an agent does to files, CommitAll commits what git add -A would, and
+// Prepare of any commit afterwards makes the disk equal to it.
 func TestCommitAllAndPrepareEqualGit(t *testing.T) {
 	testsize.Checks(t, 8, 25)
 	r := newRepo(t, map[string]string{"x": "x\n"})
@@ -54,7 +54,8 @@ func TestCommitAllAndPrepareEqualGit(t *testing.T) {
 	})
 }
 
-// A directory can become a symbolic link to one that has the same names in it, and to one that has not.
+// A directory can become a symbolic link to one that has the same names in it,
+// and to one that has not.
 func TestCommitAllOfADirectoryThatBecameALink(t *testing.T) {
 	r := newRepo(t, map[string]string{"d/f": "f\n", "d/sub/g": "g\n", "d-e": "e\n", "same/f": "f\n", "other/h": "h\n"})
 	p := newPool(t, r.store())

@@ -61,7 +61,8 @@ func TestSquashIsSafeToShow(t *testing.T) {
 	}
 }
 
-// The caller says what the one commit's message is, given those of the commits. A commit that has it stays what it is.
+// The caller says what the one commit's message is, given those of the commits.
+// A commit that has it stays what it is.
 func TestSquashWithAMessage(t *testing.T) {
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
@@ -92,7 +93,8 @@ func TestSquashWithAMessage(t *testing.T) {
 	r.git("fsck", "--strict")
 }
 
-// TestCleanAuthor: whoever makes a commit writes its author. It stays one name and one address, on one line, that can be shown.
+// TestCleanAuthor: whoever makes a commit writes its author. It stays one name
+// and one address, on one line, that can be shown.
 func TestCleanAuthor(t *testing.T) {
 	for from, want := range map[string]string{
 		"Ada <ada@example.com> 1700000000 +0100": "Ada <ada@example.com>",

@@ -22,7 +22,8 @@ func TestOpenLocalSaysWhatIsWrong(t *testing.T) {
 	if _, err := open(filepath.Join(t.TempDir(), "missing")); err == nil {
 		t.Error("a missing directory")
 	}
-	// Where there is a repository, what git says is the cause: that it is another's, or its configuration.
+	// Where there is a repository, what git says is the cause: that it is
+	// another's, or its configuration.
 	damaged := newRepo(t, map[string]string{"a": "a\n"})
 	damaged.write(".git/config", "[core\n")
 	if _, err := open(damaged.dir); err == nil || errors.Is(err, git.ErrNotRepository) || !strings.Contains(err.Error(), "bad config line 1") {

@@ -57,7 +57,8 @@ func TestSweep(t *testing.T) {
 	r.git("fsck", "--strict")
 }
 
-// Two clones sweep at the same time; each is rid of it then, and so is the origin. A third one drops its own.
+// Two clones sweep at the same time; each is rid of it then, and so is the
+// origin. A third one drops its own.
 func TestSweepAtAnOrigin(t *testing.T) {
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	replica := func(name string) *store.Store { return openOrigin(t, bare.dir, filepath.Join(t.TempDir(), name)) }
@@ -111,8 +112,8 @@ func TestSweepOfAnOriginThatForbidsIt(t *testing.T) {
 	must(t, s.Sweep(t.Context(), "fix"))
 }
 
-// TestRefLocksAreWaitedFor: another git, such as a gc of the person, holds the lock of a ref for longer than the tenth of a second that git waits by
-// itself, and nothing fails by that.
+// TestRefLocksAreWaitedFor: another git, such as a gc of the person, holds the lock of a ref
+// for longer than the tenth of a second that git waits by itself, and nothing fails by that.
 func TestRefLocksAreWaitedFor(t *testing.T) {
 	s := newRepo(t, map[string]string{"a": "a\n"}).store()
 	out, err := git.Run(t.Context(), s.RefCommand(), "config", "--get-regexp", `^core\..*timeout$`)

@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// TestCloneStaysTidy: a clone of which many fetches were made has few packs and few files of refs, and everything that was kept, also what
-// no ref leads to, and also for who had it open before.
+// TestCloneStaysTidy: a clone of which many fetches were made has few packs and few files of refs,
+// and everything that was kept, also what no ref leads to, and also for who had it open before.
 func TestCloneStaysTidy(t *testing.T) {
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})

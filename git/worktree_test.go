@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git. A wrong
-// answer would leave the person's files behind, as if they had deleted what was merged.
+// TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git.
+// A wrong answer would leave the person's files behind, as if they had deleted what was merged.
 func TestOpenLocalFindsTheFiles(t *testing.T) {
 	open := func(dir string) (*store.Store, error) {
 		return store.OpenLocal(t.Context(), store.LocalConfig{Path: dir})

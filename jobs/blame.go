@@ -16,10 +16,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
-// errNoGit is why a replica is unwell that does not find git. That costs nothing to look at, so no attempt has to fail by it first.
+// errNoGit is why a replica is unwell that does not find git. That costs
+// nothing to look at, so no attempt has to fail by it first.
 var errNoGit = errors.New("git is not in PATH, or may not be executed: install it")
 
-// Unwell returns why this replica can do no work at all at present; nil if it can. The files of its state are not looked at.
+// Unwell returns why this replica can do no work at all at present; nil if it
+// can. The files of its state are not looked at.
 func (s *Set) Unwell() error {
 	if !process.Installed("git") {
 		return errNoGit
@@ -43,8 +45,9 @@ func (s *Set) Lacks(context.Context) error {
 	return s.vitals.LacksBut(ofOrigin)
 }
 
-// Elsewhere returns why another replica had better take a command: this one alone does not reach the origin of its project. A project
-// that knows its origin to be away has it told so here as well.
+// Elsewhere returns why another replica had better take a command: this one
+// alone does not reach the origin of its project. A project that knows its
+// origin to be away has it told so here as well.
 func (s *Set) Elsewhere(cmd *forge.Command) error {
 	p := s.projects[cmd.To.Project]
 	if p == nil || slices.Contains(cmd.ClosedAgents, forge.GitOrigin) {
@@ -53,7 +56,8 @@ func (s *Set) Elsewhere(cmd *forge.Command) error {
 	return s.vitals.Lacks(originOf(p))
 }
 
-// NotHere reports whether the error of a job that has cost nothing is of this replica. Then its attempt is not over where there are others: the next
+// NotHere reports whether the error of a job that has cost nothing is of this
+// replica. Then its attempt is not over where there are others: the next
 // delivery of the command begins it, or goes on with it.
 func NotHere(ctx context.Context, j *Job, err error) bool {
 	spent := j.Result.Usage
@@ -66,8 +70,9 @@ func NotHere(ctx context.Context, j *Job, err error) bool {
 	return git.Unstarted(err) || process.Starved(err) || elsewhere.Lacks(Failure(err).Reason) || elsewhere.Unwell(ctx) != nil
 }
 
-// blame finds out whether a command failed for a reason of this replica, tells the worker if so, and returns the failure to report. A
-// command that was stopped says nothing, and where there are no other replicas nothing is found out.
+// blame finds out whether a command failed for a reason of this replica, tells
+// the worker if so, and returns the failure to report. A command that was stopped
+// says nothing, and where there are no other replicas nothing is found out.
 func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *forge.Failure {
 	p := s.projects[j.Command.To.Project]
 	switch {
@@ -84,7 +89,8 @@ func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *f
 	case p == nil, !git.Unreachable(err) && git.CauseOf(err) != git.CauseAuth:
 	case p.origin.Failed(j.Command.Accounts, time.Now()):
 		_ = s.vitals.Suspect(ctx, vitals.Ability{Name: originOf(p), Partial: true, Probe: func(ctx context.Context) error { return s.reaches(ctx, p) }})
-		// Nothing was done yet; what was done, and could not be pushed, is reported as it always was. So is all to rules that do not know the reason.
+		// Nothing was done yet; what was done, and could not be pushed, is reported
+		// as it always was. So is all to rules that do not know the reason.
 		if j.Tip == "" && (j.Command.Patience > 0 || j.Command.Attempt.Step.OfProject()) {
 			elsewhere.NotHere(ctx, err, true)
 			return &forge.Failure{Reason: forge.FailReplica, Message: "this replica alone does not reach " + f.Message}
@@ -100,7 +106,8 @@ func (s *Set) reached(j *Job) {
 	}
 }
 
-// suspectSandbox probes the sandboxes of this machine. One that makes none with the machine's network makes none at all.
+// suspectSandbox probes the sandboxes of this machine. One that makes none with
+// the machine's network makes none at all.
 func (s *Set) suspectSandbox(ctx context.Context) {
 	if s.host.Sandbox == demand.Unconfined {
 		return // most commands need none here

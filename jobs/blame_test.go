@@ -20,7 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
-// among carries out a command as a worker does that has other replicas beside it, and returns the failure and whether the command is left to them.
+// among carries out a command as a worker does that has other replicas beside
+// it, and returns the failure and whether the command is left to them.
 func among(t *testing.T, set *jobs.Set, cmd forge.Command, work func(context.Context, *jobs.Job) error) (f *forge.Failure, left bool) {
 	t.Helper()
 	cmd.To, cmd.BudgetUSD = forge.Key{Project: repotest.Project, Intent: "fix"}, 5
@@ -31,7 +32,8 @@ func among(t *testing.T, set *jobs.Set, cmd forge.Command, work func(context.Con
 
 func noWork(context.Context, *jobs.Job) error { return nil }
 
-// TestWithoutGit takes git away from a replica: what fails by that is left to others, and the replica is not well until git is back.
+// TestWithoutGit takes git away from a replica: what fails by that is left to
+// others, and the replica is not well until git is back.
 func TestWithoutGit(t *testing.T) {
 	set := repotest.Clone(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
 	if f, _ := among(t, set, forge.Command{}, noWork); f != nil {
@@ -54,8 +56,9 @@ func TestWithoutGit(t *testing.T) {
 	}
 }
 
-// TestOriginReachedByOthersOnly has a replica fail to reach the origin once more after the project has heard that it is reached: it is this
-// replica's fault, which leaves the project's commands to others until it reaches the origin, and is not ready.
+// TestOriginReachedByOthersOnly has a replica fail to reach the origin once more after
+// the project has heard that it is reached: it is this replica's fault, which leaves
+// the project's commands to others until it reaches the origin, and is not ready.
 func TestOriginReachedByOthersOnly(t *testing.T) {
 	t.Parallel()
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
@@ -111,8 +114,9 @@ func (b *breaking) Run(ctx context.Context, c process.Command) (process.Report, 
 	return b.offering.Run(ctx, c)
 }
 
-// TestSandboxIsGone: a sandbox that could be made and cannot be any more is no fault of the command, which others may have. The replica takes no
-// work until it can be made again. Where commands need none, the others of them are taken.
+// TestSandboxIsGone: a sandbox that could be made and cannot be any more is no
+// fault of the command, which others may have. The replica takes no work until
+// it can be made again. Where commands need none, the others of them are taken.
 func TestSandboxIsGone(t *testing.T) {
 	t.Parallel()
 	for word, unwell := range map[demand.Demand]bool{demand.Require: true, demand.Unconfined: false} {
@@ -151,8 +155,8 @@ func TestSandboxIsGone(t *testing.T) {
 	}
 }
 
-// TestNoProgramHere: an agent's program that is missing here may be there elsewhere, and what needs no agent is done here meanwhile. Where there are no
-// other replicas the failure is told as it is.
+// TestNoProgramHere: an agent's program that is missing here may be there elsewhere, and what needs
+// no agent is done here meanwhile. Where there are no other replicas the failure is told as it is.
 func TestNoProgramHere(t *testing.T) {
 	t.Parallel()
 	set := repotest.Clone(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())

@@ -21,8 +21,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestVerifyThatFillsTheDisk: a verify command that writes more than it may has not passed, and the report says why. That is said of the
-// change, as of a command that takes too long: trials tell whose fault it is. The attempt itself has not failed.
+// TestVerifyThatFillsTheDisk: a verify command that writes more than it may has not
+// passed, and the report says why. That is said of the change, as of a command that
+// takes too long: trials tell whose fault it is. The attempt itself has not failed.
 func TestVerifyThatFillsTheDisk(t *testing.T) {
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		t.Skipf("no sandbox can be made here: %v", err)

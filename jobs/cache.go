@@ -30,8 +30,8 @@ const goModules = "GOMODCACHE"
 // modulesPart is the part of it that is laid out as a module proxy.
 var modulesPart = filepath.Join("cache", "download")
 
-// mergedTrees is how many of the newest commits of the base branch may be those that a layer of caches
-// waits for.
+// mergedTrees is how many of the newest commits of the base branch may be those
+// that a layer of caches waits for.
 const mergedTrees = 500
 
 // shared returns the caches that the operator names.

@@ -48,9 +48,9 @@ done
 test -z "$GOCACHE" || test "$(cat "$GOCACHE/old")" = good
 `
 
-// TestNoChangeWritesWhatOthersBuildFrom: neither a change that is verified nor what a model runs
-// writes to caches that an operator shares, or that another task reads. Once a change is merged, what
-// its commands cached is there for the next.
+// TestNoChangeWritesWhatOthersBuildFrom: neither a change that is verified nor
+// what a model runs writes to caches that an operator shares, or that another task
+// reads. Once a change is merged, what its commands cached is there for the next.
 func TestNoChangeWritesWhatOthersBuildFrom(t *testing.T) {
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -24,7 +24,8 @@ func (j *Job) Run(ctx context.Context, call agent.Call) (agent.Outcome, error) {
 	if err != nil {
 		return agent.Outcome{}, err
 	}
-	// Which agent it would have been is known only here: by the configuration, what is installed, and who stands in.
+	// Which agent it would have been is known only here: by the configuration,
+	// what is installed, and who stands in.
 	if slices.Contains(j.Command.ClosedAgents, a.Name()) {
 		j.Result.Agent = a.Name() // so that the rules know which account is waited for
 		return agent.Outcome{}, agent.Fail(forge.FailHeld, "no call was made: the account of %s is known to refuse calls", a.Name())

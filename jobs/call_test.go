@@ -96,8 +96,9 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 	}
 }
 
-// TestStrongerCalls has commands that the rules escalated. The back end of the step takes model and effort; one that
-// stands in for it, or that the intent names, takes the effort alone, since the model is not one of its own.
+// TestStrongerCalls has commands that the rules escalated. The back end of the
+// step takes model and effort; one that stands in for it, or that the intent
+// names, takes the effort alone, since the model is not one of its own.
 func TestStrongerCalls(t *testing.T) {
 	up := &forge.Stronger{Model: "opus", Effort: "max"}
 	named := forge.Command{Stronger: up, Intent: forge.Intent{Settings: forge.Settings{Agent: "claude"}}}
@@ -123,9 +124,9 @@ func TestStrongerCalls(t *testing.T) {
 	}
 }
 
-// TestUnreservedCall has a command without reserved money where the project has a budget, of which
-// its runner has not heard: nobody is called, and the runner is told. A project without a budget, or
-// a recipe, needs none.
+// TestUnreservedCall has a command without reserved money where the project has
+// a budget, of which its runner has not heard: nobody is called, and the runner
+// is told. A project without a budget, or a recipe, needs none.
 func TestUnreservedCall(t *testing.T) {
 	call, res := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleReview})
 	if f := res.Failure(); f == nil || f.Reason != forge.FailUnreserved || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
@@ -177,7 +178,8 @@ func TestRequiredSandbox(t *testing.T) {
 	}
 }
 
-// A worker calls no agent whose account is known to refuse calls, and says which one it would have been.
+// A worker calls no agent whose account is known to refuse calls, and says
+// which one it would have been.
 func TestHeldCall(t *testing.T) {
 	called, res := run(t, models, forge.Command{BudgetUSD: 4, ClosedAgents: []string{"codex", "claude"}}, agent.Call{Role: agent.RoleReview, Prompt: "x"})
 	if f := res.Failure(); f == nil || f.Reason != forge.FailHeld || res.Agent != "claude" || called.Prompt != "" {

@@ -100,8 +100,9 @@ func (r *Repository) Drop(ctx context.Context, intents ...forge.IntentID) error 
 	return errors.Join(r.Retire(ctx, tasks...), r.Store.SweepHere(ctx, names...))
 }
 
-// Needed says why what an intent left, such as commits of its attempts and its agents' conversations, may still be needed, to go after the
-// intent's id; empty if the intent is over for good.
+// Needed says why what an intent left, such as commits of its attempts and its
+// agents' conversations, may still be needed, to go after the intent's id;
+// empty if the intent is over for good.
 func Needed(s *forge.Summary) string {
 	switch {
 	case s.Status.Failed():

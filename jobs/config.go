@@ -66,8 +66,9 @@ func (r *Repository) Config(ctx context.Context, at git.OID) (*config.Project, e
 	return p, nil
 }
 
-// PolicyOf returns the project's policy as of the job's Tip, as the rules of the flow read it. Whether a requester may
-// approve is settled here if the project does not say: not where more than one person could.
+// PolicyOf returns the project's policy as of the job's Tip, as the rules of
+// the flow read it. Whether a requester may approve is settled here if the
+// project does not say: not where more than one person could.
 func PolicyOf(j *Job) *forge.Policy {
 	policy := j.Config.Rules()
 	a := &policy.Approvals
@@ -84,7 +85,8 @@ func PolicyOf(j *Job) *forge.Policy {
 	return policy
 }
 
-// settings returns the settings that are not the defaults, and those that are settled where the work is done, for people to see.
+// settings returns the settings that are not the defaults, and those that are
+// settled where the work is done, for people to see.
 func (j *Job) settings(notRequester bool) (list []forge.Setting) {
 	strict, loose := j.host.Sandbox == demand.Require, unconfined(j)
 	for _, s := range j.Config.Settings() {

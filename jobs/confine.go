@@ -34,7 +34,8 @@ type tried struct {
 	at  time.Time
 }
 
-// refusedFor is how long it is believed that the machine offers no sandbox: a person may allow one at any time.
+// refusedFor is how long it is believed that the machine offers no sandbox: a
+// person may allow one at any time.
 const refusedFor = 10 * time.Second
 
 // view returns the mounts of the system's directories, and the person's home

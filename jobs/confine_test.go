@@ -121,7 +121,8 @@ func TestGrants(t *testing.T) {
 // dialVariable makes the test binary a program that connects to the socket that it names.
 const dialVariable = "PFL_FORGE_TEST_DIAL"
 
-// init is before tests begin: a command in a sandbox is to connect, and no other program that does so is everywhere.
+// init is before tests begin: a command in a sandbox is to connect, and no
+// other program that does so is everywhere.
 func init() { //nolint:gochecknoinits // see above
 	if path := os.Getenv(dialVariable); path != "" {
 		conn, err := net.Dial("unix", path)
@@ -133,8 +134,9 @@ func init() { //nolint:gochecknoinits // see above
 	}
 }
 
-// TestGrantedSocket: a socket in a directory that is granted to read can be connected to, and one beside it is not there. The guide says
-// so, as a person who grants such a directory grants what listens there.
+// TestGrantedSocket: a socket in a directory that is granted to read can be
+// connected to, and one beside it is not there. The guide says so, as a person
+// who grants such a directory grants what listens there.
 func TestGrantedSocket(t *testing.T) {
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		t.Skipf("no sandbox can be made here: %v", err)

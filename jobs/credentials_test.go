@@ -19,8 +19,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestOriginRefusesCredentials has the token of an origin end. Whatever is asked of it then waits, as for one that is away, and a probe says when
-// there is another token. One that may read and not write is no better.
+// TestOriginRefusesCredentials has the token of an origin end. Whatever is
+// asked of it then waits, as for one that is away, and a probe says when there
+// is another token. One that may read and not write is no better.
 func TestOriginRefusesCredentials(t *testing.T) {
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "config", "http.receivepack", "true").CombinedOutput(); err != nil {

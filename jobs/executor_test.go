@@ -51,7 +51,8 @@ const (
 	noNetwork = "policy: {command_network: none}\n"
 )
 
-// verifyIn opens a repository with an executor and verifies its tip, for a command with that intent and input, which may be nil.
+// verifyIn opens a repository with an executor and verifies its tip, for a
+// command with that intent and input, which may be nil.
 func verifyIn(t *testing.T, e process.Executor, demand demand.Demand, config string, intent forge.Intent, input forge.Input) forge.Result {
 	t.Helper()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": config})
@@ -164,7 +165,8 @@ func TestWithoutSandbox(t *testing.T) {
 	verifies := "verify: ['touch " + ran + "']\n"
 	system, proposed, child, agents := scripted, scripted, scripted, scripted
 	system.Source, proposed.Source, child.Parent, agents.Agent = forge.SourceSystem, forge.SourceReflection, "big", "claude"
-	// merge is of a change behind two others in the queue, of which the last one is scripted or not, as the change is.
+	// merge is of a change behind two others in the queue, of which the last
+	// one is scripted or not, as the change is.
 	merge := func(change, ahead bool) forge.Input {
 		return &forge.MergeInput{Change: &forge.QueueMerge{Scripted: change}, Ahead: []forge.QueueMerge{{Scripted: true}, {Scripted: ahead}}}
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// Failure returns the failure that an attempt reports for an error: the agent's own
-// if it is one, forge.FailUnsafe for work that git refuses, forge.FailOrigin where the origin does not answer or keeps nothing
-// at all, forge.FailPush where it refuses this work alone, forge.FailKilled if the context ended, and forge.FailRepository for
-// everything else that git or the disk said.
+// Failure returns the failure that an attempt reports for an error: the agent's own if it is one,
+// forge.FailUnsafe for work that git refuses, forge.FailOrigin where the origin does not answer
+// or keeps nothing at all, forge.FailPush where it refuses this work alone, forge.FailKilled if
+// the context ended, and forge.FailRepository for everything else that git or the disk said.
 func Failure(err error) *forge.Failure {
 	if f, ok := errors.AsType[*agent.Failure](err); ok {
 		return &f.Failure
@@ -40,7 +40,8 @@ func Failure(err error) *forge.Failure {
 	return &forge.Failure{Reason: reason, Message: term.Sanitize(userInfo.ReplaceAllString(err.Error(), "://"))}
 }
 
-// away says in a line which origin does not answer, and why, without a password that is in its address.
+// away says in a line which origin does not answer, and why, without a password
+// that is in its address.
 func away(err error) string {
 	text := fmt.Sprintf("%s: %s", git.CauseOf(err), oneLine(err))
 	if words, refused := git.Refusal(err); refused {

@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// asModel runs a command line as a model would, on a machine with these caches and private paths, and returns what it prints.
+// asModel runs a command line as a model would, on a machine with these caches
+// and private paths, and returns what it prints.
 func asModel(t *testing.T, path, state string, env, private []string, line string) string {
 	t.Helper()
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
@@ -48,7 +49,8 @@ func asModel(t *testing.T, path, state string, env, private []string, line strin
 	return out.Text
 }
 
-// secrets writes a file into each directory, and returns a command line that shows those that it can read.
+// secrets writes a file into each directory, and returns a command line that
+// shows those that it can read.
 func secrets(t *testing.T, dirs ...string) (line string) {
 	t.Helper()
 	for _, dir := range dirs {
@@ -64,8 +66,9 @@ func secrets(t *testing.T, dirs ...string) (line string) {
 	return line + "echo looked"
 }
 
-// TestNothingGrantsWhatIsOurs: a configuration that grants the repository, what is above it, the state of the service or what the machine's
-// user keeps for themselves, by its path or by a link, grants nothing of that.
+// TestNothingGrantsWhatIsOurs: a configuration that grants the repository, what
+// is above it, the state of the service or what the machine's user keeps for
+// themselves, by its path or by a link, grants nothing of that.
 func TestNothingGrantsWhatIsOurs(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	state, private, above := t.TempDir(), t.TempDir(), filepath.Dir(r.Dir)
@@ -93,8 +96,8 @@ func TestNothingGrantsWhatIsOurs(t *testing.T) {
 	}
 }
 
-// TestModelsReadGoModules: of the caches that the environment names, a model reads the Go modules, which are laid out for GOPROXY, and nothing
-// else; and it writes to none.
+// TestModelsReadGoModules: of the caches that the environment names, a model reads the
+// Go modules, which are laid out for GOPROXY, and nothing else; and it writes to none.
 func TestModelsReadGoModules(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "policy: {sandbox: require}\n"})
 	modules, build := t.TempDir(), t.TempDir()

@@ -38,7 +38,8 @@ type Job struct {
 	metered *ledger.Meter
 }
 
-// begin opens the command's repository and reads the base branch, except for a merge, which reads it when its turn comes.
+// begin opens the command's repository and reads the base branch, except for a
+// merge, which reads it when its turn comes.
 func (s *Set) begin(ctx context.Context, j *Job) (err error) {
 	p := s.projects[j.Command.To.Project]
 	if p == nil {
@@ -50,7 +51,8 @@ func (s *Set) begin(ctx context.Context, j *Job) (err error) {
 	return j.refresh(ctx)
 }
 
-// Refresh fetches the refs that the command needs, and sets Tip and Config anew. It waits a moment for an origin that does not answer.
+// Refresh fetches the refs that the command needs, and sets Tip and Config
+// anew. It waits a moment for an origin that does not answer.
 func (j *Job) Refresh(ctx context.Context) error {
 	return patiently(ctx, beginPatience, func() error { return j.refresh(ctx) })
 }

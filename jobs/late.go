@@ -18,8 +18,9 @@ const (
 	// firstOpening and longestOpening bound the pauses between two tries to open a repository.
 	firstOpening   = 500 * time.Millisecond
 	longestOpening = 30 * time.Second
-	// holdFor is how long after the start commands wait for an origin that cannot be reached. After that their attempts find it out, which spends
-	// nothing: the project hears of it, tells a person, and has one probe at a time look for the origin's return (forge.FailOrigin).
+	// holdFor is how long after the start commands wait for an origin that cannot be reached.
+	// After that their attempts find it out, which spends nothing: the project hears of it, tells
+	// a person, and has one probe at a time look for the origin's return (forge.FailOrigin).
 	holdFor = 15 * time.Second
 )
 

@@ -19,8 +19,9 @@ type nameLock struct {
 	users int
 }
 
-// Lock waits until the name is free in this process, such as the checkout of a task,
-// and returns the function that frees it, once however often it is called. The error is the cause of the end of ctx.
+// Lock waits until the name is free in this process, such as the checkout of a
+// task, and returns the function that frees it, once however often it is
+// called. The error is the cause of the end of ctx.
 func (r *Repository) Lock(ctx context.Context, name string) (unlock func(), err error) {
 	l := &r.locks
 	l.mu.Lock()

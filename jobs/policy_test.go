@@ -39,8 +39,8 @@ func TestPolicyOf(t *testing.T) {
 	}
 }
 
-// TestPolicyTellsSettings says for people by which settings the work is done: what the file has beside the defaults, what is settled here,
-// and what the operator decided in spite of the file.
+// TestPolicyTellsSettings says for people by which settings the work is done: what the file has
+// beside the defaults, what is settled here, and what the operator decided in spite of the file.
 func TestPolicyTellsSettings(t *testing.T) {
 	both := []forge.Setting{
 		{Name: "base_branch", Value: "main", By: "default"}, {Name: "policy.approvals.not_requester", Value: "true", By: "default"},

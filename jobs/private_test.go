@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// modelCalls opens a repository with the file a.txt, and returns a function that has a model run a command line in a call of its
-// own. With checkout the call has one of the tip, else it works in its scratch directory. The function returns what the line prints.
+// modelCalls opens a repository with the file a.txt, and returns a function that has a
+// model run a command line in a call of its own. With checkout the call has one of the
+// tip, else it works in its scratch directory. The function returns what the line prints.
 func modelCalls(t *testing.T) func(role agent.Role, checkout bool, line string) string {
 	t.Helper()
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
@@ -53,8 +54,9 @@ func modelCalls(t *testing.T) func(role agent.Role, checkout bool, line string) 
 	}
 }
 
-// TestReadersWriteNothingToTheirCheckout: for an agent that only reads, its checkout is mounted so. It has a home to write to all the
-// same. One that implements writes to the checkout by the same commands.
+// TestReadersWriteNothingToTheirCheckout: for an agent that only reads, its
+// checkout is mounted so. It has a home to write to all the same. One that
+// implements writes to the checkout by the same commands.
 func TestReadersWriteNothingToTheirCheckout(t *testing.T) {
 	call := modelCalls(t)
 	const line = `cat a.txt
@@ -73,8 +75,9 @@ touch "$HOME/x" && echo home`
 	}
 }
 
-// TestCallsShareNoFiles: HOME and the directories for temporary files are of one call, and empty when it begins. Nothing of the machine
-// is in them, and the call after it finds nothing of the one before.
+// TestCallsShareNoFiles: HOME and the directories for temporary files are of
+// one call, and empty when it begins. Nothing of the machine is in them, and
+// the call after it finds nothing of the one before.
 func TestCallsShareNoFiles(t *testing.T) {
 	machine, err := os.CreateTemp("/tmp", "pfl-forge-left-") // a call has another directory there
 	if err != nil {

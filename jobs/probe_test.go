@@ -15,9 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestProbe has a probe wait for an origin that is away: in vain, until it comes back while somebody waits, and not at all once it answers. One that
-// takes no push is not back. A step
-// that is told that it is away does nothing.
+// TestProbe has a probe wait for an origin that is away: in vain, until it
+// comes back while somebody waits, and not at all once it answers. One that
+// takes no push is not back. A step that is told that it is away does nothing.
 func TestProbe(t *testing.T) {
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	set := openLate(t, dir)
@@ -55,8 +55,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestProbeOfAnotherProject has a probe come to a replica that does not have its project. It takes as long as the command says, since the
-// project issues the next one as soon as it has answered.
+// TestProbeOfAnotherProject has a probe come to a replica that does not have its project. It takes
+// as long as the command says, since the project issues the next one as soon as it has answered.
 func TestProbeOfAnotherProject(t *testing.T) {
 	set := openLate(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
 	cmd := forge.Command{To: forge.Key{Project: "gone", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepProbe, Number: 1, Claim: 1}}

@@ -36,7 +36,8 @@ type project struct {
 	origin   vitals.Origin
 
 	mu sync.Mutex
-	// preparations are still to be done before the next command, in order. Who has the slot takes them away.
+	// preparations are still to be done before the next command, in order. Who
+	// has the slot takes them away.
 	preparations []preparation
 	// cause is why it could not be opened or prepared last; nil when it was.
 	cause error

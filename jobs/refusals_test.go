@@ -6,8 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// TestRefusedAlone: credentials that are refused again and again, while the project is open, are those of this replica. Refusals at one moment
-// count once, and any other end of a command begins anew.
+// TestRefusedAlone: credentials that are refused again and again, while the
+// project is open, are those of this replica. Refusals at one moment count
+// once, and any other end of a command begins anew.
 func TestRefusedAlone(t *testing.T) {
 	refused := &git.Error{Stderr: "fatal: Authentication failed for 'https://git.example.com/a'"}
 	var r refusals

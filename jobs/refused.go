@@ -9,11 +9,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// maxRefusal bounds the words of an origin that are told, in characters: a hook prints what it likes.
+// maxRefusal bounds the words of an origin that are told, in characters: a hook
+// prints what it likes.
 const maxRefusal = 300
 
-// Refused makes a result of a push that the origin refused, with the change as it was verified on the moved tip; nil if it
-// had not moved. The next try takes that where the trees are the same. Any other error stays one.
+// Refused makes a result of a push that the origin refused, with the change as
+// it was verified on the moved tip; nil if it had not moved. The next try takes
+// that where the trees are the same. Any other error stays one.
 func Refused(ctx context.Context, j *Job, moved *forge.Rebase, err error) (*forge.MergeResult, error) {
 	words, is := git.Refusal(err)
 	if !is {

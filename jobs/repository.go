@@ -26,7 +26,8 @@ type Repository struct {
 	Store *store.Store
 	// Pool has the checkouts of tasks, at most two for each parallel worker.
 	Pool *checkout.Pool
-	// Guard finds the files of a change that only a person may approve, whatever the patterns of policy.protected_paths say.
+	// Guard finds the files of a change that only a person may approve,
+	// whatever the patterns of policy.protected_paths say.
 	Guard *guard.Guard
 
 	// host is shared by all repositories of the process.

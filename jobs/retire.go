@@ -24,7 +24,8 @@ func (r *Repository) Retire(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Release gives back what tasks of an intent hold: their checkouts, their state directories, and their stored sessions.
+// Release gives back what tasks of an intent hold: their checkouts, their state
+// directories, and their stored sessions.
 func (r *Repository) Release(ctx context.Context, intent forge.IntentID, tasks ...forge.TaskID) error {
 	errs := []error{r.ForgetSessions(ctx, intent, tasks...)}
 	for _, id := range tasks {

@@ -154,8 +154,8 @@ func TestConversationMoves(t *testing.T) {
 	}
 }
 
-// The review of a task has a session of its own beside that of its author, and goes on wherever that was last. Both end
-// with the task.
+// The review of a task has a session of its own beside that of its author, and
+// goes on wherever that was last. Both end with the task.
 func TestConversationOfAReview(t *testing.T) {
 	one, two, _, store := hosts(t)
 	one.say("made", "", false)

@@ -31,9 +31,11 @@ import (
 // Host describes the process that works on repositories. It is set up once, before
 // OpenSet.
 type Host struct {
-	// StateDir is absolute and belongs to this process alone: clones, checkouts, sessions, scratch files.
+	// StateDir is absolute and belongs to this process alone: clones,
+	// checkouts, sessions, scratch files.
 	StateDir string
-	// Owner marks every process that is started, so that the next process of the same state directory can end them. The agents have the same one.
+	// Owner marks every process that is started, so that the next process of
+	// the same state directory can end them. The agents have the same one.
 	Owner process.Owner
 	// Agents are the back ends that every project can name.
 	Agents []agent.Agent
@@ -53,7 +55,8 @@ type Host struct {
 	// Allow returns nil if a configuration may have effect on this machine; nil: all may, since
 	// whoever runs the service answers for its projects.
 	Allow func(context.Context, *config.Project) error
-	// Adjust changes each configuration that Allow let pass, for work that is no run's; nil: none is changed.
+	// Adjust changes each configuration that Allow let pass, for work that is
+	// no run's; nil: none is changed.
 	Adjust func(*config.Project)
 	// Alone says that only the user of this machine could approve.
 	Alone bool
@@ -86,7 +89,8 @@ type Source struct {
 	Project forge.ProjectID
 	// URL is the origin, which is cloned into the state directory.
 	URL string
-	// Path is a person's own repository, which is used in place. Where the process has it open already, that is in Store.
+	// Path is a person's own repository, which is used in place. Where the
+	// process has it open already, that is in Store.
 	Path  string
 	Store *store.Store
 }
@@ -234,8 +238,8 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	if err := checkIDs(cmd); err != nil {
 		return forge.Result{Output: Failure(err)}
 	}
-	// The rules know that the origin is away, and a probe is looking for it. To try as well would take the time of
-	// a worker, and with a server that is silent minutes of it.
+	// The rules know that the origin is away, and a probe is looking for it. To try as well
+	// would take the time of a worker, and with a server that is silent minutes of it.
 	if slices.Contains(cmd.ClosedAgents, forge.GitOrigin) {
 		return forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "nothing was done: the git origin is known not to answer"}}
 	}
@@ -263,7 +267,8 @@ func (s *Set) Do(ctx context.Context, cmd *forge.Command, progress service.Progr
 	return j.Result
 }
 
-// refused reports whether it is this replica alone whose credentials the origin of a project refuses.
+// refused reports whether it is this replica alone whose credentials the origin
+// of a project refuses.
 func (s *Set) refused(id forge.ProjectID, err error) bool {
 	p := s.projects[id]
 	return p != nil && p.refusals.observe(err)

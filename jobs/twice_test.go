@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestStateDirectoryGivenTwice: a second process with the same state directory says that it waits for the end of the first, and then goes on.
+// TestStateDirectoryGivenTwice: a second process with the same state directory
+// says that it waits for the end of the first, and then goes on.
 func TestStateDirectoryGivenTwice(t *testing.T) {
 	state, url := t.TempDir(), gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	var said testoutput.Output

@@ -119,8 +119,8 @@ func (j *Job) commands(
 	return report, nil
 }
 
-// shell returns how command lines are run in a checkout, without the line itself, and a function that removes
-// their scratch directory.
+// shell returns how command lines are run in a checkout, without the line
+// itself, and a function that removes their scratch directory.
 func shell(ctx context.Context, j *Job, c *checkout.Checkout, layer string, network config.Network) (s agent.Shell, remove func(), err error) {
 	scratch, remove, err := j.host.scratch()
 	if err != nil {
@@ -164,13 +164,14 @@ func boundRuns(runs []forge.CheckRun) {
 	}
 }
 
-// overran reports whether a command exceeded its limits. That is said of the change, as any other command that does not
-// pass: trials on the tip without it tell whose fault it is.
+// overran reports whether a command exceeded its limits. That is said of the change, as any
+// other command that does not pass: trials on the tip without it tell whose fault it is.
 func overran(err error) bool {
 	f, ok := errors.AsType[*agent.Failure](err)
 	return ok && slices.Contains(limits, f.Reason)
 }
 
-// limits are the reasons of a command that exceeded its own bounds. The bound of memory is not among them: the kernel ends what
-// exceeds it, and the command has an exit status. FailLost is not either: a full disk is the machine's.
+// limits are the reasons of a command that exceeded its own bounds. The bound
+// of memory is not among them: the kernel ends what exceeds it, and the command
+// has an exit status. FailLost is not either: a full disk is the machine's.
 var limits = []forge.FailureReason{forge.FailTimeout, forge.FailIdle, forge.FailOutputLimit, forge.FailDiskLimit}

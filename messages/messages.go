@@ -1,7 +1,9 @@
-// Package messages is the registry of all messages: who sends each, who decides on it, and by which verb people send it.
+// Package messages is the registry of all messages: who sends each, who decides
+// on it, and by which verb people send it.
 //
-// The codec, the subjects' verbs, the permissions, AsyncAPI and the table in ARCHITECTURE.md follow All: a new message is a struct in
-// package forge, its .proto and a row here (ADR 0030). A verb is part of subjects and of the API's addresses, and is never renamed.
+// The codec, the subjects' verbs, the permissions, AsyncAPI and the table in ARCHITECTURE.md
+// follow All: a new message is a struct in package forge, its .proto and a row here (ADR
+// 0030). A verb is part of subjects and of the API's addresses, and is never renamed.
 package messages
 
 import forge "github.com/pfl-forge/pfl-forge"
@@ -77,8 +79,8 @@ func All() []Spec {
 		{&forge.ChildChanged{}, PartyProject, PartyIntent, "", "Intent, Run and Number", "says that a child intent began or ended"},
 		{&forge.RunEnded{}, PartyIntent, PartyProject, "", "Run and Number", "says that a run ended"},
 
-		// The merge queue: file locks, merges, and what is taken back. What becomes of a pull request is a result of a worker,
-		// however often it changes.
+		// The merge queue: file locks, merges, and what is taken back. What becomes
+		// of a pull request is a result of a worker, however often it changes.
 		{&forge.LockFiles{}, PartyIntent, PartyProject, "", "Task and Number", "asks for the lock on files after a conflict"},
 		{&forge.FilesLocked{}, PartyProject, PartyIntent, "", "Task and Number", "answers the request for a file lock"},
 		{&forge.QueueMerge{}, PartyIntent, PartyProject, "", "Task and Number", "puts one verified and reviewed commit into the merge queue"},

@@ -51,13 +51,15 @@ func kindOf(t *changes.Delivered) Kind {
 	}
 }
 
-// KindOfWait returns the kind of a wait with its reason; empty for a wait that people are not told of, and for none.
+// KindOfWait returns the kind of a wait with its reason; empty for a wait that
+// people are not told of, and for none.
 func KindOfWait(w forge.Waiting, reason string) Kind {
 	switch {
 	case w == "":
 		return ""
 	case w == forge.WaitingPaused && !forge.Outside(reason):
-		// A person has paused it, and knows. Where an account refuses calls, no person did, and one intent says so for all that wait.
+		// A person has paused it, and knows. Where an account refuses calls, no
+		// person did, and one intent says so for all that wait.
 		return ""
 	case w == forge.WaitingBudget:
 		return KindBudget

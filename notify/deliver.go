@@ -79,12 +79,13 @@ func (t *Target) run(ctx context.Context, m message) error {
 	return nil
 }
 
-// ours are the beginnings of the names of variables that are meant for pfl-forge: its settings, among them ways into NATS,
-// the keys of models, and where telemetry goes.
+// ours are the beginnings of the names of variables that are meant for pfl-forge: its
+// settings, among them ways into NATS, the keys of models, and where telemetry goes.
 var ours = []string{"FORGE_", "ANTHROPIC_", "CLAUDE_CODE_", "OPENAI_", "GEMINI_", "GOOGLE_GEMINI_", "OTEL_"}
 
-// withoutOurs returns an environment without those variables. A program that tells people needs its own, such as the
-// token of a chat, and none of ours: it may print its environment, or be told by an event what to send.
+// withoutOurs returns an environment without those variables. A program that
+// tells people needs its own, such as the token of a chat, and none of ours: it
+// may print its environment, or be told by an event what to send.
 func withoutOurs(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		return slices.ContainsFunc(ours, func(prefix string) bool { return strings.HasPrefix(entry, prefix) })

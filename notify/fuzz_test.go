@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/notify"
 )
 
-// FuzzParse: a file of notifications is refused with a list of reasons, or each of its targets is one
-// that can be reached in bounds.
+// FuzzParse: a file of notifications is refused with a list of reasons, or each
+// of its targets is one that can be reached in bounds.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"notifications: {a: {command: [x]}}", "notifications: {a: {webhook: 'https://e.example/x', secret_file: /s, most: 3, window: 1m}}",

@@ -334,8 +334,8 @@ mv "$1/event.tmp" "$1/event"
 	}
 }
 
-// A command gets the variables of the machine that its program may need, and none that are meant for pfl-forge: no way into NATS, no
-// key of a model.
+// A command gets the variables of the machine that its program may need, and
+// none that are meant for pfl-forge: no way into NATS, no key of a model.
 func TestCommandGetsNoneOfOurKeys(t *testing.T) {
 	const canary = "a-secret-of-pfl-forge"
 	ours := []string{"FORGE_TOKEN_FILE", "FORGE_NKEY", "FORGE_SERVER", "FORGE_AGENT_OURS_API_KEY", "OTEL_EXPORTER_OTLP_HEADERS"}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestRetryAfterIsBounded: a webhook has us wait as long as it says, and five minutes at most, also where it says more than a time can hold.
+// TestRetryAfterIsBounded: a webhook has us wait as long as it says, and five
+// minutes at most, also where it says more than a time can hold.
 func TestRetryAfterIsBounded(t *testing.T) {
 	for said, want := range map[string]time.Duration{
 		"7": 7 * time.Second, "301": maxRetryAfter, "9300000000": maxRetryAfter, "9223372036854775807": maxRetryAfter, "0": 0, "-5": 0, "soon": 0, "": 0,

@@ -150,8 +150,8 @@ func (r *Report) complete() {
 	r.approvals(plans[0])
 }
 
-// reviews looks whether the reviewer, and the second one if there is one, approved. Where just the first did, a
-// person's approval of the changes decides.
+// reviews looks whether the reviewer, and the second one if there is one,
+// approved. Where just the first did, a person's approval of the changes decides.
 func (r *Report) reviews() {
 	all := find[*Review](r)
 	second := slices.DeleteFunc(slices.Clone(all), func(v *Review) bool { return !v.Second })
@@ -166,13 +166,14 @@ func (r *Report) reviews() {
 	if len(second) == 0 || !count(r, len(second), "that the second reviewer reviewed it", NamespaceReview) {
 		return
 	}
-	// The rules ask a person where the reviewers disagree. That approval is of the changes, as one of
-	// protected paths is, and is held to the same needs.
+	// The rules ask a person where the reviewers disagree. That approval is of
+	// the changes, as one of protected paths is, and is held to the same needs.
 	decided := slices.ContainsFunc(find[*Approval](r), func(a *Approval) bool { return a.What == OfChanges })
 	if second[0].Verdict != VerdictApproved && !decided {
 		r.problem("the second reviewer did not approve it: the verdict is %q, and no person approved the changes", clip(second[0].Verdict))
 	}
-	// One key signs for all reviewers of a service, so only what they say of themselves tells them apart.
+	// One key signs for all reviewers of a service, so only what they say of
+	// themselves tells them apart.
 	if one && first[0].Agent == second[0].Agent && first[0].Model == second[0].Model {
 		r.problem("both reviews are by %s; the second has to be by another one", clip(strings.TrimSpace(first[0].Agent+" "+first[0].Model)))
 	}
@@ -250,9 +251,10 @@ func (r *Report) Hold(n Need, floor Floor) {
 	}
 }
 
-// Reviewed returns the risk of the change and the commit by whose configuration its plan was reviewed, or else
-// approved, for those who look up whether it takes two reviewers. single reports that one reviewed it whose verdict was
-// an opinion: not a judge of criteria, and not a recipe's check.
+// Reviewed returns the risk of the change and the commit by whose configuration
+// its plan was reviewed, or else approved, for those who look up whether it
+// takes two reviewers. single reports that one reviewed it whose verdict was an
+// opinion: not a judge of criteria, and not a recipe's check.
 func (r *Report) Reviewed() (risk, policy string, single bool) {
 	reviews, plans := find[*Review](r), find[*Plan](r)
 	if len(reviews) != 1 || len(plans) != 1 {

@@ -132,7 +132,8 @@ func TestStatementsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// FuzzStatements looks for a payload that is taken for a statement and is not what would be written.
+// FuzzStatements looks for a payload that is taken for a statement and is not
+// what would be written.
 func FuzzStatements(f *testing.F) {
 	k, err := proof.Derive([]byte(strings.Repeat("a", 32)), "runner")
 	if err != nil {

@@ -58,10 +58,11 @@ type Verify struct {
 	Definition string `json:"definition"`
 	// Commands were run, in this order, those that set the checkout up first.
 	Commands []Command `json:"commands"`
-	// Checks decide criteria of the goal. Each exited as the criterion expects, which can be with another status than 0.
+	// Checks decide criteria of the goal. Each exited as the criterion expects,
+	// which can be with another status than 0.
 	Checks []Command `json:"checks,omitempty"`
-	// Together is the tree that the commands ran on where that is a later one: of the last change of a batch, which this one is in as well. Empty
-	// if they ran on the tree of the statement.
+	// Together is the tree that the commands ran on where that is a later one: of the last change
+	// of a batch, which this one is in as well. Empty if they ran on the tree of the statement.
 	Together string `json:"together,omitempty"`
 	// Executor is where they ran; empty if there were none.
 	Executor string `json:"executor,omitempty"`
@@ -290,7 +291,8 @@ func Model(name string) string {
 	return strings.ToValidUTF8(shapes.Text(name[:min(len(name), maxCommand)]), "")
 }
 
-// said returns a command line as a statement has it: without what could be a secret, and cut if it is long.
+// said returns a command line as a statement has it: without what could be a
+// secret, and cut if it is long.
 func said(line string) string {
 	line = shapes.Text(line)
 	return strings.ToValidUTF8(line[:min(len(line), maxCommand)], "")

@@ -1,10 +1,12 @@
-// Package quota bounds how many intents may be open at once: in a project, and of a system that submits them. A
-// runner asks before it decides on a submission, so a refused one leaves nothing behind, and may come again.
+// Package quota bounds how many intents may be open at once: in a project, and
+// of a system that submits them. A runner asks before it decides on a
+// submission, so a refused one leaves nothing behind, and may come again.
 //
-// The count has two parts. What the journals showed at the last look is the truth of that moment, of whatever runner.
-// What this one let in since is added, and forgotten as soon as a look shows its journal, so that nothing is counted
-// twice and nothing is missed that this runner knows of. What other runners let in since the last look is missing:
-// the nearer a quota is, the more often a runner looks.
+// The count has two parts. What the journals showed at the last look is the truth
+// of that moment, of whatever runner. What this one let in since is added, and
+// forgotten as soon as a look shows its journal, so that nothing is counted twice
+// and nothing is missed that this runner knows of. What other runners let in since
+// the last look is missing: the nearer a quota is, the more often a runner looks.
 package quota
 
 import (
@@ -30,7 +32,8 @@ type Limits struct {
 	Project int
 	// System bounds those that one system has submitted, in all projects; 0 means 5,000.
 	System int
-	// Calls bounds the commands of a project's intents that workers may take or have taken; 0: they are not bounded.
+	// Calls bounds the commands of a project's intents that workers may take or
+	// have taken; 0: they are not bounded.
 	Calls int
 }
 
@@ -40,7 +43,8 @@ const (
 	DefaultSystem  = 5_000
 )
 
-// Exceeded reports whether a ruling refuses a submission for a quota alone: the same one may be accepted later.
+// Exceeded reports whether a ruling refuses a submission for a quota alone: the
+// same one may be accepted later.
 func Exceeded(r forge.Ruling) bool {
 	return r.Decision == forge.Refused && (r.Field == OfProject || r.Field == OfSystem)
 }
@@ -52,13 +56,14 @@ type Holder struct {
 	System string
 }
 
-// blind is the part of a quota that a runner may give away without looking at what others have accepted meanwhile: an
-// eighth, so that looking costs nothing where few intents are open. One runner keeps to a quota exactly; each other
+// blind is the part of a quota that a runner may give away without looking at
+// what others have accepted meanwhile: an eighth, so that looking costs nothing
+// where few intents are open. One runner keeps to a quota exactly; each other
 // one may add an eighth of it, because it last looked when less was open.
 const blind = 8
 
-// Book counts open intents: those of the last look at the journals, and those that were let in since.
-// It is used by one goroutine at a time.
+// Book counts open intents: those of the last look at the journals, and those
+// that were let in since. It is used by one goroutine at a time.
 type Book struct {
 	limits Limits
 	looked bool
@@ -76,7 +81,8 @@ type count struct {
 
 func newCount() count { return count{map[forge.ProjectID]int{}, map[string]int{}} }
 
-// add counts an intent n times, also minus one time: what one machine let in may turn out to be refused by the rules.
+// add counts an intent n times, also minus one time: what one machine let in
+// may turn out to be refused by the rules.
 func (c count) add(h Holder, n int) {
 	c.projects[h.Key.Project] += n
 	if h.System != "" {
@@ -101,8 +107,8 @@ func (b *Book) MustLook(h Holder) bool {
 		h.System != "" && (b.counts.systems[h.System]+1)*blind > b.limits.System
 }
 
-// Look counts anew, by the intents that the journals show as open. Of those that entered it forgets the
-// ones whose journals are there: they are open, or have ended.
+// Look counts anew, by the intents that the journals show as open. Of those that
+// entered it forgets the ones whose journals are there: they are open, or have ended.
 func (b *Book) Look(open []Holder, there func(forge.Key) bool) {
 	b.looked, b.counts = true, newCount()
 	for _, h := range open {
@@ -117,8 +123,8 @@ func (b *Book) Look(open []Holder, there func(forge.Key) bool) {
 	}
 }
 
-// Enter lets an intent in, or returns the field of the quota that has no room for it, and why in words. It says
-// whether the intent is a new one, which may Leave.
+// Enter lets an intent in, or returns the field of the quota that has no room for
+// it, and why in words. It says whether the intent is a new one, which may Leave.
 func (b *Book) Enter(h Holder) (entered bool, full *forge.FieldError) {
 	over := func(field, who string, limit int) *forge.FieldError {
 		return &forge.FieldError{Field: field, Reason: fmt.Sprintf("%s has %d open intents, as many as it may; try again after %s, or when one of them has ended",

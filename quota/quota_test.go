@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
-// TestBook drives books, one for each of up to eight runners, through random orders of submissions, looks and ends:
-// one book keeps to a quota exactly, of several each other one adds at most an eighth of it, and where there is room,
-// nobody is refused.
+// TestBook drives books, one for each of up to eight runners, through random orders
+// of submissions, looks and ends: one book keeps to a quota exactly, of several each
+// other one adds at most an eighth of it, and where there is room, nobody is refused.
 func TestBook(t *testing.T) {
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -57,8 +57,8 @@ func TestBook(t *testing.T) {
 				}
 				b.Look(list, func(k forge.Key) bool { return there[k] })
 			}
-			// One that enters has to have room by the truth, and one that is refused must have none. What the other
-			// books give away without looking is an eighth of the quota each.
+			// One that enters has to have room by the truth, and one that is refused must have
+			// none. What the other books give away without looking is an eighth of the quota each.
 			others := len(books) - 1
 			projects, systems := counted(h.Key.Project, h.System)
 			entered, full := b.Enter(h)
@@ -100,7 +100,8 @@ func TestEnteredTwice(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreNotNoticed: a thousand intents of a laptop need no look at the journals but the first.
+// TestDefaultsAreNotNoticed: a thousand intents of a laptop need no look at the
+// journals but the first.
 func TestDefaultsAreNotNoticed(t *testing.T) {
 	b := quota.NewBook(quota.Limits{})
 	looks := 0

@@ -57,8 +57,8 @@ func TestServiceAnnouncesItself(t *testing.T) {
 	wait.Until(t, "none is seen", func() bool { return len(replicas(t, b)) == 0 })
 }
 
-// TestTellsWhenUnwell: a replica whose state directory is gone says so to those who ask which services run, with why and since when, and stops
-// saying so when it is back.
+// TestTellsWhenUnwell: a replica whose state directory is gone says so to those who ask
+// which services run, with why and since when, and stops saying so when it is back.
 func TestTellsWhenUnwell(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -27,7 +27,8 @@ const (
 	// longestHold bounds the delay until a command is delivered again that cannot begin here
 	// yet.
 	longestHold = 15 * time.Second
-	// unwellPatience bounds asking whether this replica can do work: a disk that does not answer is one that cannot.
+	// unwellPatience bounds asking whether this replica can do work: a disk
+	// that does not answer is one that cannot.
 	unwellPatience = 5 * time.Second
 	// askAgain is the delay until a command is delivered again when the bus did not
 	// answer.
@@ -112,8 +113,8 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 	return a.report(logging.Trace(jobs, a.trace), res)
 }
 
-// counts reports whether the result of an attempt is to be reported. Otherwise the error says why the command
-// is to be delivered again; nil: its result is not wanted any more.
+// counts reports whether the result of an attempt is to be reported. Otherwise the error
+// says why the command is to be delivered again; nil: its result is not wanted any more.
 func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *forge.Result, cause error, wanted bool) (bool, error) {
 	wanted = wanted && !errors.Is(cause, ErrNotWanted)
 	if wanted {
@@ -158,7 +159,8 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 	}
 }
 
-// isMerged reports whether a result says that the base branch has moved, which is a fact whatever the replica is like.
+// isMerged reports whether a result says that the base branch has moved, which
+// is a fact whatever the replica is like.
 func isMerged(res *forge.Result) bool {
 	in := forge.As[*forge.MergeResult](res.Output)
 	return in != nil && in.Outcome == forge.MergeDone
@@ -192,7 +194,8 @@ func (a *attempt) begin(ctx context.Context) (_ context.Context, finish func(*fo
 	return logging.Trace(ctx, a.trace), finish
 }
 
-// admit reports whether an attempt begins. If it cannot begin here yet, the error says when its command comes again; nil: it was answered.
+// admit reports whether an attempt begins. If it cannot begin here yet, the
+// error says when its command comes again; nil: it was answered.
 func (r *workerRun) admit(ctx context.Context, h Handler, a *attempt, job *work.Job) (begins bool, err error) {
 	if r.Hold != nil {
 		if err := r.Hold(&job.Command); err != nil {

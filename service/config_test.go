@@ -314,8 +314,8 @@ func TestSecretsOfSettings(t *testing.T) {
 	}
 }
 
-// TestSecretsOfCredentials checks that keys that are replaced while the service runs are taken
-// out of what leaves it: the former ones, and the new ones as soon as they are read. Addresses stay.
+// TestSecretsOfCredentials checks that keys that are replaced while the service runs are taken out
+// of what leaves it: the former ones, and the new ones as soon as they are read. Addresses stay.
 func TestSecretsOfCredentials(t *testing.T) {
 	dir := t.TempDir()
 	c, err := Parse("x", []string{"--credentials-dir", dir}, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))

@@ -41,8 +41,8 @@ type Env struct {
 
 	// Hold is that of the workers that Worker makes; nil: no command is held back.
 	Hold func(*forge.Command) error
-	// Unwell and Elsewhere are asked by those workers as well: why this replica can do no work, beside its disk, and why another one
-	// had better take a command; nil: nothing is known.
+	// Unwell and Elsewhere are asked by those workers as well: why this replica can do no work,
+	// beside its disk, and why another one had better take a command; nil: nothing is known.
 	Unwell    func() error
 	Elsewhere func(*forge.Command) error
 
@@ -89,7 +89,8 @@ func (e *Env) Worker(handlers ...Handler) *Worker {
 	}
 }
 
-// SigningKey returns the key by which the service signs, which follows from its nkey. Without an nkey it signs nothing: no file would trust its key.
+// SigningKey returns the key by which the service signs, which follows from its
+// nkey. Without an nkey it signs nothing: no file would trust its key.
 func (e *Env) SigningKey() proof.Source {
 	if e.Config.NKey == "" {
 		return nil
@@ -107,8 +108,9 @@ func (e *Env) SigningKey() proof.Source {
 // signersFile is the name of the file of trusted keys that auth init puts beside the nkeys.
 const signersFile = "allowed_signers"
 
-// Authors returns the keys by which senders are proven: of the file that is configured, or of the one beside the nkey. It is nil where
-// there is neither, which it logs: then nothing proves who sent a message but the permissions of NATS.
+// Authors returns the keys by which senders are proven: of the file that is
+// configured, or of the one beside the nkey. It is nil where there is neither, which
+// it logs: then nothing proves who sent a message but the permissions of NATS.
 func (e *Env) Authors() (*signed.Keys, error) {
 	path := e.Config.Runner.TrustedKeys
 	if path == "" && e.Config.NKey != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
 
-// A signed statement reaches the runner as it was signed, although it looks like a token; one with a secret in it does not.
+// A signed statement reaches the runner as it was signed, although it looks
+// like a token; one with a secret in it does not.
 func TestEnvelopesAreToldWhole(t *testing.T) {
 	key, err := proof.Derive([]byte(strings.Repeat("a", 32)), "reviewer")
 	if err != nil {

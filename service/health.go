@@ -66,7 +66,8 @@ type Fact struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
-// state is the answer to /readyz?verbose. Operators' scripts read it: fields are added, and keep their meaning.
+// state is the answer to /readyz?verbose. Operators' scripts read it: fields
+// are added, and keep their meaning.
 type state struct {
 	Ready    bool      `json:"ready"`
 	Draining bool      `json:"draining"` // it ends, and takes nothing new
@@ -84,8 +85,8 @@ func (h *Health) Add(name string, ask func(context.Context) error) {
 	h.checks = append(h.checks, &check{name: name, ask: ask})
 }
 
-// Know has /readyz?verbose tell facts as well, on which readiness does not depend: a service that others wait for is
-// not sick, and taking it out of service would mend nothing.
+// Know has /readyz?verbose tell facts as well, on which readiness does not depend: a service
+// that others wait for is not sick, and taking it out of service would mend nothing.
 func (h *Health) Know(facts func(context.Context) ([]Fact, error)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,9 +123,9 @@ func (h *Health) Ready(ctx context.Context) error {
 	return errors.Join(missing...)
 }
 
-// Missing asks each check, and returns those that fail, since when and why. Since is the time of the first question
-// that was answered badly: a check that is seldom asked has failed for longer than it says. A service that drains
-// misses nothing, it only takes nothing new.
+// Missing asks each check, and returns those that fail, since when and why. Since is the time
+// of the first question that was answered badly: a check that is seldom asked has failed for
+// longer than it says. A service that drains misses nothing, it only takes nothing new.
 func (h *Health) Missing(ctx context.Context) []Missing {
 	h.mu.Lock()
 	checks := h.checks
@@ -152,9 +153,9 @@ func (c *check) failed(now time.Time) time.Time {
 	return c.since
 }
 
-// serveState answers with everything that is missing, and with the facts. The code follows from readiness alone: a
-// probe may ask this way as well. Facts that cannot be read are said to be unknown, since an empty list would look
-// like good news.
+// serveState answers with everything that is missing, and with the facts. The code
+// follows from readiness alone: a probe may ask this way as well. Facts that cannot
+// be read are said to be unknown, since an empty list would look like good news.
 func (h *Health) serveState(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	draining, facts := h.draining, h.facts
@@ -178,8 +179,8 @@ func (h *Health) serveState(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason, /readyz?verbose with
-// the same codes and everything that is known as JSON, and /metrics.
+// ServeHTTP answers GET /livez and /readyz, with 200 or 503 and a plain reason,
+// /readyz?verbose with the same codes and everything that is known as JSON, and /metrics.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -77,7 +77,8 @@ func (t *reporter) end() {
 		t.attempt.log.Warn("the transcript is not kept as a whole: its last lines could not be stored in time")
 		return
 	}
-	// A gateway runs no agent and no command, and its account reads no transcripts: what little it has said is in the stream.
+	// A gateway runs no agent and no command, and its account reads no
+	// transcripts: what little it has said is in the stream.
 	if t.attempt.cmd.Attempt.Step.Service() != "gateway" {
 		t.attempt.keepTranscript()
 	}

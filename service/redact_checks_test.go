@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// A check that passed on the judged tree counts, also if its command or its name looks like a secret to those who take
-// secrets out of results.
+// A check that passed on the judged tree counts, also if its command or its
+// name looks like a secret to those who take secrets out of results.
 func TestRedactedCheckCounts(t *testing.T) {
 	known := redact.New(redact.Environ([]string{"NPM_TOKEN=integration"})...)
 	for _, c := range []struct {
@@ -35,8 +35,9 @@ func TestRedactedCheckCounts(t *testing.T) {
 	}
 }
 
-// A claim answers its requirement also where that has words in it which look like a secret: they are taken out of
-// results, and not out of what was asked for. A claim about something else does not.
+// A claim answers its requirement also where that has words in it which look
+// like a secret: they are taken out of results, and not out of what was asked
+// for. A claim about something else does not.
 func TestRedactedClaimCounts(t *testing.T) {
 	known := redact.New(redact.Environ([]string{"NPM_TOKEN=integration"})...)
 	for _, c := range []struct {

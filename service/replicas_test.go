@@ -47,8 +47,8 @@ func (s *sickness) unwell(context.Context, bool) error {
 	return syscall.ENOSPC
 }
 
-// TestSickBesideAtWork: a replica that is not well gets a command that another one is carrying out. It does not answer for it, and the
-// result is what that one found.
+// TestSickBesideAtWork: a replica that is not well gets a command that another one
+// is carrying out. It does not answer for it, and the result is what that one found.
 func TestSickBesideAtWork(t *testing.T) {
 	t.Parallel()
 	s := bustest.StartServer(t)
@@ -81,7 +81,8 @@ func TestSickBesideAtWork(t *testing.T) {
 	}
 }
 
-// TestSickDropsUnwanted: what is not wanted any more is not answered by a replica that is not well, and is gone.
+// TestSickDropsUnwanted: what is not wanted any more is not answered by a
+// replica that is not well, and is gone.
 func TestSickDropsUnwanted(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -100,8 +101,9 @@ func TestSickDropsUnwanted(t *testing.T) {
 	}
 }
 
-// TestTurnedAwayCostsNothing: a command that was turned away by a replica that is not well, and then met another one that could start nothing, has
-// been given back once like any other: the failure is not the task's.
+// TestTurnedAwayCostsNothing: a command that was turned away by a replica that
+// is not well, and then met another one that could start nothing, has been
+// given back once like any other: the failure is not the task's.
 func TestTurnedAwayCostsNothing(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -127,8 +129,8 @@ func TestTurnedAwayCostsNothing(t *testing.T) {
 	}
 }
 
-// TestHarmsEachReplica: a task that leaves no room for processes wherever it runs is given back once, whichever replicas there are, and the second
-// failure is its own.
+// TestHarmsEachReplica: a task that leaves no room for processes wherever it runs is
+// given back once, whichever replicas there are, and the second failure is its own.
 func TestHarmsEachReplica(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -148,8 +150,9 @@ func TestHarmsEachReplica(t *testing.T) {
 	}
 }
 
-// TestNoReplicaIsWell: where each replica is unwell a command is not begun, and answered after a while with the reason. It is issued again, waits with
-// the replicas for longer, and is done within seconds as soon as one is well.
+// TestNoReplicaIsWell: where each replica is unwell a command is not begun, and
+// answered after a while with the reason. It is issued again, waits with the
+// replicas for longer, and is done within seconds as soon as one is well.
 func TestNoReplicaIsWell(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -178,8 +181,9 @@ func TestNoReplicaIsWell(t *testing.T) {
 	}
 }
 
-// TestNoReplicaCan: what no replica can do for want of a program or a sandbox is answered with the reason that waits, and not with one that asks a
-// person for each intent. Rules that do not know the reason are told the failure as it is.
+// TestNoReplicaCan: what no replica can do for want of a program or a sandbox is
+// answered with the reason that waits, and not with one that asks a person for
+// each intent. Rules that do not know the reason are told the failure as it is.
 func TestNoReplicaCan(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []forge.FailureReason{forge.FailSandbox, forge.FailMissingCLI} {
@@ -211,8 +215,9 @@ func TestNoReplicaCan(t *testing.T) {
 	}
 }
 
-// TestUnansweredByOlderRules: a command of rules that do not know that replicas may be lacking is never answered so: it goes round until a replica can
-// do it, as it did then. A runner that is rolled back to those rules could read no other answer.
+// TestUnansweredByOlderRules: a command of rules that do not know that replicas may
+// be lacking is never answered so: it goes round until a replica can do it, as it
+// did then. A runner that is rolled back to those rules could read no other answer.
 func TestUnansweredByOlderRules(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -229,7 +234,8 @@ func TestUnansweredByOlderRules(t *testing.T) {
 	}
 }
 
-// TestBegunIsTold: of a step that no replica could do it is told that one has begun, once what it lacks would have shown. Of any other it is not.
+// TestBegunIsTold: of a step that no replica could do it is told that one has
+// begun, once what it lacks would have shown. Of any other it is not.
 func TestBegunIsTold(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

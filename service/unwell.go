@@ -26,8 +26,9 @@ func (r *workerRun) unwell(ctx context.Context, anew bool) error {
 	return nil
 }
 
-// turnAway leaves a command to another replica, after a pause in which it takes a place here, so that a queue of them goes round slowly.
-// One that none has taken for long is answered with forge.FailReplica: its intent waits, and says why.
+// turnAway leaves a command to another replica, after a pause in which it takes a
+// place here, so that a queue of them goes round slowly. One that none has taken
+// for long is answered with forge.FailReplica: its intent waits, and says why.
 func (a *attempt) turnAway(ctx context.Context, h Handler, job *work.Job, why error) error {
 	pause := time.NewTimer(elsewhere.Hold(&a.cmd))
 	defer pause.Stop()
@@ -42,7 +43,8 @@ func (a *attempt) turnAway(ctx context.Context, h Handler, job *work.Job, why er
 	return a.answer(ctx, h, job, why)
 }
 
-// answer reports that no replica takes a command, unless one is at it, or its result is not wanted any more.
+// answer reports that no replica takes a command, unless one is at it, or its
+// result is not wanted any more.
 func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why error) error {
 	if a.run.leased(h) {
 		l, err := a.run.Bus.Leases.TryAcquire(ctx, job, a.run.holder)
@@ -79,7 +81,8 @@ func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why erro
 	return err
 }
 
-// round returns how the command has gone round. Without a lease, each delivery before counts as one at which it was given back.
+// round returns how the command has gone round. Without a lease, each delivery
+// before counts as one at which it was given back.
 func (a *attempt) round(job *work.Job) elsewhere.Round {
 	r := elsewhere.Round{Delivery: a.delivery, Waited: time.Since(job.IssuedAt), GivenBack: a.delivery > 1}
 	if a.held != nil {
@@ -88,7 +91,8 @@ func (a *attempt) round(job *work.Job) elsewhere.Round {
 	return r
 }
 
-// giveBack returns the error with which an attempt that failed for a reason of this replica goes to another one; nil: its failure counts.
+// giveBack returns the error with which an attempt that failed for a reason of
+// this replica goes to another one; nil: its failure counts.
 func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
 	err := a.causes.Leave(&a.cmd, a.round(job), f)
 	if err != nil && a.held != nil && a.causes.Once() {
@@ -97,7 +101,8 @@ func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
 	return err
 }
 
-// leave returns the error with which a command is left to another replica for a while, to begin with; nil: it is not.
+// leave returns the error with which a command is left to another replica for a
+// while, to begin with; nil: it is not.
 func (a *attempt) leave(why error) error {
 	if why == nil || !a.run.Shared {
 		return nil

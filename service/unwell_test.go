@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
-// TestUnwellReplicaTakesNothing: a replica whose disk is full leaves commands to another one, and takes them again when
-// it is well.
+// TestUnwellReplicaTakesNothing: a replica whose disk is full leaves commands
+// to another one, and takes them again when it is well.
 func TestUnwellReplicaTakesNothing(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)
@@ -52,8 +52,8 @@ func TestUnwellReplicaTakesNothing(t *testing.T) {
 	}
 }
 
-// TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no result, unless it cost money or moved
-// the base branch; another delivery has it done.
+// TestUnwellReplicaHandsBack: what a replica found out while its disk was full is no
+// result, unless it cost money or moved the base branch; another delivery has it done.
 func TestUnwellReplicaHandsBack(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -99,8 +99,8 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 	}
 }
 
-// TestLeftToAnotherReplica: an attempt that failed here for a reason of this replica is made by another one, and reported once, as what
-// that one found.
+// TestLeftToAnotherReplica: an attempt that failed here for a reason of this
+// replica is made by another one, and reported once, as what that one found.
 func TestLeftToAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

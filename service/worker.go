@@ -103,12 +103,12 @@ type Worker struct {
 	// Hold, if set, returns why a command cannot begin here yet; nil: it can. The command
 	// is delivered again after a while, to any replica that may take it.
 	Hold func(*forge.Command) error
-	// Unwell, if set, returns why this replica cannot do any work now, such as a full disk; nil: it can. With anew the
-	// answer is not one of a moment ago. Commands are then left to other replicas, and so is one whose attempt cost no
-	// money and ended meanwhile, whatever it found.
+	// Unwell, if set, returns why this replica cannot do any work now, such as a full disk; nil:
+	// it can. With anew the answer is not one of a moment ago. Commands are then left to other
+	// replicas, and so is one whose attempt cost no money and ended meanwhile, whatever it found.
 	Unwell func(ctx context.Context, anew bool) error
-	// Elsewhere, if set, returns why another replica had better take a command; nil: this one may. A command that no other takes for
-	// a while is begun here all the same.
+	// Elsewhere, if set, returns why another replica had better take a command; nil: this
+	// one may. A command that no other takes for a while is begun here all the same.
 	Elsewhere func(*forge.Command) error
 	// OnControl, if set, receives control messages, for example to give checkouts
 	// back. It must not block.

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Whose fault a failure is follows from trials alone. A change is excused only by a failure without it, and passes only by a
-// pass of its own tree.
+// Whose fault a failure is follows from trials alone. A change is excused only
+// by a failure without it, and passes only by a pass of its own tree.
 func TestBlame(t *testing.T) {
 	for name, c := range map[string]struct {
 		passed bool
@@ -84,7 +84,8 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// A patch that was to blame is so again by one failure of the same command, or by two of another one, where the base branch passes.
+// A patch that was to blame is so again by one failure of the same command, or
+// by two of another one, where the base branch passes.
 func TestFailsAgain(t *testing.T) {
 	for trials, want := range map[string]bool{
 		"":                                false,
@@ -157,7 +158,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// report returns one with trials such as "change- base+": a failure is that of "make test", or of another command that follows the sign.
+// report returns one with trials such as "change- base+": a failure is that of
+// "make test", or of another command that follows the sign.
 func report(passed bool, trials string) *forge.VerifyReport {
 	r := &forge.VerifyReport{Passed: passed, Command: "make test"}
 	for word := range strings.FieldsSeq(trials) {
@@ -174,7 +176,8 @@ func report(passed bool, trials string) *forge.VerifyReport {
 	return r
 }
 
-// A change that was unsteady passes only once the check is seen to fail without it; where nothing has moved, a red base is red still.
+// A change that was unsteady passes only once the check is seen to fail without
+// it; where nothing has moved, a red base is red still.
 func TestRecall(t *testing.T) {
 	run := func(name, tree string, passed bool) forge.CheckRun {
 		r := forge.CheckRun{Name: name, Tree: tree, Passed: passed, Output: "FAIL"}

@@ -73,8 +73,9 @@ func noteOf(c *forge.Check, run *forge.CheckRun) string {
 	return fmt.Sprintf("exit status %d, and the output does not match %s", run.ExitCode, c.Output)
 }
 
-// Texts returns those of a goal's criteria that no command decides, and the number of each. A judge
-// is asked for these alone, numbered from 1: it cannot even name a criterion that a command decides.
+// Texts returns those of a goal's criteria that no command decides, and the
+// number of each. A judge is asked for these alone, numbered from 1: it cannot
+// even name a criterion that a command decides.
 func Texts(criteria []string, checks []forge.Check) (texts []string, numbers []int) {
 	for i, text := range criteria {
 		if next := len(checks) > 0 && checks[0].Criterion == i+1; next {
@@ -114,14 +115,15 @@ func Strict(r *forge.VerifyReport) *forge.VerifyReport {
 	return r
 }
 
-// RegressionProof is the name of the run that is a regression proof: the tests of a change, without the change.
+// RegressionProof is the name of the run that is a regression proof: the tests
+// of a change, without the change.
 const RegressionProof = "regression proof"
 
 // The phrase of FailsAsItWas.
 const asItWas, asItWasMiddle, asItWasEnd = "with ", " as it was, ", " fails"
 
-// FailsAsItWas returns the reason why a person has to look at a change that passes its own checks alone: with the files that
-// they run as these were before it, a command line fails.
+// FailsAsItWas returns the reason why a person has to look at a change that passes its own
+// checks alone: with the files that they run as these were before it, a command line fails.
 func FailsAsItWas(files, line string) string {
 	return asItWas + files + asItWasMiddle + strconv.Quote(line) + asItWasEnd
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// A check is met by a run that passed, of its criterion, its command and exactly the tree that is judged, and by
-// nothing else.
+// A check is met by a run that passed, of its criterion, its command and
+// exactly the tree that is judged, and by nothing else.
 func TestOfChecks(t *testing.T) {
 	criteria := []string{"words", "check tests passes", "`make` exits with 0"}
 	checks := []forge.Check{{Criterion: 2, Name: "tests"}, {Criterion: 3, Command: "make"}}

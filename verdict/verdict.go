@@ -1,9 +1,11 @@
-// Package verdict compares the claims of a verdict with what was asked, and makes claims of the commands
-// that decide criteria. Workers and rules share it, so that a proof never says more than the rules do.
+// Package verdict compares the claims of a verdict with what was asked, and
+// makes claims of the commands that decide criteria. Workers and rules share
+// it, so that a proof never says more than the rules do.
 //
-// Weigh says which claims of a review or judgment count, OfChecks turns runs of commands into claims, and Blame with its
-// neighbours says from the trials of a failed verify whether the change, the base branch or the command is at fault. It is pure, and its
-// results are in journals: an altered decision here takes a new version of the rules (internal/rules).
+// Weigh says which claims of a review or judgment count, OfChecks turns runs of commands
+// into claims, and Blame with its neighbours says from the trials of a failed verify whether
+// the change, the base branch or the command is at fault. It is pure, and its results are in
+// journals: an altered decision here takes a new version of the rules (internal/rules).
 package verdict
 
 import (

@@ -49,8 +49,8 @@ func Cite(prompt, text string) map[string]any {
 	return poor
 }
 
-// Claim returns the answer to a requirement or criterion: met, as a piece of evidence shows; not met
-// if there is none.
+// Claim returns the answer to a requirement or criterion: met, as a piece of
+// evidence shows; not met if there is none.
 func Claim(number int, evidence map[string]any) map[string]any {
 	c := map[string]any{"number": number, "met": evidence != nil, "confidence": 0.9, "note": "as the change shows", "evidence": []map[string]any{}}
 	if evidence != nil {

@@ -165,7 +165,8 @@ var approve = agenttest.Answer(object{"requirements": []any{}, "verdict": "appro
 func script(t *testing.T, text string, change func(*agent.Call)) (agent.Outcome, error) {
 	t.Helper()
 	cli := filepath.Join(t.TempDir(), "claude")
-	// A process that is forked meanwhile would have the file open for writing, so that it cannot be started.
+	// A process that is forked meanwhile would have the file open for writing,
+	// so that it cannot be started.
 	syscall.ForkLock.RLock()
 	conformance.Write(t, cli, "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit\ncat >prompt\n"+text+"\n")
 	syscall.ForkLock.RUnlock()

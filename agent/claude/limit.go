@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// justEnded is how long ago a limit may have ended that is still told: the CLI tries again by itself, and takes its time to end.
+	// justEnded is how long ago a limit may have ended that is still told: the
+	// CLI tries again by itself, and takes its time to end.
 	justEnded = 5 * time.Minute
 	// afterEnd is when to try again then. It paces a provider that names such an end each time.
 	afterEnd = 30 * time.Second

@@ -36,7 +36,8 @@ func TestResetIn(t *testing.T) {
 	}
 }
 
-// A limit that ended while the CLI told of it is tried again soon, and not as if its end were unknown.
+// A limit that ended while the CLI told of it is tried again soon, and not as
+// if its end were unknown.
 func TestLimitThatHasJustEnded(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0).UTC()
 	for said, want := range map[string]time.Time{

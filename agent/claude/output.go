@@ -229,8 +229,8 @@ func (t *outputReader) relative(path string) string {
 	return path
 }
 
-// onUser takes the results of tools: it reports those that failed, and those of commands, and adds the file of
-// a successful Edit or Write to the outcome.
+// onUser takes the results of tools: it reports those that failed, and those of
+// commands, and adds the file of a successful Edit or Write to the outcome.
 func (t *outputReader) onUser(m *message) {
 	for _, c := range m.Message.Content {
 		if c.Type != "tool_result" {

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/prompt/prompttest"
 )
 
-// firstRequest returns the parts of a role's first request that are the CLI's own: its
-// blocks of the system prompt, the tools without the schema of the answer, and what it puts around the prompt.
+// firstRequest returns the parts of a role's first request that are the CLI's
+// own: its blocks of the system prompt, the tools without the schema of the
+// answer, and what it puts around the prompt.
 func firstRequest(t testing.TB, role agent.Role) (system, tools, around string) {
 	t.Helper()
 	b := newSerialBench(t, role, agenttest.Steps(agenttest.Fail(400, "invalid_request_error", "this is enough")))

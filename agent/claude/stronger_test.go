@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// TestResumedWithAnotherModel has a session go on with another model and more effort, as after a
-// rejection: both are those of the new call, which has the whole conversation so far, with the results of its
-// tools. What it costs is counted at the price of the model that answers.
+// TestResumedWithAnotherModel has a session go on with another model and more effort, as after
+// a rejection: both are those of the new call, which has the whole conversation so far, with
+// the results of its tools. What it costs is counted at the price of the model that answers.
 func TestResumedWithAnotherModel(t *testing.T) {
 	b := newBench(t, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		if r.ToolResults == 0 {

@@ -45,7 +45,8 @@ type Recorder struct {
 	usage  forge.Usage
 }
 
-// NewRecorder returns a recorder of a turn of a call whose session is not kept. stop must not be nil.
+// NewRecorder returns a recorder of a turn of a call whose session is not kept.
+// stop must not be nil.
 func NewRecorder(call *agent.Call, sink func(agent.Event), stop context.CancelCauseFunc) *Recorder {
 	return &Recorder{call: call, sink: sink, stop: stop, saveNative: func(string) error { return nil }}
 }

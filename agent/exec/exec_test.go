@@ -179,8 +179,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestProgramAndItsChildrenHaveItsKey: a program of a project has the credentials that are set for it, and so has whatever it runs, however deep;
-// none of those of others. The guide says so, as no token takes the place of such a key.
+// TestProgramAndItsChildrenHaveItsKey: a program of a project has the credentials
+// that are set for it, and so has whatever it runs, however deep; none of those
+// of others. The guide says so, as no token takes the place of such a key.
 func TestProgramAndItsChildrenHaveItsKey(t *testing.T) {
 	t.Setenv("FORGE_AGENT_OURS_API_KEY", "ours-key")
 	t.Setenv("FORGE_AGENT_OTHER_API_KEY", "other-key")

@@ -9,8 +9,8 @@ import (
 )
 
 // Connect returns an agent.Connect that opens a grant for each call, with the call's
-// budget; where the sandbox has no network, with no way out through the provider. Without a key for the provider it adds nothing, and the CLI reports that it
-// has no login.
+// budget; where the sandbox has no network, with no way out through the provider. Without
+// a key for the provider it adds nothing, and the CLI reports that it has no login.
 func (g *Gateway) Connect(p Provider) agent.Connect {
 	return func(ctx context.Context, call agent.Call) (agent.Connection, error) {
 		grant, err := g.Open(ctx, p, Limit{

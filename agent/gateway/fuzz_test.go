@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// FuzzScreen: a request that passes is read in the same way by another reader, has no field that is not
-// listed, and passes again as that reader would write it.
+// FuzzScreen: a request that passes is read in the same way by another reader, has
+// no field that is not listed, and passes again as that reader would write it.
 func FuzzScreen(f *testing.F) {
 	for _, w := range ways {
 		for _, b := range w.bodies {
@@ -64,8 +64,8 @@ func known(a *api, r *http.Request) bool {
 	return ok
 }
 
-// FuzzMeter: whatever a provider answers, in whatever parts, no total that was reported is negative, and
-// how the answer is cut does not change what is counted.
+// FuzzMeter: whatever a provider answers, in whatever parts, no total that was
+// reported is negative, and how the answer is cut does not change what is counted.
 func FuzzMeter(f *testing.F) {
 	f.Add("anthropic", true, []byte(anthropicStream), 7)
 	f.Add("openai", false, []byte(`{"model":"m","usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":400},"output_tokens":7}}`), 3)

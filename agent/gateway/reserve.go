@@ -35,7 +35,8 @@ type balance struct {
 type reservation struct {
 	grant   *Grant
 	request *request
-	// usd bounds the cost of the request, input the part of it that is for its text, and each is the cost of a token of output.
+	// usd bounds the cost of the request, input the part of it that is for its
+	// text, and each is the cost of a token of output.
 	usd, input, each float64
 }
 
@@ -111,7 +112,8 @@ func (g *Grant) tryReserve(q *request) (r *reservation, output int64, freed chan
 	return r, fits, nil
 }
 
-// release ends a reservation; held bounds the cost of the request beside the tokens that were counted.
+// release ends a reservation; held bounds the cost of the request beside the
+// tokens that were counted.
 func (r *reservation) release(held float64) {
 	g := r.grant
 	g.mu.Lock()
@@ -157,7 +159,8 @@ func (g *Grant) remember(q *request, u forge.Usage) {
 	p.answered = append(p.answered, precedent{q.model, q.texts, u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens})
 }
 
-// Spent reports whether a request was refused because what is left of the budget could not pay for it.
+// Spent reports whether a request was refused because what is left of the
+// budget could not pay for it.
 func (g *Grant) Spent() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

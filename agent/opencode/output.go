@@ -48,7 +48,8 @@ type part struct {
 			Write int64 `json:"write"`
 		} `json:"cache"`
 	} `json:"tokens"`
-	// State is that of a tool's use: its status, its input, what it printed, and the error if it failed.
+	// State is that of a tool's use: its status, its input, what it printed,
+	// and the error if it failed.
 	State struct {
 		Status   string `json:"status"`
 		Error    string `json:"error"`

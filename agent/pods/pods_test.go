@@ -222,8 +222,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestNoRoom: a pod for which no node has room is given up after a while, deleted and counted, with what Kubernetes says
-// of it: the command may be tried again.
+// TestNoRoom: a pod for which no node has room is given up after a while, deleted
+// and counted, with what Kubernetes says of it: the command may be tried again.
 func TestNoRoom(t *testing.T) {
 	var asked, deleted atomic.Bool
 	e, err := open(t, template, "", func(w http.ResponseWriter, r *http.Request) {

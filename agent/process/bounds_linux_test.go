@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
-// TestBoundsOfTheOperator has commands take more than their owner's bounds. What the command's own limits say goes before.
+// TestBoundsOfTheOperator has commands take more than their owner's bounds.
+// What the command's own limits say goes before.
 func TestBoundsOfTheOperator(t *testing.T) {
 	const fill = "i=0; while [ $i -lt 48 ]; do head -c 1048576 /dev/zero >f$i; i=$((i+1)); done; echo filled; exec sleep 20"
 	t.Run("disk", func(t *testing.T) {
@@ -48,9 +49,9 @@ func TestBoundsOfTheOperator(t *testing.T) {
 	})
 }
 
-// TestWithoutControlGroups has commands run where no control group can be had: none is mounted, or a hierarchy of version 2
-// whose controllers are not passed on to us. There they run without a limit of memory; with a bound of the
-// operator they do not run, and the error names it.
+// TestWithoutControlGroups has commands run where no control group can be had: none is mounted,
+// or a hierarchy of version 2 whose controllers are not passed on to us. There they run without
+// a limit of memory; with a bound of the operator they do not run, and the error names it.
 func TestWithoutControlGroups(t *testing.T) {
 	for _, groups := range []string{"tmpfs", "cgroup2"} {
 		t.Run(groups, func(t *testing.T) {
@@ -93,7 +94,8 @@ func withoutGroups(kind string) {
 	os.Exit(0)
 }
 
-// TestGroupThatIsGone: a process that cannot be put into its group is not taken for one with a limit.
+// TestGroupThatIsGone: a process that cannot be put into its group is not taken
+// for one with a limit.
 func TestGroupThatIsGone(t *testing.T) {
 	g := &cgroup{dirs: []string{t.TempDir() + "/gone"}, limits: []string{memoryController}}
 	if err := g.add(os.Getpid()); err == nil {

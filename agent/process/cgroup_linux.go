@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
-// cgroup has the control groups of a command: they limit its memory, and how many processes it may have at once where
-// nothing else does. A nil one does nothing.
+// cgroup has the control groups of a command: they limit its memory, and how many
+// processes it may have at once where nothing else does. A nil one does nothing.
 type cgroup struct {
 	dirs []string
 	// limits are the controllers that limit something.
@@ -33,7 +33,8 @@ const (
 // memoryFiles are the names of the file with the limit of memory, in cgroup version 1 and 2.
 var memoryFiles = [...]string{"memory.limit_in_bytes", "memory.max"}
 
-// newCgroup makes control groups for the command of a mark. It returns nil if the machine offers none.
+// newCgroup makes control groups for the command of a mark. It returns nil if
+// the machine offers none.
 func newCgroup(c *Command, mark string) *cgroup { return newCgroupIn(cgroupParents(), c, mark) }
 
 // newCgroupIn is newCgroup in directories in which groups may be made.
@@ -102,8 +103,9 @@ func (p *cgroupParent) limit(dir, controller string, c *Command) error {
 	return os.WriteFile(filepath.Join(dir, name), []byte(strconv.FormatInt(most, 10)), 0)
 }
 
-// shareOfMemory returns how much memory one command may have by default: three quarters of the machine's, or of what the
-// limit in a file of the parent leaves of that. So one that takes all it gets is ended before others are short of it.
+// shareOfMemory returns how much memory one command may have by default: three
+// quarters of the machine's, or of what the limit in a file of the parent leaves
+// of that. So one that takes all it gets is ended before others are short of it.
 func shareOfMemory(parentLimit string) int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -152,7 +154,8 @@ func (g *cgroup) add(pid int) error {
 // limitsMemory reports whether the groups limit the memory of what is in them.
 func (g *cgroup) limitsMemory() bool { return g != nil && slices.Contains(g.limits, memoryController) }
 
-// ranOut reports whether the kernel has ended a process of the groups because they had no memory left.
+// ranOut reports whether the kernel has ended a process of the groups because
+// they had no memory left.
 func (g *cgroup) ranOut() bool {
 	for _, dir := range g.paths() {
 		for _, name := range [...]string{"memory.oom_control", "memory.events"} { // of cgroup version 1 and 2
@@ -167,7 +170,8 @@ func (g *cgroup) ranOut() bool {
 	return false
 }
 
-// errNoMemoryLimit is the error of a command whose memory the operator bounds, where nothing holds it to that.
+// errNoMemoryLimit is the error of a command whose memory the operator bounds,
+// where nothing holds it to that.
 var errNoMemoryLimit = fmt.Errorf("%w: %s bounds the memory of commands, and no control group that limits memory can be had here",
 	ErrSandbox, demand.MemoryVariable)
 
@@ -179,8 +183,8 @@ func (g *cgroup) paths() []string {
 	return g.dirs
 }
 
-// leaveGroups moves this process, the last one of its groups, to where the service is, and removes the
-// groups, in case that the service cannot do it any more.
+// leaveGroups moves this process, the last one of its groups, to where the service
+// is, and removes the groups, in case that the service cannot do it any more.
 func leaveGroups(dirs []string) {
 	for _, dir := range dirs {
 		if os.WriteFile(filepath.Join(home(dir), "cgroup.procs"), []byte("0"), 0) == nil {
@@ -189,7 +193,8 @@ func leaveGroups(dirs []string) {
 	}
 }
 
-// remove ends the processes that are left in the groups, and removes them once the kernel has forgotten their processes.
+// remove ends the processes that are left in the groups, and removes them once
+// the kernel has forgotten their processes.
 func (g *cgroup) remove() {
 	deadline := time.Now().Add(time.Second)
 	for _, dir := range g.paths() {
@@ -202,7 +207,8 @@ func (g *cgroup) remove() {
 	}
 }
 
-// sweepCgroups removes the groups of commands whose marks start with prefix, and ends what is in them.
+// sweepCgroups removes the groups of commands whose marks start with prefix,
+// and ends what is in them.
 func sweepCgroups(prefix string) {
 	for _, parent := range cgroupParents() {
 		left, _ := filepath.Glob(filepath.Join(parent.dir, "pfl-forge-"+prefix+"*"))
@@ -226,8 +232,8 @@ func LimitedBy() string {
 	return ""
 }
 
-// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command may have within these bounds; 0 if nothing
-// limits it on this machine.
+// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command
+// may have within these bounds; 0 if nothing limits it on this machine.
 func MemoryLimit(b demand.Bounds) int64 {
 	g := newCgroup(&Command{Limits: Limits{MemoryBytes: b.Memory}}, Owner{}.newMark())
 	defer g.remove()

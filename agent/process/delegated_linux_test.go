@@ -19,10 +19,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestDelegatedGroup is in a group of cgroup version 2 that has this process in it, as a unit of systemd with Delegate=yes has, on the
-// real kernel: one that is ours passes controllers on, and processes are in leaves; one that others are in, too, stays as it is, and so
-// does one of root's that nobody has delegated. Where the kernel offers no controller of memory to version 2, as beside version 1, another
-// one is passed on, by the same rules, and no memory is limited.
+// TestDelegatedGroup is in a group of cgroup version 2 that has this process in it, as a unit of
+// systemd with Delegate=yes has, on the real kernel: one that is ours passes controllers on, and
+// processes are in leaves; one that others are in, too, stays as it is, and so does one of
+// root's that nobody has delegated. Where the kernel offers no controller of memory to version
+// 2, as beside version 1, another one is passed on, by the same rules, and no memory is limited.
 func TestDelegatedGroup(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ours": "delegated: true\npassed on: <nil>\nthis process, and what it has started: leaf, leaf\na leaf: true\nagain: <nil>\n" +
@@ -205,8 +206,9 @@ func withMemory(say func(string, ...any)) {
 	}
 }
 
-// TestNothingIsPassedOnBesideProcesses: the kernel lets a group that has processes pass pids on, after which it can pass memory on no more. So as
-// long as one is in the group nothing is written, and then all at once.
+// TestNothingIsPassedOnBesideProcesses: the kernel lets a group that has
+// processes pass pids on, after which it can pass memory on no more. So as long
+// as one is in the group nothing is written, and then all at once.
 func TestNothingIsPassedOnBesideProcesses(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) {
@@ -228,8 +230,9 @@ func TestNothingIsPassedOnBesideProcesses(t *testing.T) {
 	}
 }
 
-// TestLimitsOfVersion2 makes the group of a command in directories that look like those of cgroup version 2: one of the version's own files
-// has each limit, and where no controller is passed on there is no group.
+// TestLimitsOfVersion2 makes the group of a command in directories that look
+// like those of cgroup version 2: one of the version's own files has each
+// limit, and where no controller is passed on there is no group.
 func TestLimitsOfVersion2(t *testing.T) {
 	c := &Command{Limits: Limits{MemoryBytes: 150 << 20}}
 	for _, tt := range []struct {

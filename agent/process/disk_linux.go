@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	// diskPause is between two looks at a disk. The files of a command are looked at after diskShare times as long as that
-	// took, so that it takes at most a twentieth of a processor.
+	// diskPause is between two looks at a disk. The files of a command are looked at after
+	// diskShare times as long as that took, so that it takes at most a twentieth of a processor.
 	diskPause = 250 * time.Millisecond
 	diskShare = 20
-	// Every command may write diskFloor, also on a disk that is nearly full: a small test does not fail because of
-	// what others left. None may exceed diskCeiling, however much is free: it would take days to remove.
+	// Every command may write diskFloor, also on a disk that is nearly full: a
+	// small test does not fail because of what others left. None may exceed
+	// diskCeiling, however much is free: it would take days to remove.
 	diskFloor   = 1 << 30
 	diskCeiling = 64 << 30
 	// No command goes on when a disk has less left than a reserveShare of it, or than diskReserve.
@@ -39,7 +40,8 @@ type room struct {
 	least struct{ bytes, inodes int64 }
 }
 
-// roomOf returns the room of the disk that a directory is on; a disk that cannot be asked has all that can be needed.
+// roomOf returns the room of the disk that a directory is on; a disk that
+// cannot be asked has all that can be needed.
 func roomOf(dir string) room {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) != nil {
@@ -54,24 +56,28 @@ func roomOf(dir string) room {
 // short reports whether the disk has less left than it has to keep.
 func (r room) short() bool { return r.bytes < r.least.bytes || r.inodes < r.least.inodes }
 
-// allows returns how much a command may have written: as much as it has left free. So one that fills a disk is ended
-// when it is half way, and several at once leave their part free together.
+// allows returns how much a command may have written: as much as it has left free. So one that
+// fills a disk is ended when it is half way, and several at once leave their part free together.
 func (r room) allows() int64 { return min(max(r.bytes, diskFloor), diskCeiling) }
 
-// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write to a directory within these bounds.
+// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write
+// to a directory within these bounds.
 func DiskLimit(dir string, b demand.Bounds) int64 { return cmp.Or(b.Disk, roomOf(dir).allows()) }
 
-// watchDisk ends a command of a sandbox that writes too much, all its files together, until ctx ends. Without privileges
-// there is no quota that the kernel would hold it to. So the disk is asked for its room again and again, which costs
-// nothing; only while that falls by what a single command may write, its files are looked at, to say who does it.
+// watchDisk ends a command of a sandbox that writes too much, all its files together,
+// until ctx ends. Without privileges there is no quota that the kernel would hold it to.
+// So the disk is asked for its room again and again, which costs nothing; only while that
+// falls by what a single command may write, its files are looked at, to say who does it.
 //
-// What a command hides from that look, such as files that are removed and still open, the disk counts all the same: when
-// too little is left, the command is ended as if the machine had gone, and the attempt is not to blame.
+// What a command hides from that look, such as files that are removed and still
+// open, the disk counts all the same: when too little is left, the command is
+// ended as if the machine had gone, and the attempt is not to blame.
 func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	if c.Sandbox == nil {
 		return
 	}
-	// What was there before does not count: a checkout may be larger than what may be written to it.
+	// What was there before does not count: a checkout may be larger than what
+	// may be written to it.
 	since := time.Now().Add(-time.Second) // the clock of a file system goes by ticks
 	folders := c.writableFolders()
 	before := map[string]room{}
@@ -97,8 +103,8 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// looksAtDisk returns why a command has to end that found this room at a directory: ErrDisk, ErrLost, or nothing. Files are
-// looked at if that is due.
+// looksAtDisk returns why a command has to end that found this room at a
+// directory: ErrDisk, ErrLost, or nothing. Files are looked at if that is due.
 func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, since time.Time, due bool) error {
 	now := roomOf(dir)
 	if now.short() && !before.short() {
@@ -123,8 +129,8 @@ func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, sinc
 	return nil
 }
 
-// writableFolders returns the directories outside in which the files are that the command writes, each once, and none that is below
-// another one.
+// writableFolders returns the directories outside in which the files are that
+// the command writes, each once, and none that is below another one.
 func (c *Command) writableFolders() []string {
 	var dirs []string
 	for _, m := range c.Sandbox.Mounts {
@@ -148,8 +154,8 @@ func (c *Command) writableFolders() []string {
 	return outer
 }
 
-// written sums up the space of files that were changed since a time, whatever times they say they have: the time of a change
-// of their state cannot be set.
+// written sums up the space of files that were changed since a time, whatever
+// times they say they have: the time of a change of their state cannot be set.
 type written struct {
 	stopped <-chan struct{} // ends the look
 	since   time.Time
@@ -160,8 +166,8 @@ type written struct {
 	deep bool
 }
 
-// look adds the content of a directory, and closes it. Files are asked for by their directory: a path as a whole may be longer
-// than the kernel takes. What is removed meanwhile is left out.
+// look adds the content of a directory, and closes it. Files are asked for by their directory:
+// a path as a whole may be longer than the kernel takes. What is removed meanwhile is left out.
 func (w *written) look(fd, depth int) {
 	d := os.NewFile(uintptr(fd), "directory")
 	defer func() { _ = d.Close() }()
@@ -184,8 +190,9 @@ func (w *written) look(fd, depth int) {
 	}
 }
 
-// add counts a file of a directory, and what is below it, if it was written since the beginning. It takes the names as they are and
-// follows no link: the command that is measured may change the tree meanwhile.
+// add counts a file of a directory, and what is below it, if it was written
+// since the beginning. It takes the names as they are and follows no link: the
+// command that is measured may change the tree meanwhile.
 func (w *written) add(dir int, name string, depth int) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -208,9 +215,10 @@ func (w *written) add(dir int, name string, depth int) {
 	w.enter(dir, name, depth+1)
 }
 
-// enter looks at a directory. Where its mode keeps its owner out, who is the user of this process, it is let in for as long as
-// the look takes: otherwise a command would hide what it writes by a mode. The descriptor is that of this very directory, whatever
-// takes its place meanwhile, and the mode that it had comes back unless the command has set another.
+// enter looks at a directory. Where its mode keeps its owner out, who is the user of this
+// process, it is let in for as long as the look takes: otherwise a command would hide what
+// it writes by a mode. The descriptor is that of this very directory, whatever takes its
+// place meanwhile, and the mode that it had comes back unless the command has set another.
 func (w *written) enter(at int, name string, depth int) {
 	how := unix.O_DIRECTORY | unix.O_CLOEXEC
 	if depth > 0 { // the folder itself may be a link of the operator's

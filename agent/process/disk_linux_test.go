@@ -19,7 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// ownDisk has what the test writes on a disk of its own, so that nothing else makes or takes room there.
+// ownDisk has what the test writes on a disk of its own, so that nothing else
+// makes or takes room there.
 func ownDisk(t *testing.T, mebibytes, inodes int) {
 	t.Helper()
 	if !offered(t) {
@@ -37,8 +38,9 @@ func ownDisk(t *testing.T, mebibytes, inodes int) {
 	t.Setenv("TMPDIR", dir)
 }
 
-// TestDiskFiller has commands write many files, none of them large: one that writes more than it may is ended, told why, and
-// another one goes on. What was there before, and what is read, does not count.
+// TestDiskFiller has commands write many files, none of them large: one that
+// writes more than it may is ended, told why, and another one goes on. What was
+// there before, and what is read, does not count.
 func TestDiskFiller(t *testing.T) {
 	ownDisk(t, 160, 100000)
 	// Far less than a command may write by default, so that the test needs little of the disk.
@@ -92,8 +94,9 @@ func TestDiskFiller(t *testing.T) {
 	})
 }
 
-// TestDirectoriesWithoutAMode: a command hides nothing from the look by directories that their owner may not read or search. Root may
-// read all, so the look is that of a thread without the right to.
+// TestDirectoriesWithoutAMode: a command hides nothing from the look by
+// directories that their owner may not read or search. Root may read all, so
+// the look is that of a thread without the right to.
 func TestDirectoriesWithoutAMode(t *testing.T) {
 	ownDisk(t, 64, 10000)
 	c := confined(t, "")
@@ -143,8 +146,9 @@ func TestDirectoriesWithoutAMode(t *testing.T) {
 	}
 }
 
-// TestFullDisk: when the disk has nearly nothing left, of bytes or of inodes, a command ends as if the machine had gone, however it
-// hides what it writes. One that finds the disk like that goes on: a small test does not fail for it.
+// TestFullDisk: when the disk has nearly nothing left, of bytes or of inodes, a
+// command ends as if the machine had gone, however it hides what it writes. One
+// that finds the disk like that goes on: a small test does not fail for it.
 func TestFullDisk(t *testing.T) {
 	ownDisk(t, 64, 2000)
 	for _, tt := range []struct{ name, script string }{

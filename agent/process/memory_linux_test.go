@@ -11,12 +11,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// noBomb is why a test of memory is skipped, which CI counts as a failure: limits that were not tried are not known to hold.
-// There it runs as root where control groups of version 1 are mounted, or where those of version 2 are delegated to us.
+// noBomb is why a test of memory is skipped, which CI counts as a failure: limits
+// that were not tried are not known to hold. There it runs as root where control
+// groups of version 1 are mounted, or where those of version 2 are delegated to us.
 const noBomb = "no sandbox, or no control group with a limit of memory, can be had here: nothing is tried"
 
-// memoryGroup makes a control group with that much memory, of cgroup version 1 or 2; "" if the machine
-// lets us have none.
+// memoryGroup makes a control group with that much memory, of cgroup version 1
+// or 2; "" if the machine lets us have none.
 func memoryGroup(t *testing.T, bytes int) string {
 	t.Helper()
 	for line := range strings.Lines(text("/proc/self/cgroup")) {
@@ -46,8 +47,8 @@ func memoryGroup(t *testing.T, bytes int) string {
 	return ""
 }
 
-// TestMemoryBomb has a command in a sandbox take all memory of a control group of 200 MB, in which another
-// command works: the first is ended and that is reported, the second goes on.
+// TestMemoryBomb has a command in a sandbox take all memory of a control group of 200 MB, in
+// which another command works: the first is ended and that is reported, the second goes on.
 func TestMemoryBomb(t *testing.T) {
 	if !offered(t) {
 		t.Skip(noBomb)
@@ -97,8 +98,9 @@ func TestMemoryBomb(t *testing.T) {
 	}
 }
 
-// TestMemoryLimit has a command take more memory than it may have: the kernel ends what took it, at that limit and not at the
-// machine's, and the command is reported. Beside it another one has a limit of its own.
+// TestMemoryLimit has a command take more memory than it may have: the kernel
+// ends what took it, at that limit and not at the machine's, and the command is
+// reported. Beside it another one has a limit of its own.
 func TestMemoryLimit(t *testing.T) {
 	probe := &Command{}
 	g := newCgroup(probe, "none-memory")
@@ -107,7 +109,8 @@ func TestMemoryLimit(t *testing.T) {
 	if !limited || !offered(t) {
 		t.Skip(noBomb)
 	}
-	// Head of a pipe keeps what it has no use for: the shell's variable grows to 300 MB where it may.
+	// Head of a pipe keeps what it has no use for: the shell's variable grows
+	// to 300 MB where it may.
 	const grow = "x=$(head -c 300000000 /dev/zero | tr '\\0' a); echo ended with $? and ${#x}"
 	small := confined(t, "("+grow+"); echo after")
 	small.Limits.MemoryBytes = 150 << 20
@@ -124,7 +127,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestRanOut: where the kernel ended the supervisor as well, the groups tell that the command had no memory left.
+// TestRanOut: where the kernel ended the supervisor as well, the groups tell
+// that the command had no memory left.
 func TestRanOut(t *testing.T) {
 	for text, want := range map[string]bool{
 		"":                                     false,

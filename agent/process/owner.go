@@ -50,8 +50,9 @@ func (o Owner) Hold(lock *os.File) {
 	}
 }
 
-// Within returns the same owner, whose commands on this machine may take so much of it. What a command's own Limits say
-// goes before. Where the memory cannot be limited, commands fail with ErrSandbox.
+// Within returns the same owner, whose commands on this machine may take so
+// much of it. What a command's own Limits say goes before. Where the memory
+// cannot be limited, commands fail with ErrSandbox.
 func (o Owner) Within(b demand.Bounds) Owner {
 	o.bounds = b
 	return o

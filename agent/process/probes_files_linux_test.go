@@ -90,7 +90,8 @@ func fileProbes() []probe {
 			return anyProcess(func(d string) error { return o.holds(d + "/root" + o.file()) })
 		}},
 		{name: "directories of processes", try: func(o *outside) error { return anyProcess(func(d string) error { return o.holds(d + "/cwd/secret") }) }},
-		// Of one process alone: to read a pipe of another one would wait, and take what is meant for that.
+		// Of one process alone: to read a pipe of another one would wait, and
+		// take what is meant for that.
 		{name: "descriptors of a process", try: func(o *outside) error { return o.holds(fmt.Sprintf("/proc/%d/fd/3", o.Pid)) }},
 		{name: "change the root", needs: root, try: func(*outside) error { return raw(unix.SYS_CHROOT, cstring("/"))() }},
 		{name: "write to the root", needs: root, try: func(*outside) error {
@@ -197,8 +198,8 @@ func cstring(s string) uintptr {
 // kept are values whose addresses system calls have.
 var kept []any
 
-// address returns the address of a value for a system call that is made later. The value is kept: on a
-// stack it would move, or make room for something else that the call then overwrites.
+// address returns the address of a value for a system call that is made later. The value is
+// kept: on a stack it would move, or make room for something else that the call then overwrites.
 func address[T any](p *T) uintptr {
 	kept = append(kept, p)
 	return uintptr(unsafe.Pointer(p))

@@ -110,8 +110,8 @@ func allProbes() []probe {
 	return slices.Concat(fileProbes(), processProbes(), privilegeProbes(), boundProbes(), networkProbes(), leakProbes())
 }
 
-// makeProbes tries every probe that is asked for, prints the names of those that reached something, and
-// ends this process. Each has a thread of its own, which ends with it.
+// makeProbes tries every probe that is asked for, prints the names of those that reached
+// something, and ends this process. Each has a thread of its own, which ends with it.
 func makeProbes(which string) {
 	var o outside
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -244,10 +244,10 @@ func privileged(needs []int) bool {
 	return true
 }
 
-// TestProbes tries from within a sandbox to reach what is outside, in well over a hundred ways: none does. The same
-// program without a sandbox, which is allowed what the user is allowed, gets there in each way: so that no
-// probe is one that always fails. With TEST_OUTSIDE it is what is outside, for probes elsewhere: it prints their orders, and stays until its
-// input ends.
+// TestProbes tries from within a sandbox to reach what is outside, in well over a hundred ways:
+// none does. The same program without a sandbox, which is allowed what the user is allowed, gets
+// there in each way: so that no probe is one that always fails. With TEST_OUTSIDE it is what is
+// outside, for probes elsewhere: it prints their orders, and stays until its input ends.
 func TestProbes(t *testing.T) {
 	o := newOutside(t)
 	orders, err := json.Marshal(o)

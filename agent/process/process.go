@@ -59,12 +59,13 @@ type Limits struct {
 	Wall time.Duration
 	// Idle is the longest time without output; by default there is no such limit.
 	Idle time.Duration
-	// MemoryBytes bounds the memory of all its processes together, where there are control groups for us on this machine; the
-	// default is three quarters of the machine's.
+	// MemoryBytes bounds the memory of all its processes together, where there are control
+	// groups for us on this machine; the default is three quarters of the machine's.
 	MemoryBytes int64
-	// DiskBytes bounds the space of the files that it writes, in each directory that its sandbox lets it write
-	// to. The default is as much as it leaves free there, at least 1 GiB and at most 64. A command that has more
-	// is ended with ErrDisk. On a disk that has nearly nothing left all are ended, with ErrLost.
+	// DiskBytes bounds the space of the files that it writes, in each directory
+	// that its sandbox lets it write to. The default is as much as it leaves free
+	// there, at least 1 GiB and at most 64. A command that has more is ended with
+	// ErrDisk. On a disk that has nearly nothing left all are ended, with ErrLost.
 	DiskBytes int64
 	// OutputBytes bounds stdout and stderr together; the default is 64 MiB.
 	OutputBytes int64
@@ -120,8 +121,8 @@ const killDelay = 10 * time.Second
 
 // Run runs the command and returns when it and every process that it started are gone.
 // The exit status is in the report. An error means that the command did not start, was
-// ended (ErrWall, ErrIdle, ErrOutput, ErrDisk, ErrLost, or the cause of ctx), or left processes behind.
-// The report beside an error has the output up to then.
+// ended (ErrWall, ErrIdle, ErrOutput, ErrDisk, ErrLost, or the cause of ctx), or left
+// processes behind. The report beside an error has the output up to then.
 func Run(ctx context.Context, c Command) (Report, error) {
 	if err := c.prepare(); err != nil {
 		return Report{ExitCode: -1}, err

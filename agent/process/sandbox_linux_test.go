@@ -73,8 +73,9 @@ func TestSandboxInSharedMemory(t *testing.T) {
 	}
 }
 
-// TestNoOverlayBeginsEmpty: where the file system cannot carry an overlay, a layer shows nothing of the directories below it, takes what is
-// written, and writes nothing to them. The kernel refuses every overlay whose directory for its own work is missing.
+// TestNoOverlayBeginsEmpty: where the file system cannot carry an overlay, a layer shows
+// nothing of the directories below it, takes what is written, and writes nothing to
+// them. The kernel refuses every overlay whose directory for its own work is missing.
 func TestNoOverlayBeginsEmpty(t *testing.T) {
 	if !offered(t) {
 		return

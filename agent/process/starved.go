@@ -6,11 +6,13 @@ import (
 	"syscall"
 )
 
-// shortages are the errors of a machine, or of a bound on this service, that has no process, memory or descriptor left.
+// shortages are the errors of a machine, or of a bound on this service, that
+// has no process, memory or descriptor left.
 var shortages = []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE}
 
-// Starved reports whether an error says that this service itself lacked a process, memory or a descriptor for what it was to start or to
-// open. What a command lacks is no error of this service, but an output and an exit status.
+// Starved reports whether an error says that this service itself lacked a
+// process, memory or a descriptor for what it was to start or to open. What a
+// command lacks is no error of this service, but an output and an exit status.
 func Starved(err error) bool {
 	return slices.ContainsFunc(shortages, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }

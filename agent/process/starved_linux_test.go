@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
-// TestStarved: a service that has no descriptor left for another process is told so by an error of its own; what a command lacks that did start
-// is its own, and a missing directory lacks nothing.
+// TestStarved: a service that has no descriptor left for another process is told so by an error of
+// its own; what a command lacks that did start is its own, and a missing directory lacks nothing.
 func TestStarved(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -39,7 +39,8 @@ func TestStarved(t *testing.T) {
 	}
 }
 
-// starved is the other process of TestStarved: it closes its door to more descriptors, and opens it again.
+// starved is the other process of TestStarved: it closes its door to more
+// descriptors, and opens it again.
 func starved(dir string) {
 	try := func(what, script string) {
 		c := Command{Path: "sh", Args: []string{"-c", script}, Dir: dir, Env: Environment(dir), Owner: NewOwner(dir), MergeStderr: true}

@@ -156,9 +156,9 @@ func superviseTree() (verdict, error) {
 	return v, nil
 }
 
-// sacrifice has the kernel end the processes of this command before any other when the
-// machine runs out of memory: the largest of them first, and never a service. A machine that does not
-// offer this has it end the largest process there is.
+// sacrifice has the kernel end the processes of this command before any other when
+// the machine runs out of memory: the largest of them first, and never a service.
+// A machine that does not offer this has it end the largest process there is.
 func sacrifice() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 }

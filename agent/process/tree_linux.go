@@ -176,10 +176,10 @@ func (w *pipes) close() {
 	}
 }
 
-// readVerdict waits for the supervisor's verdict. A supervisor that was itself killed
-// gives none. Then the mark finds the processes that are left, which may hold the pipes
-// that the service waits for. Where the command had no memory left, the kernel may end the supervisor right after it, which says
-// nothing else than that.
+// readVerdict waits for the supervisor's verdict. A supervisor that was itself
+// killed gives none. Then the mark finds the processes that are left, which may hold
+// the pipes that the service waits for. Where the command had no memory left, the
+// kernel may end the supervisor right after it, which says nothing else than that.
 func readVerdict(result io.Reader, c *Command, mark string, limit *cgroup) (int, error) {
 	var v verdict
 	switch err := json.NewDecoder(result).Decode(&v); {

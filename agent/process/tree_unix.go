@@ -55,8 +55,10 @@ func (o Owner) Sweep(context.Context) (int, error) { return 0, nil }
 // command's processes; "" if there is none.
 func LimitedBy() string { return "" }
 
-// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command may have; 0 if nothing limits it.
+// MemoryLimit returns, for pfl-forge doctor, how many bytes of memory a command
+// may have; 0 if nothing limits it.
 func MemoryLimit(demand.Bounds) int64 { return 0 }
 
-// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write to a directory; 0 if nothing limits it.
+// DiskLimit returns, for pfl-forge doctor, how many bytes a command may write
+// to a directory; 0 if nothing limits it.
 func DiskLimit(string, demand.Bounds) int64 { return 0 }

@@ -270,7 +270,8 @@ func TestReflectIsNoRecipe(t *testing.T) {
 	mustFail(t, err, forge.FailConfig, "a recipe cannot reflect")
 }
 
-// TestImplementIsNotNeeded: nothing was needed if nothing changed and the check passes; only then the check runs.
+// TestImplementIsNotNeeded: nothing was needed if nothing changed and the check
+// passes; only then the check runs.
 func TestImplementIsNotNeeded(t *testing.T) {
 	same, other := func(context.Context) bool { return false }, func(context.Context) bool { return true }
 	for _, tt := range []struct {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzUnpack: whatever an archive of a pod holds, nothing is written outside of the directories, by no
-// name and through no link.
+// FuzzUnpack: whatever an archive of a pod holds, nothing is written outside of
+// the directories, by no name and through no link.
 func FuzzUnpack(f *testing.F) {
 	archive := func(headers ...*tar.Header) []byte {
 		var b bytes.Buffer

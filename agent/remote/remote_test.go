@@ -129,7 +129,8 @@ func TestSilentOtherEnd(t *testing.T) {
 	_ = there.Close()
 }
 
-// TestOtherEndGoesWhileFilesAreSent checks that the loss of a pod is no failure of what was to run in it, whenever it is lost.
+// TestOtherEndGoesWhileFilesAreSent checks that the loss of a pod is no failure
+// of what was to run in it, whenever it is lost.
 func TestOtherEndGoesWhileFilesAreSent(t *testing.T) {
 	state := t.TempDir()
 	c := shell(t, state, "true")

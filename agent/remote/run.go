@@ -187,7 +187,8 @@ func relay(control io.Reader, c *process.Command) (*ending, error) {
 	}
 }
 
-// sending is a stream whose errors are those of the connection, beside those of the files that are sent by it.
+// sending is a stream whose errors are those of the connection, beside those of
+// the files that are sent by it.
 type sending struct{ io.Writer }
 
 // Write implements io.Writer.

@@ -211,8 +211,8 @@ func bindMount(from, at string, readOnly bool) error {
 	return setMountAttributes(at, true, attr)
 }
 
-// layerMount shows the directories below a layer, and the layer. Not every file system can be that of
-// an overlay: elsewhere the layer alone is shown, which is as safe, and slower.
+// layerMount shows the directories below a layer, and the layer. Not every file system can
+// be that of an overlay: elsewhere the layer alone is shown, which is as safe, and slower.
 func layerMount(m Mount, at string) error {
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
 	var below []string

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestForeignCallsDoNotExist runs the filter of each architecture on system calls, as the kernel does: none of another architecture
-// is let through, whatever its number means there or here, such as those of 32-bit programs and of x32. The machine need not have
-// such programs, and no call is made.
+// TestForeignCallsDoNotExist runs the filter of each architecture on system
+// calls, as the kernel does: none of another architecture is let through,
+// whatever its number means there or here, such as those of 32-bit programs and
+// of x32. The machine need not have such programs, and no call is made.
 func TestForeignCallsDoNotExist(t *testing.T) {
 	const getpid, socket = unix.SYS_GETPID, unix.SYS_SOCKET
 	const refused = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
@@ -19,8 +20,9 @@ func TestForeignCallsDoNotExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// says returns what the filter says of a call with this first argument. The machine for tests reads numbers with their
-		// highest byte first, and the kernel's reads them as the processor has them.
+		// says returns what the filter says of a call with this first argument.
+		// The machine for tests reads numbers with their highest byte first,
+		// and the kernel's reads them as the processor has them.
 		says := func(arch, nr, arg uint32) uint32 {
 			var data [64]byte // struct seccomp_data
 			binary.BigEndian.PutUint32(data[atNumber:], nr)

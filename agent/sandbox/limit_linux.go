@@ -28,8 +28,9 @@ func (s *Spec) setLimits() error {
 	return unix.Setrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: n, Max: n})
 }
 
-// LimitFiles bounds each file that this process and its children write, and has them leave no core dump: it would be written to the
-// checkout, or handed to a program of the machine that runs outside of every sandbox.
+// LimitFiles bounds each file that this process and its children write, and has
+// them leave no core dump: it would be written to the checkout, or handed to a
+// program of the machine that runs outside of every sandbox.
 func LimitFiles() {
 	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 	_ = unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: maxFile, Max: maxFile})

@@ -102,8 +102,8 @@ func TestNoClean(t *testing.T) {
 	}
 }
 
-// TestEveryRequestIsHeard checks that a service may hear each request that somebody may ask: one that nobody
-// hears fails with accounts alone, and looks as if no runner were there.
+// TestEveryRequestIsHeard checks that a service may hear each request that somebody may ask:
+// one that nobody hears fails with accounts alone, and looks as if no runner were there.
 func TestEveryRequestIsHeard(t *testing.T) {
 	all := access.Accounts(users(t))
 	var asked, heard []string
@@ -222,7 +222,8 @@ func compare(t *testing.T, path, begin, end, want string) {
 	}
 }
 
-// TestNoGatewaySpeaksForPFLForge: whoever an account cannot be named after, nobody is named so by a gateway either.
+// TestNoGatewaySpeaksForPFLForge: whoever an account cannot be named after,
+// nobody is named so by a gateway either.
 func TestNoGatewaySpeaksForPFLForge(t *testing.T) {
 	k := forge.Key{Project: "shop", Intent: "fix"}
 	if _, err := subjects.PersonalVia(k, "ada", string(access.Gateway), "approve"); err != nil {

@@ -50,8 +50,8 @@ func Services() []Role {
 
 // Account is one user of the server, with credentials of its own.
 type Account struct {
-	// Name is unique in an installation: of a service, auth, gateway and backup their role, of a person or a
-	// system the token that names them in subjects.
+	// Name is unique in an installation: of a service, auth, gateway and backup
+	// their role, of a person or a system the token that names them in subjects.
 	Name string
 	Role Role
 	// Projects limits which projects a person or a system may speak about and a

@@ -60,10 +60,12 @@ func Conf(users []User, all []Account) string {
 	return b.String()
 }
 
-// noRequests returns the part of the configuration that has the server take none of its own answers for a request that destroys what
-// lasts. The server sends an answer to any subject that the requester names, also to one of its own calls, and takes an empty answer there for
-// a request without arguments: an empty answer of a consumer could delete a stream. The server serves calls in its system account, and a
-// mapping there drops these for every caller: an administrator who has to make one takes its line out and reloads the server.
+// noRequests returns the part of the configuration that has the server take none of its own
+// answers for a request that destroys what lasts. The server sends an answer to any subject
+// that the requester names, also to one of its own calls, and takes an empty answer there
+// for a request without arguments: an empty answer of a consumer could delete a stream. The
+// server serves calls in its system account, and a mapping there drops these for every
+// caller: an administrator who has to make one takes its line out and reloads the server.
 func noRequests() string {
 	var b strings.Builder
 	b.WriteString("accounts {\n  $SYS: {\n    mappings: {\n")
@@ -77,8 +79,9 @@ func noRequests() string {
 // nowhere is a subject of the system account that has no listener.
 const nowhere = "forge.withheld"
 
-// Withheld returns the calls of JetStream that have no effect on a server with a configuration of Conf, whoever makes them. Left are
-// those on streams that are made anew, and the purge of what workers hand on, of which single objects are purged.
+// Withheld returns the calls of JetStream that have no effect on a server with a
+// configuration of Conf, whoever makes them. Left are those on streams that are made
+// anew, and the purge of what workers hand on, of which single objects are purged.
 func Withheld() (calls []string) {
 	for _, cfg := range streams.All(1) {
 		name := cfg.Name

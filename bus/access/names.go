@@ -13,9 +13,10 @@ func api(call, stream string, consumer ...string) string {
 	return "$JS.API." + strings.Join(append([]string{call, stream}, consumer...), ".")
 }
 
-// reads returns the calls that read a stream without a consumer, message by message. Direct gets are none of them: their
-// answers are the messages as they are stored, without headers if the asker likes, on whatever subject the asker names. So
-// none but a runner, whose word all of it is, may make any.
+// reads returns the calls that read a stream without a consumer, message by
+// message. Direct gets are none of them: their answers are the messages as they
+// are stored, without headers if the asker likes, on whatever subject the asker
+// names. So none but a runner, whose word all of it is, may make any.
 func reads(stream string) []string {
 	return []string{api("STREAM.INFO", stream), api("STREAM.MSG.GET", stream)}
 }
@@ -39,7 +40,8 @@ func microService(name string) []string {
 	return list
 }
 
-// stores returns the calls of an object store. Where objects make room by themselves, none is purged.
+// stores returns the calls of an object store. Where objects make room by
+// themselves, none is purged.
 func stores(b streams.Bucket) []string {
 	list := append(reads(b.Stream()), b.Chunk("*"), strings.TrimSuffix(b.Metas(), ">")+"*")
 	if !b.ForgetsOldest() {

@@ -214,8 +214,9 @@ var throughGateway = []string{"submit", "edit", "approve", "request_changes", "r
 
 // gateway returns the rights of the service that speaks HTTP to the outside, besides its
 // inbox. It asks for nothing in its own name: each subject that it publishes on names the
-// person or system, and the gateway as the way. It makes no consumer: who may make one can have it deliver anywhere. From those that a runner makes for its own
-// two steps it takes commands; of other commands, objects, sessions and transcripts it reads and stores nothing.
+// person or system, and the gateway as the way. It makes no consumer: who may make one can
+// have it deliver anywhere. From those that a runner makes for its own two steps it takes
+// commands; of other commands, objects, sessions and transcripts it reads and stores nothing.
 func gateway() []Right {
 	name := string(Gateway)
 	asks := []string{"forge.intent.*.from.*.via." + name + ".submit"}

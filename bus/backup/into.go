@@ -26,8 +26,8 @@ const (
 	maxManifest = 1 << 20
 )
 
-// partName matches the folder of a backup that is not complete, or not any more, with the name it was to
-// have.
+// partName matches the folder of a backup that is not complete, or not any
+// more, with the name it was to have.
 var partName = pattern.New(`^\.([0-9]{8}T[0-9]{6}Z)-[0-9]+$`)
 
 // Kept says what WriteInto has done.
@@ -37,8 +37,8 @@ type Kept struct {
 
 	// Folder is the path of the new backup.
 	Folder string `json:"folder" yaml:"folder"`
-	// Backups are the paths of all that WriteInto made there and that are left, the oldest first: the new
-	// one is the last.
+	// Backups are the paths of all that WriteInto made there and that are left,
+	// the oldest first: the new one is the last.
 	Backups []string `json:"backups" yaml:"backups"`
 	// Removed are the paths of the backups that were removed, the oldest first.
 	Removed []string `json:"removed" yaml:"removed"`
@@ -47,13 +47,14 @@ type Kept struct {
 	Left []string `json:"left" yaml:"left"`
 }
 
-// WriteInto makes a backup in a new folder of parent, whose name is its time in UTC, and calls done with each
-// stream. With keep above 0 it then removes the oldest of those that it made there, until so many are left.
-// Nothing is removed before the new one is on the disk and has been read back.
+// WriteInto makes a backup in a new folder of parent, whose name is its time in UTC, and calls done
+// with each stream. With keep above 0 it then removes the oldest of those that it made there, until
+// so many are left. Nothing is removed before the new one is on the disk and has been read back.
 //
-// Names sort in the order in which backups were made: one that would come before the newest, because the
-// clock went back or the second is the same, is named a second after that. Its manifest has the time of the
-// clock. What an earlier call left that was killed does not count, and is removed.
+// Names sort in the order in which backups were made: one that would come
+// before the newest, because the clock went back or the second is the same, is
+// named a second after that. Its manifest has the time of the clock. What an
+// earlier call left that was killed does not count, and is removed.
 //
 // When an older backup cannot be removed, the result and an error are returned. Error: ErrBusy.
 func (s *Store) WriteInto(ctx context.Context, parent string, keep int, done func(Stream)) (*Kept, error) {
@@ -99,7 +100,8 @@ func (s *Store) WriteInto(ctx context.Context, parent string, keep int, done fun
 // ErrBusy says that another backup is written into the same folder.
 var ErrBusy = errors.New("another backup is being written into it")
 
-// lock keeps others from writing into a folder of backups. The lock goes with the process, however that ends.
+// lock keeps others from writing into a folder of backups. The lock goes with
+// the process, however that ends.
 func lock(parent string) (unlock func(), err error) {
 	// A link in place of the file would have a file made, or locked, elsewhere.
 	f, err := os.OpenFile(filepath.Join(parent, lockFile), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
@@ -191,7 +193,8 @@ func (s *shelf) sweep() error {
 	return errors.Join(failed...)
 }
 
-// remove removes a backup. It is no backup any more, by its name, before the first of its files is gone.
+// remove removes a backup. It is no backup any more, by its name, before the
+// first of its files is gone.
 func remove(dir string) error {
 	going := filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+"-0")
 	if err := os.Rename(dir, going); err != nil {
@@ -206,8 +209,8 @@ func isTime(name string) bool {
 	return err == nil && t.Format(nameLayout) == name
 }
 
-// made reports whether a folder is surely a backup that WriteInto made under this name, and not one that a
-// person has put there, or renamed to keep it.
+// made reports whether a folder is surely a backup that WriteInto made under
+// this name, and not one that a person has put there, or renamed to keep it.
 func made(dir, name string) bool {
 	if !holdsNothingElse(dir) {
 		return false
@@ -222,8 +225,9 @@ func made(dir, name string) bool {
 	return err == nil && m.Format == format && m.Name == name
 }
 
-// holdsNothingElse reports whether a path is a folder, and no link to one, with files of a backup, of all or some
-// of its streams, and with nothing else: a file that a person put there is not removed.
+// holdsNothingElse reports whether a path is a folder, and no link to one, with
+// files of a backup, of all or some of its streams, and with nothing else: a
+// file that a person put there is not removed.
 func holdsNothingElse(dir string) bool {
 	top, ok := list(dir)
 	if !ok {

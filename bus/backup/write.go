@@ -86,8 +86,9 @@ func (s *Store) write(ctx context.Context, dir, name string, done func(Stream)) 
 	return m, syncDir(filepath.Dir(filepath.Clean(dir)))
 }
 
-// partPattern returns the pattern for the name of a backup that is not complete. Only that of WriteInto, which has
-// the lock of the folder, fits partName: no other call may take it for what was left of one.
+// partPattern returns the pattern for the name of a backup that is not
+// complete. Only that of WriteInto, which has the lock of the folder, fits
+// partName: no other call may take it for what was left of one.
 func partPattern(dir, name string) string {
 	if name == "" {
 		return "." + filepath.Base(dir) + ".part-*"

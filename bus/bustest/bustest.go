@@ -1,8 +1,9 @@
 // Package bustest gives tests a real nats-server in their own process: it is up
 // in some ten milliseconds, and gone when the test ends.
 //
-// Start is enough for most tests of the bus, runner, gateway and CLI. A Server can be stopped, restarted, made to refuse subjects or to
-// lose messages, and its stored messages can be altered: that is how tests show what happens after a crash, a lost disk or an
+// Start is enough for most tests of the bus, runner, gateway and CLI. A Server can be
+// stopped, restarted, made to refuse subjects or to lose messages, and its stored messages
+// can be altered: that is how tests show what happens after a crash, a lost disk or an
 // intruder. The store does not wait for the disk, so nothing here measures durability.
 package bustest
 

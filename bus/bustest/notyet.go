@@ -21,8 +21,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// StartWithoutJetStream starts a stopped server again as one that stores nothing, such as one whose
-// disk is not mounted yet. The Start after it stores again, and all that was stored before is there.
+// StartWithoutJetStream starts a stopped server again as one that stores
+// nothing, such as one whose disk is not mounted yet. The Start after it stores
+// again, and all that was stored before is there.
 func (s *Server) StartWithoutJetStream(t testing.TB) {
 	t.Helper()
 	s.opts.JetStream = false
@@ -63,7 +64,8 @@ func (s *Server) UseTLS(t testing.TB) (authority, url string) {
 	return authority, strings.Replace(s.URL(), "nats://", "tls://", 1)
 }
 
-// NotYet takes connections at the address of a server that is not there yet, and does with them what an Answer says.
+// NotYet takes connections at the address of a server that is not there yet,
+// and does with them what an Answer says.
 type NotYet struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -90,7 +92,8 @@ func Garbage(c *net.TCPConn) error {
 	return err
 }
 
-// Occupy listens at the address of a stopped server until Leave is called, and answers each connection.
+// Occupy listens at the address of a stopped server until Leave is called, and
+// answers each connection.
 func (s *Server) Occupy(t testing.TB, answer Answer) *NotYet {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", strings.TrimPrefix(s.URL(), "nats://"))

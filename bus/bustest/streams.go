@@ -76,7 +76,8 @@ func (s *Server) jetstream(t testing.TB, do func(context.Context, jetstream.JetS
 	}
 }
 
-// DeliverAgain has the server deliver a command once more whose worker holds a lease, as if that worker had been cut off.
+// DeliverAgain has the server deliver a command once more whose worker holds a
+// lease, as if that worker had been cut off.
 func (s *Server) DeliverAgain(t testing.TB, lease string) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
@@ -138,8 +139,9 @@ func (s *Server) Alter(t testing.TB, stream, subject, text, other string) {
 	})
 }
 
-// AppendNewer appends a record to a journal as a newer runner may have written it: a copy of the last one,
-// chained to it by its hash, with a field that this version does not know. It returns the reference of the record.
+// AppendNewer appends a record to a journal as a newer runner may have written
+// it: a copy of the last one, chained to it by its hash, with a field that this
+// version does not know. It returns the reference of the record.
 func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Ref) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {
@@ -151,7 +153,8 @@ func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Re
 		if err != nil {
 			return err
 		}
-		// Hashes are of one length, so that the new one fits where the old one was: the last field of a record.
+		// Hashes are of one length, so that the new one fits where the old one
+		// was: the last field of a record.
 		all := regexp.MustCompile("[0-9a-f]{64}").FindAll(last.Data, -1)
 		if len(all) == 0 {
 			return fmt.Errorf("the last message of %s carries no hash", subject)
@@ -167,8 +170,8 @@ func (s *Server) AppendNewer(t testing.TB, stream, subject string) (ref chain.Re
 	return ref
 }
 
-// Report shows with the test's output what waits in the streams that are emptied by their readers, and how far
-// those are: for a test that waits in vain.
+// Report shows with the test's output what waits in the streams that are emptied
+// by their readers, and how far those are: for a test that waits in vain.
 func (s *Server) Report(t testing.TB) {
 	t.Helper()
 	s.jetstream(t, func(ctx context.Context, js jetstream.JetStream) error {

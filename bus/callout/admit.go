@@ -52,7 +52,8 @@ func (s *service) admit(ctx context.Context, req *jwt.AuthorizationRequestClaims
 		return nil, err
 	}
 	if !known.Account.Login {
-		// For no longer than the token: a pod that is gone gets no other one, and its replicas read theirs anew.
+		// For no longer than the token: a pod that is gone gets no other one,
+		// and its replicas read theirs anew.
 		until := s.Now().Add(s.Lifetime)
 		if known.Until.Before(until) {
 			until = known.Until

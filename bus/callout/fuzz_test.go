@@ -18,7 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// newFuzzed returns a service whose issuer cannot be asked, with the certificate of a login of ada and the key of its connection.
+// newFuzzed returns a service whose issuer cannot be asked, with the
+// certificate of a login of ada and the key of its connection.
 func newFuzzed(t testing.TB) (s *service, certificate string, connection nkeys.KeyPair) {
 	t.Helper()
 	const issuer = "https://127.0.0.1:1"
@@ -59,8 +60,8 @@ func newFuzzed(t testing.TB) (s *service, certificate string, connection nkeys.K
 	return s, c.String(), connection
 }
 
-// FuzzAdmit: of all that a connection may show, the one certificate with the server's challenge signed by the key that it is for is let
-// in, and as nobody but its owner.
+// FuzzAdmit: of all that a connection may show, the one certificate with the server's
+// challenge signed by the key that it is for is let in, and as nobody but its owner.
 func FuzzAdmit(f *testing.F) {
 	const nonce = "challenge"
 	_, certificate, connection := newFuzzed(f)

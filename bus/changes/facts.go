@@ -8,11 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// This file finds in a record what its summary does not say: the facts that a change follows from, and who asked for it.
-// It depends on the record and the summary before it alone, so that every runner finds the same.
+// This file finds in a record what its summary does not say: the facts that a
+// change follows from, and who asked for it. It depends on the record and the
+// summary before it alone, so that every runner finds the same.
 
-// changesOf returns the changes of a stored record. Most records change nothing that is told, and are not decoded: the
-// summary is a small part of them.
+// changesOf returns the changes of a stored record. Most records change nothing
+// that is told, and are not decoded: the summary is a small part of them.
 func changesOf(m conn.Stored, before, now *forge.Summary) ([]change, error) {
 	list := changes(before, now)
 	if len(list) == 0 && !judged(before, now) {
@@ -41,8 +42,8 @@ func judged(before, now *forge.Summary) bool {
 	})
 }
 
-// withFacts adds to changes by whom and by which facts they came about, and before them those changes that only the
-// events of a record show.
+// withFacts adds to changes by whom and by which facts they came about, and
+// before them those changes that only the events of a record show.
 func withFacts(list []change, before, now *forge.Summary, events []forge.Event) []change {
 	if before == nil {
 		before = &forge.Summary{}
@@ -65,8 +66,9 @@ func withFacts(list []change, before, now *forge.Summary, events []forge.Event) 
 	return list
 }
 
-// approvals returns the changes without approvals that are none: an intent ceases to wait for one also when a person asks for changes, which is a
-// change of its own, or edits it, after which it goes on.
+// approvals returns the changes without approvals that are none: an intent
+// ceases to wait for one also when a person asks for changes, which is a change
+// of its own, or edits it, after which it goes on.
 func (f *facts) approvals(list []change) []change {
 	if f.wished {
 		return slices.DeleteFunc(list, func(c change) bool { return c.what == Approved })
@@ -83,7 +85,8 @@ func (f *facts) approvals(list []change) []change {
 type facts struct {
 	// faults are changes of their own.
 	faults []change
-	// by is the person or system who asked for something, wished says that it was for changes of what waited, approved that it was an approval.
+	// by is the person or system who asked for something, wished says that it
+	// was for changes of what waited, approved that it was an approval.
 	by        document.Cause
 	wished    bool
 	approved  bool
@@ -123,9 +126,9 @@ func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
 	}
 }
 
-// madeAgain returns the task whose change is made again because a person asked for that; empty if it is the plan, or several are.
-// Where the wish names no task, it is the one that is under way since, and was not before. A wish whose command is held, as
-// by a pause, is told without a task.
+// madeAgain returns the task whose change is made again because a person asked for that; empty if
+// it is the plan, or several are. Where the wish names no task, it is the one that is under way
+// since, and was not before. A wish whose command is held, as by a pause, is told without a task.
 func madeAgain(m *forge.RequestChanges, before, now *forge.Summary) forge.TaskID {
 	if m.Task != "" {
 		return m.Task
@@ -143,7 +146,8 @@ func madeAgain(m *forge.RequestChanges, before, now *forge.Summary) forge.TaskID
 	return found[0]
 }
 
-// merged takes the facts of a merge: the commit, or the command that failed on the moved base branch.
+// merged takes the facts of a merge: the commit, or the command that failed on
+// the moved base branch.
 func (f *facts) merged(ev *forge.Event, m *forge.MergeEnded) {
 	if m.Result == nil {
 		return
@@ -175,7 +179,8 @@ func (f *facts) explain(c *change, now *forge.Summary) {
 	}
 }
 
-// through returns the gateway that the author of an event came through. Only such an event has an account.
+// through returns the gateway that the author of an event came through. Only
+// such an event has an account.
 func through(ev *forge.Event) string {
 	if ev.Account == "" {
 		return ""
@@ -202,8 +207,8 @@ func faultOf(m *forge.Result, now *forge.Summary) (change, bool) {
 	return change{}, false
 }
 
-// rejected reports whether a review has a change made again: by the reviewer's word, or because the rules do not take
-// their approval for one, which the task's next step shows.
+// rejected reports whether a review has a change made again: by the reviewer's word, or
+// because the rules do not take their approval for one, which the task's next step shows.
 func rejected(task forge.TaskID, r *forge.Review, now *forge.Summary) bool {
 	if r.Verdict == "" {
 		return false // it asks for checks first
@@ -228,7 +233,8 @@ func fault(what Kind, task forge.TaskID, cause document.Cause) change {
 	return change{what: what, task: &document.TaskState{ID: task}, cause: cause}
 }
 
-// name fills in the title and the status of the task, as the summary has them now, or had them before.
+// name fills in the title and the status of the task, as the summary has them
+// now, or had them before.
 func (c *change) name(before, now *forge.Summary) {
 	if c.task == nil {
 		return // it is about the plan, or about several

@@ -18,8 +18,8 @@ func at(step forge.Step, open ...forge.Attempt) *forge.Summary {
 
 var review = forge.Attempt{Task: "a-001", Step: forge.StepReview, Number: 1, Claim: 1}
 
-// TestFaults tells of a rejection with its findings, of the rules' as well; of an approval, of a review that asks first and of one that came
-// too late it tells nothing.
+// TestFaults tells of a rejection with its findings, of the rules' as well; of an
+// approval, of a review that asks first and of one that came too late it tells nothing.
 func TestFaults(t *testing.T) {
 	reviewed := func(v forge.Verdict) []forge.Event {
 		return []forge.Event{{Message: &forge.Result{Attempt: review, Output: &forge.Review{Verdict: v, Issues: []string{"no test"}}}}}
@@ -46,8 +46,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFailedMerge: that the base branch moved and a verify command failed there is told, and its record is read for it although nothing
-// else changes in it.
+// TestFailedMerge: that the base branch moved and a verify command failed there
+// is told, and its record is read for it although nothing else changes in it.
 func TestFailedMerge(t *testing.T) {
 	before, now := at(forge.StepMerge), at(forge.StepImplement)
 	if !judged(before, now) || judged(before, before) || judged(nil, before) {
@@ -62,7 +62,8 @@ func TestFailedMerge(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreTold has the texts of questions with the change that says that they wait, cut to a bound together.
+// TestQuestionsAreTold has the texts of questions with the change that says
+// that they wait, cut to a bound together.
 func TestQuestionsAreTold(t *testing.T) {
 	a := forge.Attempt{Step: forge.StepAnalyze, Number: 1, Claim: 1}
 	before, now := &forge.Summary{RunSummary: forge.RunSummary{Run: 1, Open: []forge.Attempt{a}}}, &forge.Summary{Waiting: forge.WaitingClarification}
@@ -84,7 +85,8 @@ func TestQuestionsAreTold(t *testing.T) {
 	}
 }
 
-// TestWhoIsTold names who asked, and the gateway where there was one; what another machine says has no author.
+// TestWhoIsTold names who asked, and the gateway where there was one; what
+// another machine says has no author.
 func TestWhoIsTold(t *testing.T) {
 	before, now := &forge.Summary{Waiting: forge.WaitingApproval}, &forge.Summary{Status: forge.StatusApproved}
 	for _, one := range []struct {
@@ -103,8 +105,8 @@ func TestWhoIsTold(t *testing.T) {
 	}
 }
 
-// TestAskingForChangesIsTold: a person who asks for changes has not approved, and their words are told with what they are about: the plan,
-// one task, or several.
+// TestAskingForChangesIsTold: a person who asks for changes has not approved, and
+// their words are told with what they are about: the plan, one task, or several.
 func TestAskingForChangesIsTold(t *testing.T) {
 	waiting := func(tasks ...forge.TaskSummary) *forge.Summary {
 		return &forge.Summary{

@@ -97,8 +97,8 @@ func changes(before, now *forge.Summary) (list []change) {
 	ended := now.Status.Ended()
 	waits := now.Waiting != "" && now.Waiting != forge.WaitingFailed
 	add(first, Submitted)
-	// An approval may be of a text, before there is any plan: then nothing is planned yet, although the summary names
-	// a hash. Followers get a change that it waits, with 0 tasks.
+	// An approval may be of a text, before there is any plan: then nothing is planned yet,
+	// although the summary names a hash. Followers get a change that it waits, with 0 tasks.
 	planned := now.TaskCount+len(now.Children) > 0 // else the plan's hash may name the text that is to be analyzed
 	add(planned && (before.TaskCount+len(before.Children) == 0 || now.Status == forge.StatusProposed && now.Plan != before.Plan), Planned)
 	add(before.Waiting == forge.WaitingApproval && now.Waiting != forge.WaitingApproval && !ended, Approved)

@@ -25,8 +25,9 @@ const (
 	inFlight = 256
 	// standBy is how long a runner leaves publishing to another one, at least.
 	standBy = 3 * time.Second
-	// gather is how long after a look at the journals the next one is taken at the soonest: changes that are read and published
-	// together cost a fraction, and journals come first. A change after a pause is published at once.
+	// gather is how long after a look at the journals the next one is taken at
+	// the soonest: changes that are read and published together cost a fraction,
+	// and journals come first. A change after a pause is published at once.
 	gather = 50 * time.Millisecond
 	// lookAgain is the interval at which journals are read for decisions of
 	// other runners, of which no signal comes.

@@ -37,8 +37,8 @@ var ErrPosition = errors.New("there was no change at this position")
 const (
 	// lookSeldom is how often a watch looks without having heard anything.
 	lookSeldom = 15 * time.Second
-	// settle is how long after a message was heard that is not there yet the stream is looked at once more, and a
-	// number of times after twice as long.
+	// settle is how long after a message was heard that is not there yet the
+	// stream is looked at once more, and a number of times after twice as long.
 	settle, settles = 20 * time.Millisecond, 6
 	// readTime bounds one look at the stream.
 	readTime = 2 * conn.RequestTimeout
@@ -95,8 +95,9 @@ func (ch *Stream) Watch(ctx context.Context, p forge.ProjectID, after uint64, be
 	}
 }
 
-// ear counts the messages that were heard and that are not found in the stream yet. It may count too many, such as one that is found before it is
-// heard, and then there are some looks in vain; never too few. It is safe for concurrent use.
+// ear counts the messages that were heard and that are not found in the stream
+// yet. It may count too many, such as one that is found before it is heard, and
+// then there are some looks in vain; never too few. It is safe for concurrent use.
 type ear struct {
 	mu   sync.Mutex
 	open int
@@ -187,8 +188,9 @@ func (ch *Stream) takeAfter(ctx context.Context, filter string, after uint64, ta
 	return after, nil
 }
 
-// next returns the message of a filter after a sequence, or conn.ErrNotFound. Its Kind is empty if it is no change. Of many who watch, all ask for the
-// same at about the same time: they share the answer.
+// next returns the message of a filter after a sequence, or conn.ErrNotFound.
+// Its Kind is empty if it is no change. Of many who watch, all ask for the same
+// at about the same time: they share the answer.
 func (ch *Stream) next(ctx context.Context, filter string, after uint64) (Published, error) {
 	return ch.looks.Do(ctx, fmt.Sprintf("%s %d", filter, after), func() (Published, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)

@@ -2,7 +2,8 @@ package changes
 
 import "testing"
 
-// TestEar: a watch looks again for what it has heard and not found, and is not waiting for what it found before it heard of it, or without.
+// TestEar: a watch looks again for what it has heard and not found, and is not
+// waiting for what it found before it heard of it, or without.
 func TestEar(t *testing.T) {
 	e := ear{wake: make(chan struct{}, 1)}
 	is := func(about string, want bool) {

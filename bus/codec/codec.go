@@ -110,8 +110,8 @@ func (c *Codec[T]) Unmarshal(data []byte) (T, error) {
 	return v, nil
 }
 
-// Known reads a message that may be of a newer version, without the fields and values that this version does not know. Of garbage it returns
-// the zero value of T.
+// Known reads a message that may be of a newer version, without the fields and
+// values that this version does not know. Of garbage it returns the zero value of T.
 func (c *Codec[T]) Known(data []byte) T {
 	var v, zero T
 	if c.plan().consume(&decoder{}, data, reflect.ValueOf(&v).Elem()) != nil {

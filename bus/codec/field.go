@@ -121,8 +121,9 @@ func (p *structPlan) consume(d *decoder, b []byte, v reflect.Value) error {
 	return nil
 }
 
-// errGroup says that bytes have a group, as no version ever writes it: they are garbage, and not of a newer version. The server
-// answers in JSON, wherever the sender of a request wants, and a sender can choose a part of it.
+// errGroup says that bytes have a group, as no version ever writes it: they are
+// garbage, and not of a newer version. The server answers in JSON, wherever the
+// sender of a request wants, and a sender can choose a part of it.
 var errGroup = errors.New("has a group")
 
 // plainField is a field that is set unless it is the zero value of its type.
@@ -173,8 +174,8 @@ type member struct {
 	name protoreflect.Name
 }
 
-// append writes the one field of a oneof that is set. A type without a field is an error of the program, and a nil pointer one of the
-// value: it would come back as another value than it was.
+// append writes the one field of a oneof that is set. A type without a field is an error of the
+// program, and a nil pointer one of the value: it would come back as another value than it was.
 func (w unionWriter) append(b []byte, v reflect.Value) ([]byte, error) {
 	if v.IsNil() {
 		return b, nil
@@ -274,8 +275,8 @@ func (f packedField) accepts(t protowire.Type) bool {
 	return t == protowire.BytesType || t == f.elem.wire()
 }
 
-// consume reads numbers in both forms, packed and one by one: the format has readers accept either, since a writer of an older version may
-// use the other one.
+// consume reads numbers in both forms, packed and one by one: the format has
+// readers accept either, since a writer of an older version may use the other one.
 func (f packedField) consume(d *decoder, t protowire.Type, b []byte, v reflect.Value) (int, error) {
 	if t != protowire.BytesType {
 		return listField(f).consume(d, t, b, v)

@@ -82,8 +82,8 @@ func (ef *Effects) forget(ctx context.Context, key forge.Key) error {
 	return ef.conn.API(ctx, "STREAM.PURGE."+streams.Wakes, map[string]string{"filter": subjects.Timers(key, "*")}, &done)
 }
 
-// outbox returns effects as messages: commands, timers and outbox messages, in
-// this order. The caller calls what is in stored when they are stored, or could not be; also after an error.
+// outbox returns effects as messages: commands, timers and outbox messages, in this order. The
+// caller calls what is in stored when they are stored, or could not be; also after an error.
 func (ef *Effects) outbox(ctx context.Context, eff *forge.Effects) (list []*nats.Msg, stored []func(seq uint64), err error) {
 	list = make([]*nats.Msg, 0, len(eff.Commands)+len(eff.Timers)+len(eff.Outbox))
 	add := func(m *nats.Msg, err error) error {
@@ -174,7 +174,8 @@ func (ef *Effects) wakeMessage(ev *forge.Event) (*nats.Msg, error) {
 }
 
 // storeAll publishes all messages at once and waits for all to be stored. One
-// that must be the first on its subject, and is not, is stored already. It notes the sequences of the first messages in seqs.
+// that must be the first on its subject, and is not, is stored already. It
+// notes the sequences of the first messages in seqs.
 func (ef *Effects) storeAll(ctx context.Context, list []*nats.Msg, seqs []uint64) error {
 	futures := make([]jetstream.PubAckFuture, 0, len(list))
 	var errs []error

@@ -34,9 +34,11 @@ type Config struct {
 	// Authors proves by signatures who sent a request or a result; nil: nothing is proven,
 	// where accounts have no keys.
 	Authors *signed.Keys
-	// Together reports whether every runner reads signatures over several messages; nil: not every one does.
+	// Together reports whether every runner reads signatures over several
+	// messages; nil: not every one does.
 	Together func() bool
-	// Settings reports whether every runner reads a policy with its settings; nil: not every one does.
+	// Settings reports whether every runner reads a policy with its settings;
+	// nil: not every one does.
 	Settings func() bool
 }
 

@@ -36,15 +36,15 @@ func readResult(subject string, data []byte) (forge.Event, error) {
 	return forge.Event{ID: resultID(&r), To: r.Machine(), Message: &r}, nil
 }
 
-// The most that one attempt can have used. Less than nothing would give a budget back that is spent, and a sum
-// of two amounts near the largest number is none that can be compared or written.
+// The most that one attempt can have used. Less than nothing would give a budget back that is
+// spent, and a sum of two amounts near the largest number is none that can be compared or written.
 const (
 	mostUSD   = 1e6
 	mostCount = 1e12
 )
 
-// impossible returns the part of a usage that no attempt can have; empty if there is none. The rules add up what
-// they are told.
+// impossible returns the part of a usage that no attempt can have; empty if
+// there is none. The rules add up what they are told.
 func impossible(u *forge.Usage) string {
 	if !(u.CostUSD >= 0 && u.CostUSD <= mostUSD) { // nor is NaN
 		return fmt.Sprintf("%v dollars", u.CostUSD)
@@ -74,12 +74,13 @@ func resultID(r *forge.Result) string {
 	return id
 }
 
-// lookID returns a text that tells one look at a pull request from another of the same attempt: the hash of all that was
-// seen, whenever that was.
+// lookID returns a text that tells one look at a pull request from another of
+// the same attempt: the hash of all that was seen, whenever that was.
 //
-// A result is about an attempt, and told once. Of a pull request there are as many as it changes, all of the attempt that opened it: so
-// each of them needs an id of its own, which is the same wherever and how often it is told. Two gateways that look at the same
-// moment say the same, and so does one that was killed after it had told a runner.
+// A result is about an attempt, and told once. Of a pull request there are as many as it
+// changes, all of the attempt that opened it: so each of them needs an id of its own,
+// which is the same wherever and how often it is told. Two gateways that look at the
+// same moment say the same, and so does one that was killed after it had told a runner.
 func lookID(pull *forge.PullRequest) string {
 	content := *pull
 	content.Seen = time.Time{}

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// TestImpossibleUsage has a worker report what no attempt can have used, so that a budget is never spent or its sum is no number: no runner
-// decides on that. What an attempt can have used is read.
+// TestImpossibleUsage has a worker report what no attempt can have used, so that a budget is never
+// spent or its sum is no number: no runner decides on that. What an attempt can have used is read.
 func TestImpossibleUsage(t *testing.T) {
 	read := func(u forge.Usage) error {
 		r := forge.Result{

@@ -54,8 +54,8 @@ func New(c *conn.Conn) *Stream {
 	return &Stream{conn: c}
 }
 
-// Store stores a delivery, and returns when it is durable. known says that it was there before. Errors: ErrForm, a
-// *bus.TooLargeError, and those of the server.
+// Store stores a delivery, and returns when it is durable. known says that it was
+// there before. Errors: ErrForm, a *bus.TooLargeError, and those of the server.
 func (s *Stream) Store(ctx context.Context, d Delivery) (known bool, err error) {
 	if d.ID == "" {
 		return false, errors.New("store delivery: it has no id")
@@ -94,8 +94,8 @@ func (d *Delivery) subject() (string, error) {
 // maxText bounds the texts of a delivery besides its body, in bytes.
 const maxText = 200
 
-// printable reports whether a text can be the value of a header: ASCII without control characters, so that it begins no
-// header of its own.
+// printable reports whether a text can be the value of a header: ASCII without
+// control characters, so that it begins no header of its own.
 func printable(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -105,8 +105,8 @@ func printable(s string) bool {
 	return len(s) <= maxText
 }
 
-// After calls take with all deliveries after a place in the stream, in their order, and returns the last place. An error of
-// take ends it.
+// After calls take with all deliveries after a place in the stream, in their
+// order, and returns the last place. An error of take ends it.
 func (s *Stream) After(ctx context.Context, seq uint64, take func(Delivery) error) (last uint64, err error) {
 	return s.conn.EachAfter(ctx, seq, streams.Hooks, subjects.EveryDelivery, func(m conn.Stored) error {
 		hook, err := subjects.ParseDelivery(m.Subject)
@@ -124,8 +124,9 @@ func (s *Stream) After(ctx context.Context, seq uint64, take func(Delivery) erro
 	})
 }
 
-// Bury puts a delivery that leads to nothing among the dead letters, where pfl-forge doctor shows it with the reason. subject is the one
-// that it would have been handed on by, whose project it stands under; empty if that is not known. Doing so again changes nothing.
+// Bury puts a delivery that leads to nothing among the dead letters, where pfl-forge doctor
+// shows it with the reason. subject is the one that it would have been handed on by, whose
+// project it stands under; empty if that is not known. Doing so again changes nothing.
 func (s *Stream) Bury(ctx context.Context, d Delivery, subject, reason string) error {
 	own, err := d.subject()
 	if err != nil {
@@ -135,8 +136,9 @@ func (s *Stream) Bury(ctx context.Context, d Delivery, subject, reason string) e
 	return s.conn.Bury(ctx, streams.Hooks, conn.Stored{Subject: subject, Seq: d.Seq, Data: d.Body}, reason)
 }
 
-// OnDelivery calls do when a delivery may have been stored, by this process or another one, from when it returns until ctx
-// ends. A call can be missed: who has to know of all deliveries asks After now and then.
+// OnDelivery calls do when a delivery may have been stored, by this process or
+// another one, from when it returns until ctx ends. A call can be missed: who
+// has to know of all deliveries asks After now and then.
 func (s *Stream) OnDelivery(ctx context.Context, do func()) error {
 	sub, err := s.conn.NC.Subscribe(subjects.EveryDelivery, func(*nats.Msg) { do() })
 	if err != nil {

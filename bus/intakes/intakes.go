@@ -21,13 +21,16 @@ type Count struct {
 	USD float64 `json:"usd,omitempty"`
 }
 
-// Entry says that one event of a forge takes a place in limits. It is stored before the intent of the event is submitted.
+// Entry says that one event of a forge takes a place in limits. It is stored
+// before the intent of the event is submitted.
 type Entry struct {
-	// Event is the origin's event id of the intent. Several entries of one event count once under each key.
+	// Event is the origin's event id of the intent. Several entries of one
+	// event count once under each key.
 	Event string `json:"event"`
 	// Counts are all keys that it counts under.
 	Counts []Count `json:"counts"`
-	// Seq is its place in the stream, and At the server's time when it stored the entry. Add does not read them.
+	// Seq is its place in the stream, and At the server's time when it stored
+	// the entry. Add does not read them.
 	Seq uint64    `json:"-"`
 	At  time.Time `json:"-"`
 }
@@ -43,8 +46,9 @@ type Stream struct {
 // New returns the Stream of a connection.
 func New(c *conn.Conn) *Stream { return &Stream{conn: c} }
 
-// Add stores an entry of a forge, and returns its place when it is durable. last is that of the last entry that the caller has read of the forge;
-// 0 if there was none. Errors: ErrBehind if there is another one, and those of the server, which stores no more when the stream is full.
+// Add stores an entry of a forge, and returns its place when it is durable. last is that of the
+// last entry that the caller has read of the forge; 0 if there was none. Errors: ErrBehind if
+// there is another one, and those of the server, which stores no more when the stream is full.
 func (s *Stream) Add(ctx context.Context, forgeName string, e Entry, last uint64) (seq uint64, err error) {
 	subject, err := subjects.Intake(forgeName)
 	if err != nil {
@@ -70,8 +74,9 @@ func (s *Stream) Add(ctx context.Context, forgeName string, e Entry, last uint64
 	return ack.Sequence, nil
 }
 
-// After calls take with all entries of a forge after a place in the stream, in their order. It asks the stream's leader: what was
-// acknowledged is seen. An error of take ends it; so does an entry that cannot be read, since it would count for nothing.
+// After calls take with all entries of a forge after a place in the stream, in their
+// order. It asks the stream's leader: what was acknowledged is seen. An error of take
+// ends it; so does an entry that cannot be read, since it would count for nothing.
 func (s *Stream) After(ctx context.Context, forgeName string, seq uint64, take func(Entry) error) error {
 	subject, err := subjects.Intake(forgeName)
 	if err != nil {

@@ -21,10 +21,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/messages"
 )
 
-// Aside is a message of a journal by which an operator has said that the message before it decides nothing. It is no
-// record: the chain goes over both as over other messages that are none, so the bytes stay, and so does who said it.
+// Aside is a message of a journal by which an operator has said that the message
+// before it decides nothing. It is no record: the chain goes over both as over
+// other messages that are none, so the bytes stay, and so does who said it.
 type Aside struct {
-	// Seq and Hash name the message that is set aside; a mark of another message, or of other bytes, has no effect.
+	// Seq and Hash name the message that is set aside; a mark of another
+	// message, or of other bytes, has no effect.
 	Seq  uint64     `json:"sequence"`
 	Hash chain.Hash `json:"hash"`
 	// By names the person who set it aside, Why gives the reason; both are for people.
@@ -33,7 +35,8 @@ type Aside struct {
 	At  time.Time `json:"at"`
 }
 
-// asideStart begins the payload of an Aside. No record begins so: to protobuf it is a group that is not closed.
+// asideStart begins the payload of an Aside. No record begins so: to protobuf
+// it is a group that is not closed.
 const asideStart = `{"set_aside":`
 
 // asideMessage is an Aside as it is stored.
@@ -63,16 +66,18 @@ type Trouble struct {
 	Reason string
 	// Loose says that it can be set aside.
 	//
-	// The journal ends with it and no other journal names it, so that nothing was decided on top of it. And it is this
-	// message that is wrong, not one before it: where a hash is there and does not fit, it cannot be told which of
-	// the two it is, and without this one a message that was altered would count.
+	// The journal ends with it and no other journal names it, so that nothing was
+	// decided on top of it. And it is this message that is wrong, not one before
+	// it: where a hash is there and does not fit, it cannot be told which of the
+	// two it is, and without this one a message that was altered would count.
 	Loose bool
-	// Words are those of people in it, each with who said it: they do not count when it is set aside, and have to be said again.
+	// Words are those of people in it, each with who said it: they do not count
+	// when it is set aside, and have to be said again.
 	Words []string
 }
 
-// wordsIn lists the words of people that were decided on in a record. Those of other machines of the project come again by themselves, and
-// name the journal that they come from.
+// wordsIn lists the words of people that were decided on in a record. Those of other machines
+// of the project come again by themselves, and name the journal that they come from.
 func wordsIn(rec forge.Record) (list []string) {
 	for i := range rec.Events {
 		ev := &rec.Events[i]
@@ -85,8 +90,9 @@ func wordsIn(rec forge.Record) (list []string) {
 	return list
 }
 
-// Troubles returns the messages of a machine's journal that hold it up, in order: those that only a newer version
-// understands, and those that do not follow from the message before them. It changes nothing.
+// Troubles returns the messages of a machine's journal that hold it up, in
+// order: those that only a newer version understands, and those that do not
+// follow from the message before them. It changes nothing.
 func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
@@ -132,8 +138,9 @@ func (j *Journal) Troubles(ctx context.Context, key forge.Key) ([]Trouble, error
 	return list, nil
 }
 
-// unanswered reports whether no journal of the project has decided on anything that a message of one of them sent. A
-// machine names the last record of its own journal in all that it sends to another one, so the other journal shows it.
+// unanswered reports whether no journal of the project has decided on anything
+// that a message of one of them sent. A machine names the last record of its own
+// journal in all that it sends to another one, so the other journal shows it.
 func (j *Journal) unanswered(ctx context.Context, ref chain.Ref, key forge.Key) (bool, error) {
 	name, heard := ref.String(), false
 	err := j.Each(ctx, forge.Key{Project: key.Project}, func(e *Entry) error {
@@ -143,8 +150,9 @@ func (j *Journal) unanswered(ctx context.Context, ref chain.Ref, key forge.Key) 
 	return !heard, err
 }
 
-// SetAside stores that a message decides nothing, if it is loose and the journal still ends with it; otherwise it
-// returns ErrConflict, since what was decided on top of it would be folded onto another state.
+// SetAside stores that a message decides nothing, if it is loose and the
+// journal still ends with it; otherwise it returns ErrConflict, since what was
+// decided on top of it would be folded onto another state.
 func (j *Journal) SetAside(ctx context.Context, t Trouble, by string, now time.Time) error {
 	subject, err := subjects.Journal(t.Key)
 	if err == nil && !t.Loose {
@@ -161,8 +169,8 @@ func (j *Journal) SetAside(ctx context.Context, t Trouble, by string, now time.T
 	if err != nil {
 		return fmt.Errorf("set aside: %w", err)
 	}
-	// The server compares: a runner of the newer version that goes on meanwhile makes this an error, and so does a
-	// second call.
+	// The server compares: a runner of the newer version that goes on meanwhile
+	// makes this an error, and so does a second call.
 	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, fmt.Sprint(t.Seq))
 	_, err = j.conn.Publish(ctx, m)
 	if refused, _ := conn.WrongSequence(err); refused {

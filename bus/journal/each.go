@@ -21,15 +21,16 @@ type Entry struct {
 	// Previous is the hash of the message before it, as the message carries it.
 	// Empty if it carries none.
 	Previous string
-	// Record is the message as a record; nil if it is none, or one that only a newer version understands.
+	// Record is the message as a record; nil if it is none, or one that only a
+	// newer version understands.
 	Record *forge.Record
 }
 
-// Each calls do with every message of the journals of a project, or of all projects if
-// the scope is empty; with an intent, of that intent and of its project. First come
-// those of projects, then those of intents, each journal in its order, and last
-// those of projects that were written meanwhile, as late ones. The newest message of a journal comes
-// when it is known that nothing sets it aside: after newer ones of others. It changes nothing, and
+// Each calls do with every message of the journals of a project, or of all projects if the
+// scope is empty; with an intent, of that intent and of its project. First come those of
+// projects, then those of intents, each journal in its order, and last those of projects
+// that were written meanwhile, as late ones. The newest message of a journal comes when it
+// is known that nothing sets it aside: after newer ones of others. It changes nothing, and
 // needs no more than the right to read. An error of do ends Each with that error.
 func (j *Journal) Each(ctx context.Context, scope forge.Key, do func(*Entry) error) error {
 	intents, err := subjects.IntentJournals(scope.Project)
@@ -68,8 +69,8 @@ type reading struct {
 	late bool
 }
 
-// all reads the messages of a filter after a sequence, at least those that are there now, and returns
-// the sequence of the last one.
+// all reads the messages of a filter after a sequence, at least those that are
+// there now, and returns the sequence of the last one.
 func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64, error) {
 	late := hold(func(m conn.Stored, by *Aside) error { return r.take(m, by) })
 	after, err := r.journal.there(ctx, filter, after, late.next)
@@ -82,8 +83,8 @@ func (r *reading) all(ctx context.Context, filter string, after uint64) (uint64,
 	return after, nil
 }
 
-// there calls do with the messages of a filter after a sequence, at least those that are there now, and returns the sequence of the last
-// one, also with an error.
+// there calls do with the messages of a filter after a sequence, at least those
+// that are there now, and returns the sequence of the last one, also with an error.
 func (j *Journal) there(ctx context.Context, filter string, after uint64, do func(conn.Stored) error) (uint64, error) {
 	newest, err := j.conn.Last(ctx, journalStream(filter), filter)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -104,10 +105,12 @@ func (j *Journal) there(ctx context.Context, filter string, after uint64, do fun
 	}
 }
 
-// Records calls do with the records of the intents of a project behind a sequence, or of all projects if it is empty: at least with those that
-// are there now, each journal in its order. It returns the sequence to go on behind, also with an error, such as that of a context that
-// has ended: everything up to there was handed on, unless it is garbage or set aside. That sequence is 0 where it cannot be gone on,
-// because a record takes a newer version. It changes nothing, and needs no more than the right to read.
+// Records calls do with the records of the intents of a project behind a sequence, or
+// of all projects if it is empty: at least with those that are there now, each journal
+// in its order. It returns the sequence to go on behind, also with an error, such as
+// that of a context that has ended: everything up to there was handed on, unless it is
+// garbage or set aside. That sequence is 0 where it cannot be gone on, because a record
+// takes a newer version. It changes nothing, and needs no more than the right to read.
 func (j *Journal) Records(ctx context.Context, project forge.ProjectID, after uint64, do func(forge.Key, *forge.Record)) (uint64, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {
@@ -164,7 +167,8 @@ func handOn(m conn.Stored, by *Aside, do func(forge.Key, *forge.Record)) error {
 	return nil
 }
 
-// take hands a message on, with its place in the chain of its journal, and the mark by which it is set aside.
+// take hands a message on, with its place in the chain of its journal, and the
+// mark by which it is set aside.
 func (r *reading) take(m conn.Stored, by *Aside) error {
 	key, err := subjects.ParseJournal(m.Subject)
 	if err != nil {

@@ -80,7 +80,8 @@ func (j *Journal) followRecords(
 		}
 		return do(key, m.Seq, rec)
 	}
-	// What is there already is set aside or not. What comes later is taken as it comes: no mark is behind it yet.
+	// What is there already is set aside or not. What comes later is taken as
+	// it comes: no mark is behind it yet.
 	var late *held
 	live := false
 	f := &conn.Following{Conn: j.conn, Stream: journalStream(filter), Filters: []string{filter}, Next: max(from, 1)}

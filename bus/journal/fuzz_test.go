@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// FuzzAside: nothing is both a mark that sets a message aside and a record, for any version: whoever goes by one does not go by the other.
+// FuzzAside: nothing is both a mark that sets a message aside and a record, for
+// any version: whoever goes by one does not go by the other.
 func FuzzAside(f *testing.F) {
 	f.Add([]byte(`{"set_aside":{"sequence":3,"hash":"00","by":"ada","why":"w","at":"2026-01-02T03:04:05Z"}}`))
 	f.Add([]byte(`{"set_aside":null}`))

@@ -9,11 +9,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal/chain"
 )
 
-// held has the messages of journals come one later than they are read, each with the mark by which it is set aside. A mark stands directly
-// behind its message in the same subject, so that the next message of a journal, or its end, tells, and nothing is read twice. Whoever
+// held has the messages of journals come one later than they are read, each with the mark by
+// which it is set aside. A mark stands directly behind its message in the same subject, so
+// that the next message of a journal, or its end, tells, and nothing is read twice. Whoever
 // goes by it passes over the same messages, whether it would understand them or not.
 type held struct {
-	// take is called with each message, in the order of its journal. by is nil unless the message is set aside.
+	// take is called with each message, in the order of its journal. by is nil
+	// unless the message is set aside.
 	take func(m conn.Stored, by *Aside) error
 	// waits has the newest message of each subject.
 	waits map[string]conn.Stored
@@ -46,8 +48,8 @@ func (h *held) end() error {
 	return nil
 }
 
-// markOf returns the next message of a journal if it sets a message aside; nil if it does not. A mark of another message, or of other
-// bytes, sets nothing aside.
+// markOf returns the next message of a journal if it sets a message aside; nil if
+// it does not. A mark of another message, or of other bytes, sets nothing aside.
 func markOf(m, next conn.Stored) *Aside {
 	a := readAside(next)
 	if a == nil || a.Seq != m.Seq || a.Hash != chain.Of(m.Subject, m.Data) {

@@ -35,13 +35,13 @@ func journalStream(subject string) string {
 	return streams.Journal
 }
 
-// Load returns a machine's journal in order, and its head to append to; none and
-// the zero head when there is no journal. It sees everything that was appended
-// before it was called. Records that are garbage are left out and put among the
-// dead letters, one that is set aside (Aside) is left out; one that this version does not understand is an *UnknownError,
-// because a decision without it would be wrong. A journal whose chain is broken is
-// returned as it is, with the break in its head, and the break is put among the dead
-// letters: who only shows it may go on, and who decides may not.
+// Load returns a machine's journal in order, and its head to append to; none and the
+// zero head when there is no journal. It sees everything that was appended before it
+// was called. Records that are garbage are left out and put among the dead letters,
+// one that is set aside (Aside) is left out; one that this version does not understand
+// is an *UnknownError, because a decision without it would be wrong. A journal whose
+// chain is broken is returned as it is, with the break in its head, and the break is
+// put among the dead letters: who only shows it may go on, and who decides may not.
 func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, chain.Head, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
@@ -58,8 +58,8 @@ func (j *Journal) Load(ctx context.Context, key forge.Key) ([]forge.Record, chai
 	return tail.Records, tail.Head, nil
 }
 
-// After is Load for the messages behind one of them, which has to be there: otherwise the tail is the zero one. It
-// reads nothing of what is before that message, but counts it.
+// After is Load for the messages behind one of them, which has to be there: otherwise the
+// tail is the zero one. It reads nothing of what is before that message, but counts it.
 func (j *Journal) After(ctx context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
 	subject, err := subjects.Journal(key)
 	if err != nil {
@@ -71,8 +71,9 @@ func (j *Journal) After(ctx context.Context, key forge.Key, seq uint64) (chain.T
 	}
 	var there map[string]uint64
 	if seq > 0 {
-		// With this count a reader that starts in the middle notices that a message before its start was removed.
-		// It is asked for after the newest message is known, so it includes that one and all before it.
+		// With this count a reader that starts in the middle notices that a
+		// message before its start was removed. It is asked for after the
+		// newest message is known, so it includes that one and all before it.
 		if there, err = j.conn.Counts(ctx, journalStream(subject), subject); err != nil {
 			return chain.Tail{}, fmt.Errorf("count journal of %s: %w", key, err)
 		}
@@ -88,8 +89,8 @@ func (j *Journal) After(ctx context.Context, key forge.Key, seq uint64) (chain.T
 // errNotThere says that a journal does not have a message.
 var errNotThere = errors.New("the journal does not have this message")
 
-// read returns a journal from a message on, 0 standing for the first, and at least up to another one. Of the tail, Upto counts
-// those behind the first up to that other one.
+// read returns a journal from a message on, 0 standing for the first, and at least up
+// to another one. Of the tail, Upto counts those behind the first up to that other one.
 func (j *Journal) read(ctx context.Context, subject string, from, upTo uint64) (chain.Tail, error) {
 	for attempt := 0; ; attempt++ {
 		var tail chain.Tail
@@ -156,8 +157,8 @@ func (j *Journal) link(ctx context.Context, walk *chain.Walk, m conn.Stored, rec
 	return nil
 }
 
-// record reads one message of a journal, which may be set aside. It is not ok when it is garbage, or decides nothing because it is set
-// aside, or sets another one aside.
+// record reads one message of a journal, which may be set aside. It is not ok when it
+// is garbage, or decides nothing because it is set aside, or sets another one aside.
 func (j *Journal) record(ctx context.Context, m conn.Stored, by *Aside) (rec forge.Record, ok bool, err error) {
 	if by != nil || readAside(m) != nil {
 		return rec, false, nil

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// lasts keeps something of the last record of each journal that a filter matches. A refresh reads only those anew whose journals have gone on:
-// a project has many more intents than change between two looks at it. It is used by one goroutine at a time.
+// lasts keeps something of the last record of each journal that a filter matches. A
+// refresh reads only those anew whose journals have gone on: a project has many more
+// intents than change between two looks at it. It is used by one goroutine at a time.
 type lasts[T any] struct {
 	journal *Journal
 	filter  string
@@ -28,8 +29,8 @@ type lastOf[T any] struct {
 	// records counts the messages of the journal: with another number it is read anew.
 	records uint64
 	value   T
-	// err says why there is no value: conn.ErrNotFound where no record can be read, or a wire.UnknownError
-	// where the last one takes a newer version.
+	// err says why there is no value: conn.ErrNotFound where no record can be
+	// read, or a wire.UnknownError where the last one takes a newer version.
 	err error
 }
 
@@ -38,8 +39,9 @@ func newLasts[T any](j *Journal, filter string, of func(*forge.Summary) T) *last
 	return &lasts[T]{journal: j, filter: filter, of: of, known: map[string]lastOf[T]{}}
 }
 
-// refresh reads the journals that have changed. Where nothing was written to the stream since the last time, it does not even ask which
-// journals there are: that answer is as long as the list of all. After an error, some may be read by the next call only.
+// refresh reads the journals that have changed. Where nothing was written to the stream
+// since the last time, it does not even ask which journals there are: that answer is as
+// long as the list of all. After an error, some may be read by the next call only.
 func (l *lasts[T]) refresh(ctx context.Context) error {
 	stream := journalStream(l.filter)
 	state, err := l.journal.conn.State(ctx, stream)
@@ -50,7 +52,8 @@ func (l *lasts[T]) refresh(ctx context.Context) error {
 		return nil
 	}
 	if taken := state.LastSeq - state.Msgs; state.LastSeq < l.seen.LastSeq || taken != l.seen.LastSeq-l.seen.Msgs {
-		// Messages were deleted, or the stream: a journal with as many as before need not be the same.
+		// Messages were deleted, or the stream: a journal with as many as
+		// before need not be the same.
 		clear(l.known)
 	}
 	counts, err := l.journal.conn.Counts(ctx, stream, l.filter)

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/wire"
 )
 
-// leastBehind is how many messages are read behind a list at least, before the last one of each journal is read instead: so many as the list has
-// intents, if these are more.
+// leastBehind is how many messages are read behind a list at least, before the last one
+// of each journal is read instead: so many as the list has intents, if these are more.
 const leastBehind = 1000
 
 // Listing has the last summary of every intent, and the list that the next call starts from.
@@ -20,14 +20,16 @@ type Listing struct {
 	Summaries []forge.Summary
 	// Sequences has that of the last message of each journal.
 	Sequences map[forge.IntentID]uint64
-	// Kept is for the next ListSince; nil if that would start from the same bytes as this one, or if there is nothing to keep.
+	// Kept is for the next ListSince; nil if that would start from the same
+	// bytes as this one, or if there is nothing to keep.
 	Kept []byte
 	// Whole says that the last record of every journal was read.
 	Whole bool
 }
 
-// ListSince is List for who lists a project again and again: it reads what the journals have since the list that is kept, if the stream has
-// the very message that the list was made at and has lost none since. Any bytes may be given as kept.
+// ListSince is List for who lists a project again and again: it reads what the
+// journals have since the list that is kept, if the stream has the very message that
+// the list was made at and has lost none since. Any bytes may be given as kept.
 func (j *Journal) ListSince(ctx context.Context, project forge.ProjectID, kept []byte) (Listing, error) {
 	now, err := j.newest(ctx)
 	if err != nil {
@@ -64,7 +66,8 @@ type listing struct {
 	same, whole bool
 }
 
-// since goes on from a list. It returns an error if the list is not of this project and stream, or is behind by much.
+// since goes on from a list. It returns an error if the list is not of this
+// project and stream, or is behind by much.
 func (l *listing) since(ctx context.Context, kept []byte) error {
 	before, err := wire.UnmarshalListing(kept)
 	if err != nil {
@@ -127,8 +130,9 @@ func (l *listing) all(ctx context.Context) error {
 	return nil
 }
 
-// result returns the list, sorted, and as it is to be kept. A list that has more than the journals had when it was begun is not kept: a server that
-// loses what it stored last has no other sign of it.
+// result returns the list, sorted, and as it is to be kept. A list that has
+// more than the journals had when it was begun is not kept: a server that loses
+// what it stored last has no other sign of it.
 func (l *listing) result() (Listing, error) {
 	r := Listing{Sequences: l.last, Whole: l.whole, Summaries: make([]forge.Summary, 0, len(l.intents))}
 	for _, id := range slices.Sorted(maps.Keys(l.intents)) {

@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/journal"
 )
 
-// lists compares the list that follows from one that was kept with one that is made of every journal, and returns it.
+// lists compares the list that follows from one that was kept with one that is
+// made of every journal, and returns it.
 func (j *journals) lists(about string, kept []byte) journal.Listing {
 	j.t.Helper()
 	ctx := j.t.Context()
@@ -32,8 +33,9 @@ func (j *journals) lists(about string, kept []byte) journal.Listing {
 	return got
 }
 
-// TestListSince: from every list that was ever kept, one gets what a look at every journal gets, whatever was stored since: records, garbage,
-// records of a newer version, marks that set something aside, and what other projects decide.
+// TestListSince: from every list that was ever kept, one gets what a look at
+// every journal gets, whatever was stored since: records, garbage, records of a
+// newer version, marks that set something aside, and what other projects decide.
 func TestListSince(t *testing.T) {
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -83,7 +85,8 @@ func TestListSince(t *testing.T) {
 	}
 }
 
-// TestListOfAnother: a list of another stream, of one that has lost a message, of another project, or that is none, is not gone on from.
+// TestListOfAnother: a list of another stream, of one that has lost a message,
+// of another project, or that is none, is not gone on from.
 func TestListOfAnother(t *testing.T) {
 	j := startJournals(t)
 	if l := j.lists("where there is nothing", nil); l.Kept != nil || len(l.Summaries) != 0 {
@@ -143,7 +146,8 @@ func TestListFarBehind(t *testing.T) {
 	}
 }
 
-// TestListOfAMoment: a list that was made while journals went on is not kept: a server that loses what it stored last has no other sign of it.
+// TestListOfAMoment: a list that was made while journals went on is not kept: a
+// server that loses what it stored last has no other sign of it.
 func TestListOfAMoment(t *testing.T) {
 	j := startJournals(t)
 	j.store("a", j.record("a", false))

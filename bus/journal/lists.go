@@ -13,12 +13,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// mostKept bounds the summaries that a Lists keeps, of all projects together: some tens of megabytes. mostProjects bounds the projects: who asks
-// may name any.
+// mostKept bounds the summaries that a Lists keeps, of all projects together: some
+// tens of megabytes. mostProjects bounds the projects: who asks may name any.
 const mostKept, mostProjects = 20_000, 500
 
-// Lists lists the intents of projects for those who look at them again and again, and reads only what has changed since. It is safe for
-// concurrent use.
+// Lists lists the intents of projects for those who look at them again and
+// again, and reads only what has changed since. It is safe for concurrent use.
 type Lists struct {
 	journal *Journal
 
@@ -40,7 +40,8 @@ type projectList struct {
 // NewLists returns a Lists that knows nothing yet.
 func (j *Journal) NewLists() *Lists { return &Lists{journal: j} }
 
-// Summaries is Journal.Summaries of one project. Callers share the returned slice and must not change it.
+// Summaries is Journal.Summaries of one project. Callers share the returned
+// slice and must not change it.
 func (l *Lists) Summaries(ctx context.Context, project forge.ProjectID) ([]forge.Summary, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {
@@ -74,7 +75,8 @@ func (p *projectList) summaries() ([]forge.Summary, error) {
 	return list, nil
 }
 
-// take returns the intents of a project as they were read last, and makes it the last one that is let go.
+// take returns the intents of a project as they were read last, and makes it
+// the last one that is let go.
 func (l *Lists) take(project forge.ProjectID, filter string) *projectList {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,8 +91,8 @@ func (l *Lists) take(project forge.ProjectID, filter string) *projectList {
 	return p
 }
 
-// keep notes how large a project is that was read, and lets go those that were asked for longest ago where all together are too large. One
-// that is too large alone is read as a whole each time.
+// keep notes how large a project is that was read, and lets go those that were asked for longest
+// ago where all together are too large. One that is too large alone is read as a whole each time.
 func (l *Lists) keep(p *projectList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

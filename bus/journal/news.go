@@ -21,9 +21,10 @@ type news struct {
 	newer bool
 }
 
-// newsSince returns the news of every intent whose journal has a message behind the one that a list was made at, up to that of a later list at
-// least. It reads at most so many messages, and returns errNotThere if the list is not of this stream, if more have followed, or if that cannot be
-// found out: then the last message of each journal decides. strange reports messages of no machine.
+// newsSince returns the news of every intent whose journal has a message behind the one that a list
+// was made at, up to that of a later list at least. It reads at most so many messages, and returns
+// errNotThere if the list is not of this stream, if more have followed, or if that cannot be found
+// out: then the last message of each journal decides. strange reports messages of no machine.
 func newsSince(ctx context.Context, j *Journal, before, now *Open, most uint64) (found map[forge.Key]news, strange bool, err error) {
 	if before.Seq == 0 || before.Gone != now.Gone || now.Seq < before.Seq || now.Seq-before.Seq > most {
 		return nil, false, errNotThere

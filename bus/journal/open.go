@@ -16,32 +16,35 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// mostSince is how many messages are read to bring a list of open intents up to date. Where more followed, the last record of each
-// journal is read instead.
+// mostSince is how many messages are read to bring a list of open intents up to
+// date. Where more followed, the last record of each journal is read instead.
 const mostSince = 50_000
 
-// Open has the intents of all projects of which more is to come, as of a message of their journals. Where it was kept, only what the journals
-// have since is read for the next one: ended intents cost nothing.
+// Open has the intents of all projects of which more is to come, as of a
+// message of their journals. Where it was kept, only what the journals have
+// since is read for the next one: ended intents cost nothing.
 type Open struct {
-	// Seq, Hash and At are of the newest message then; zero where there was none. With the time at which the server stored it, one that was
-	// stored again after a loss is another message.
+	// Seq, Hash and At are of the newest message then; zero where there was none. With the time
+	// at which the server stored it, one that was stored again after a loss is another message.
 	Seq  uint64
 	Hash chain.Hash
 	At   time.Time
 	// Gone counts the messages that the stream had lost by then. It loses none while all is well.
 	Gone uint64
-	// Intents are sorted. Those whose journals went on behind that message while they were read are among them, ended or not: a server that
-	// loses what it stored last has no other sign of it.
+	// Intents are sorted. Those whose journals went on behind that message while they were read are
+	// among them, ended or not: a server that loses what it stored last has no other sign of it.
 	Intents []forge.Key
-	// Read is the Seq of the list for which the last record of every journal was read, and Journals how many there were.
+	// Read is the Seq of the list for which the last record of every journal
+	// was read, and Journals how many there were.
 	Read     uint64
 	Journals int
 	// Whole says that it is this one.
 	Whole bool `json:"-"`
 }
 
-// Open returns the intents that are open now. What is known of before is used if the stream has that very message, has lost none since, and has
-// gone on by few; the zero value is never used. An intent whose last record takes a newer version is open.
+// Open returns the intents that are open now. What is known of before is used if the
+// stream has that very message, has lost none since, and has gone on by few; the zero
+// value is never used. An intent whose last record takes a newer version is open.
 func (j *Journal) Open(ctx context.Context, before Open) (Open, error) {
 	now, err := j.newest(ctx)
 	if err != nil {
@@ -56,7 +59,8 @@ func (j *Journal) Open(ctx context.Context, before Open) (Open, error) {
 	return now, nil
 }
 
-// newest returns a list of nothing as of the newest message of the journals of intents; the zero value if there is none.
+// newest returns a list of nothing as of the newest message of the journals of
+// intents; the zero value if there is none.
 func (j *Journal) newest(ctx context.Context) (Open, error) {
 	// What is lost between the two counts as lost after the list.
 	state, err := j.conn.State(ctx, streams.Journal)
@@ -78,7 +82,8 @@ func (j *Journal) newest(ctx context.Context) (Open, error) {
 	return now, nil
 }
 
-// readOpen notes the intents that are open as of the message of a list, from an earlier list if it fits.
+// readOpen notes the intents that are open as of the message of a list, from an
+// earlier list if it fits.
 func (j *Journal) readOpen(ctx context.Context, before, now *Open) error {
 	open, err := j.openSince(ctx, before, now)
 	now.Read, now.Journals = before.Read, before.Journals
@@ -113,14 +118,15 @@ func (j *Journal) openOfAll(ctx context.Context, upTo uint64) (map[forge.Key]boo
 	return open, nil
 }
 
-// open reports whether an intent is open in a list. One whose journal went on behind the message that the list is made at is, without a look,
-// since what is before that may be what is left of the journal.
+// open reports whether an intent is open in a list. One whose journal went on
+// behind the message that the list is made at is, without a look, since what is
+// before that may be what is left of the journal.
 func (n *news) open(upTo uint64) bool {
 	return n.newer || n.seq > upTo || n.summary != nil && isOpen(n.summary)
 }
 
-// openSince goes on from a list with what the journals have since, up to a later one at least. It returns an error if the list is not of
-// this stream, or if that cannot be told.
+// openSince goes on from a list with what the journals have since, up to a later one at
+// least. It returns an error if the list is not of this stream, or if that cannot be told.
 func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.Key]bool, error) {
 	open := make(map[forge.Key]bool)
 	for _, key := range before.Intents {
@@ -136,8 +142,9 @@ func (j *Journal) openSince(ctx context.Context, before, now *Open) (map[forge.K
 	return open, err
 }
 
-// behind calls do with every message behind the one that a list was made at, up to a sequence at least. It returns errNotThere if the stream does
-// not have that very message, if one is missing between the two, or if the replica that answers is behind.
+// behind calls do with every message behind the one that a list was made at, up to a
+// sequence at least. It returns errNotThere if the stream does not have that very
+// message, if one is missing between the two, or if the replica that answers is behind.
 func (j *Journal) behind(ctx context.Context, list *Open, upTo uint64, do func(conn.Stored) error) error {
 	first, next := true, list.Seq
 	last, err := j.conn.EachAfter(ctx, list.Seq-1, streams.Journal, subjects.EveryJournal, func(m conn.Stored) error {

@@ -85,8 +85,9 @@ type place struct {
 	data []byte
 }
 
-// happens stores something at random in the journal of one of five intents: a record, garbage, a record of a newer version, or a mark that sets the
-// newest message aside. last has the newest message of each.
+// happens stores something at random in the journal of one of five intents: a
+// record, garbage, a record of a newer version, or a mark that sets the newest
+// message aside. last has the newest message of each.
 func (j *journals) happens(random *rand.Rand, last map[string]place) {
 	j.t.Helper()
 	id := []string{"a", "b", "c", "d", "e"}[random.IntN(5)]
@@ -124,8 +125,9 @@ func idsOf(list *journal.Open) (ids []string) {
 	return ids
 }
 
-// TestOpenFromEveryList: from every list that was ever made, one gets what a look at every journal gets, whatever was stored since: records,
-// garbage, records of a newer version, and marks that set something aside.
+// TestOpenFromEveryList: from every list that was ever made, one gets what a
+// look at every journal gets, whatever was stored since: records, garbage,
+// records of a newer version, and marks that set something aside.
 func TestOpenFromEveryList(t *testing.T) {
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -148,8 +150,8 @@ func TestOpenFromEveryList(t *testing.T) {
 	}
 }
 
-// TestOpenBesideWhatIsLost: what is stored while a list is read does not end an intent in it, since a server that fails may lose just that, and
-// then has the message that the list names, and no gap.
+// TestOpenBesideWhatIsLost: what is stored while a list is read does not end an intent in it, since
+// a server that fails may lose just that, and then has the message that the list names, and no gap.
 func TestOpenBesideWhatIsLost(t *testing.T) {
 	j := startJournals(t)
 	ctx := wait.Context(t)
@@ -179,8 +181,8 @@ func TestOpenBesideWhatIsLost(t *testing.T) {
 	}
 }
 
-// TestOpenOfAStreamStoredAgain: a message that was stored again, byte for byte and with the same sequence, does not say that those before it are
-// the same.
+// TestOpenOfAStreamStoredAgain: a message that was stored again, byte for byte
+// and with the same sequence, does not say that those before it are the same.
 func TestOpenOfAStreamStoredAgain(t *testing.T) {
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
@@ -200,7 +202,8 @@ func TestOpenOfAStreamStoredAgain(t *testing.T) {
 	}
 }
 
-// TestOpenBesideAGap: a list is used only if every message behind it was read, whatever was counted as lost.
+// TestOpenBesideAGap: a list is used only if every message behind it was read,
+// whatever was counted as lost.
 func TestOpenBesideAGap(t *testing.T) {
 	j := startJournals(t)
 	j.store("a", j.record("a", false))

@@ -12,15 +12,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Opened knows the open intents of all projects, for who counts them again and again. A Refresh reads what the journals have since the one before,
-// and the first one goes on from a list: ended intents cost nothing. It is used by one goroutine at a time.
+// Opened knows the open intents of all projects, for who counts them again and again.
+// A Refresh reads what the journals have since the one before, and the first one goes
+// on from a list: ended intents cost nothing. It is used by one goroutine at a time.
 type Opened struct {
 	journal *Journal
 	at      Open
-	// intents has nil for those that the list has and that were not read yet, and for those that this version cannot read.
+	// intents has nil for those that the list has and that were not read yet,
+	// and for those that this version cannot read.
 	intents map[forge.Key]*Counted
-	// seen are the intents whose journals were read by the last Refresh, and late those of them that were read behind the place up to which it
-	// is whole: a server that fails may lose just that, without another sign of it.
+	// seen are the intents whose journals were read by the last Refresh, and
+	// late those of them that were read behind the place up to which it is
+	// whole: a server that fails may lose just that, without another sign of it.
 	seen, late map[forge.Key]bool
 }
 
@@ -60,7 +63,8 @@ func (o *Opened) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// since returns the open intents as of the last Refresh, each with what counts of it, and what counts of the journals that have gone on since.
+// since returns the open intents as of the last Refresh, each with what counts
+// of it, and what counts of the journals that have gone on since.
 func (o *Opened) since(ctx context.Context, now *Open) (map[forge.Key]*Counted, map[forge.Key]news, error) {
 	found, _, err := newsSince(ctx, o.journal, &o.at, now, mostSince)
 	if err != nil {
@@ -110,7 +114,8 @@ func (o *Opened) All() []Counted {
 	return list
 }
 
-// Seen reports whether the journal of an intent has gone on, or begun, between the Refresh before the last one and the last one.
+// Seen reports whether the journal of an intent has gone on, or begun, between
+// the Refresh before the last one and the last one.
 func (o *Opened) Seen(key forge.Key) bool { return o.seen[key] }
 
 // Knows reports whether an intent has a journal now, whoever understands it.

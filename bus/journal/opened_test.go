@@ -22,8 +22,9 @@ func countedOf(all []journal.Counted, ended bool) []journal.Counted {
 	return list
 }
 
-// TestOpened: whoever counts intents again and again, from any list or from none, counts what one counts who reads every journal, whatever was
-// stored since: records, garbage, records of a newer version, and marks that set something aside.
+// TestOpened: whoever counts intents again and again, from any list or from none,
+// counts what one counts who reads every journal, whatever was stored since:
+// records, garbage, records of a newer version, and marks that set something aside.
 func TestOpened(t *testing.T) {
 	j := startJournals(t)
 	ctx := t.Context()
@@ -81,8 +82,8 @@ func TestOpenedSees(t *testing.T) {
 	}
 }
 
-// TestOverviewAsksForNoNames: once it has read all, an overview reads what the journals have since, and asks for nothing that is as long as the list
-// of all.
+// TestOverviewAsksForNoNames: once it has read all, an overview reads what the
+// journals have since, and asks for nothing that is as long as the list of all.
 func TestOverviewAsksForNoNames(t *testing.T) {
 	j := startJournals(t)
 	o := j.b.Journal.NewOverview()

@@ -21,14 +21,15 @@ type Counted struct {
 	Project *forge.ProjectSummary
 }
 
-// Overview knows how far all machines are. The first Refresh reads the last record of every journal, and those after it only what the journals have
-// since. It is used by one goroutine.
+// Overview knows how far all machines are. The first Refresh reads the last record of every
+// journal, and those after it only what the journals have since. It is used by one goroutine.
 type Overview struct {
 	journal *Journal
 	// at is the place up to which the journals of intents were read.
 	at      Open
 	intents map[forge.Key]Counted
-	// late are the intents that were read behind that place. A server that fails may lose just that, without another sign of it.
+	// late are the intents that were read behind that place. A server that
+	// fails may lose just that, without another sign of it.
 	late     map[forge.Key]bool
 	projects *lasts[Counted]
 }

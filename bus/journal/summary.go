@@ -23,8 +23,9 @@ func (j *Journal) Summaries(ctx context.Context, project forge.ProjectID) ([]for
 	return list, err
 }
 
-// List is Summaries of one project, with the sequence of the last message of every intent's journal as Sequences returns it: both from one
-// look, since reading the last messages of thousands of journals is most of what a list costs.
+// List is Summaries of one project, with the sequence of the last message of every
+// intent's journal as Sequences returns it: both from one look, since reading the
+// last messages of thousands of journals is most of what a list costs.
 func (j *Journal) List(ctx context.Context, project forge.ProjectID) ([]forge.Summary, map[forge.IntentID]uint64, error) {
 	filter, err := subjects.IntentJournals(project)
 	if err != nil {
@@ -139,9 +140,9 @@ func sequencesOf(found []conn.Stored) (map[forge.IntentID]uint64, error) {
 	return last, nil
 }
 
-// lastSummaries returns the newest summary of each intent whose subject the filter matches, and the last messages of
-// all that match. An intent without a readable record is left out; that it cannot be fetched is an error, because
-// a list without it would look complete.
+// lastSummaries returns the newest summary of each intent whose subject the filter matches,
+// and the last messages of all that match. An intent without a readable record is left out;
+// that it cannot be fetched is an error, because a list without it would look complete.
 func (j *Journal) lastSummaries(ctx context.Context, filter string) (list []forge.Summary, found []conn.Stored, err error) {
 	found, err = j.conn.Lasts(ctx, journalStream(filter), filter)
 	if err != nil {
@@ -169,8 +170,9 @@ func (j *Journal) summaryOf(ctx context.Context, last conn.Stored) (forge.Summar
 	if _, ok := errors.AsType[*wire.GarbageError](err); !ok {
 		return s, err
 	}
-	// What is set aside counts as if it were not there: the mark stands right behind it, and leads back to the record
-	// before. A message of a newer version in between is no error if one follows that can be read.
+	// What is set aside counts as if it were not there: the mark stands right
+	// behind it, and leads back to the record before. A message of a newer
+	// version in between is no error if one follows that can be read.
 	type place struct {
 		summary forge.Summary
 		found   bool

@@ -102,9 +102,10 @@ func followLive[T any](ctx context.Context, c *conn.Conn, subject string, of *co
 	})
 }
 
-// follow gives messages to take, one after the other, from when it returns, that is when the
-// server knows of it, until ctx ends. A message that take cannot read is logged and left out. Where the connection is lost meanwhile, the
-// server is told of it by the next one, and before that there is nothing to hear.
+// follow gives messages to take, one after the other, from when it returns, that
+// is when the server knows of it, until ctx ends. A message that take cannot read
+// is logged and left out. Where the connection is lost meanwhile, the server is
+// told of it by the next one, and before that there is nothing to hear.
 func follow(ctx context.Context, c *conn.Conn, subject string, take func(*nats.Msg) error) error {
 	sub, err := c.NC.Subscribe(subject, func(m *nats.Msg) {
 		if err := take(m); err != nil {

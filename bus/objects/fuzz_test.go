@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/internal/streams"
 )
 
-// FuzzNamed: the name of an object that is read from a subject leads back to that subject, and to no other bucket.
+// FuzzNamed: the name of an object that is read from a subject leads back to
+// that subject, and to no other bucket.
 func FuzzNamed(f *testing.F) {
 	buckets := []streams.Bucket{streams.BucketObjects, streams.BucketTranscripts, streams.BucketSnapshots}
 	for _, b := range buckets {

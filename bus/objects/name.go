@@ -22,11 +22,11 @@ const (
 	Transcript Kind = "transcript"
 	// Patch has the change of an attempt, compressed by gzip; see package patch.
 	Patch Kind = "patch"
-	// Snapshot has the state of a project's machine. It has no intent, and its ID names the rules that led
-	// to it.
+	// Snapshot has the state of a project's machine. It has no intent, and its
+	// ID names the rules that led to it.
 	Snapshot Kind = "snapshot"
-	// Open is the list of all intents of which more is to come. It is of no project, and its ID names the rules of the
-	// program that made it.
+	// Open is the list of all intents of which more is to come. It is of no
+	// project, and its ID names the rules of the program that made it.
 	Open Kind = "open"
 )
 
@@ -51,8 +51,8 @@ func TranscriptName(to forge.Key, a forge.Attempt) Name {
 	}
 }
 
-// PatchName names the change of an attempt. Its id is in the name, so that a claim that ended late does not take the place
-// of the one that counts.
+// PatchName names the change of an attempt. Its id is in the name, so that a
+// claim that ended late does not take the place of the one that counts.
 func PatchName(to forge.Key, a forge.Attempt, patchID string) Name {
 	return Name{
 		Project: to.Project, Intent: to.Intent, Task: a.Task, Kind: Patch, ID: fmt.Sprintf("%s-%d-%.16s", a.Step, a.Number, patchID),
@@ -129,7 +129,8 @@ func (n Name) path() (string, error) {
 	return strings.Join([]string{project, intent, task, string(n.Kind), id}, "/"), nil
 }
 
-// owner returns the first two parts of the path: the intent that the object is of, or the project alone, or neither.
+// owner returns the first two parts of the path: the intent that the object is
+// of, or the project alone, or neither.
 func (n Name) owner() (project, intent string, err error) {
 	switch n.Kind {
 	case Snapshot:

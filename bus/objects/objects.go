@@ -28,7 +28,8 @@ const (
 	objectTimeout = time.Minute
 	// storeFull is the server's code for a stream that takes no more.
 	storeFull = 10077
-	// emptied is how long the server keeps the message that took the place of others; the least that it knows.
+	// emptied is how long the server keeps the message that took the place of
+	// others; the least that it knows.
 	emptied = "1s"
 )
 
@@ -264,9 +265,10 @@ func (o *Store) info(ctx context.Context, at place) (info jetstream.ObjectInfo, 
 	return info, m.Seq, err
 }
 
-// Newest returns the newest message that describes the object on whose name the last one is, with the description. That is the
-// last one, unless the server has stored something else there: an acknowledgement, to which a sender may give any subject. It takes
-// nothing from what was there before it. Error: ErrNotFound.
+// Newest returns the newest message that describes the object on whose name the
+// last one is, with the description. That is the last one, unless the server has
+// stored something else there: an acknowledgement, to which a sender may give any
+// subject. It takes nothing from what was there before it. Error: ErrNotFound.
 func Newest(ctx context.Context, c *conn.Conn, at streams.Bucket, last conn.Stored) (newest conn.Stored, info jetstream.ObjectInfo, err error) {
 	if info, ours := described(at, &last); ours {
 		return last, info, nil
@@ -284,7 +286,8 @@ func Newest(ctx context.Context, c *conn.Conn, at streams.Bucket, last conn.Stor
 	return newest, info, err
 }
 
-// described returns the description of an object that a message is, and whether it is one of the object on whose name it is.
+// described returns the description of an object that a message is, and whether
+// it is one of the object on whose name it is.
 func described(at streams.Bucket, m *conn.Stored) (info jetstream.ObjectInfo, ours bool) {
 	err := json.Unmarshal(m.Data, &info)
 	return info, err == nil && info.NUID != "" && at.Meta(info.Name) == m.Subject
@@ -292,9 +295,10 @@ func described(at streams.Bucket, m *conn.Stored) (info jetstream.ObjectInfo, ou
 
 // purge removes the messages of a subject.
 //
-// Where the server makes room by itself, a message takes the place of all before it on its subject, and goes by itself. So no account needs a right to
-// purge what transcripts and changes are in, a call that by the slightest mistake, or without a text, takes everything. A bucket
-// that refuses more when it is full would refuse that message, too.
+// Where the server makes room by itself, a message takes the place of all before it on
+// its subject, and goes by itself. So no account needs a right to purge what transcripts
+// and changes are in, a call that by the slightest mistake, or without a text, takes
+// everything. A bucket that refuses more when it is full would refuse that message, too.
 func (o *Store) purge(ctx context.Context, at streams.Bucket, subject string) error {
 	if at.ForgetsOldest() {
 		m := &nats.Msg{Subject: subject, Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}, jetstream.MsgTTLHeader: {emptied}}}

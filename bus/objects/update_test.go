@@ -189,7 +189,8 @@ func TestReadTranscript(t *testing.T) {
 	}
 }
 
-// TestEveryStepHasATranscript: the name of each step's transcript is one that objects may have, and says whose it is.
+// TestEveryStepHasATranscript: the name of each step's transcript is one that
+// objects may have, and says whose it is.
 func TestEveryStepHasATranscript(t *testing.T) {
 	for _, step := range forge.Steps() {
 		a := forge.Attempt{Task: "fix-login-001", Step: step, Number: 12}

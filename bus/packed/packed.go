@@ -1,11 +1,13 @@
-// Package packed puts the documents of package whole into messages of the bus, and takes them out again.
+// Package packed puts the documents of package whole into messages of the bus,
+// and takes them out again.
 //
-// A document of an intent with a long past has some megabytes of JSON, and a message of NATS may have one. The
-// texts in it are alike, so that it takes about a tenth of that when it is compressed. A list that still does
-// not fit is cut into pages; an intent that does not is refused, and is told by the other requests, page by page.
+// A document of an intent with a long past has some megabytes of JSON, and a message
+// of NATS may have one. The texts in it are alike, so that it takes about a tenth of
+// that when it is compressed. A list that still does not fit is cut into pages; an
+// intent that does not is refused, and is told by the other requests, page by page.
 //
-// The records of an intent are in the binary format of the journal, which only package bus knows: a reader gets
-// them from here.
+// The records of an intent are in the binary format of the journal, which only
+// package bus knows: a reader gets them from here.
 package packed
 
 import (
@@ -30,14 +32,16 @@ type Packed struct {
 	Gzip []byte `json:"gzip"`
 }
 
-// room bounds the compressed JSON, in bytes: as base64, and with the kilobyte that is left for what is around it, it fits
-// into a message of one megabyte, which servers take unless they are told otherwise.
+// room bounds the compressed JSON, in bytes: as base64, and with the kilobyte
+// that is left for what is around it, it fits into a message of one megabyte,
+// which servers take unless they are told otherwise.
 const room = 767 << 10
 
 // ErrLarge says that an intent is too large to be answered as a whole.
 var ErrLarge = errors.New("is too large to be answered as a whole; show and timeline tell it by page")
 
-// Intent packs an intent with those of its records that are not known yet. No more of them are asked for than there is room for. Error: ErrLarge.
+// Intent packs an intent with those of its records that are not known yet. No
+// more of them are asked for than there is room for. Error: ErrLarge.
 func Intent(d *whole.Intent, records iter.Seq[forge.Record], known int) (Packed, error) {
 	size := 0
 	for r := range records {
@@ -56,7 +60,8 @@ func Intent(d *whole.Intent, records iter.Seq[forge.Record], known int) (Packed,
 	return pack(whole.Answer{Intent: d})
 }
 
-// List packs as many intents of a list as there is room for. Error: ErrLarge for one that does not fit alone.
+// List packs as many intents of a list as there is room for. Error: ErrLarge
+// for one that does not fit alone.
 func List(l whole.List) (Packed, error) {
 	for {
 		p, err := pack(whole.Answer{List: &l})
@@ -103,7 +108,8 @@ func Open(answer []byte) (json.RawMessage, error) {
 	return text, err
 }
 
-// Records reads the records of an intent. Of those that a newer version has written, the fields that are known are read.
+// Records reads the records of an intent. Of those that a newer version has
+// written, the fields that are known are read.
 func Records(d *whole.Intent) ([]forge.Record, error) {
 	list := make([]forge.Record, len(d.Records))
 	for i, text := range d.Records {

@@ -22,7 +22,8 @@ func noise(r *rand.Rand, n int) string {
 	return string(b)
 }
 
-// TestRoom: the largest document that is packed fits into a message of the usual size with what is around it.
+// TestRoom: the largest document that is packed fits into a message of the
+// usual size with what is around it.
 func TestRoom(t *testing.T) {
 	data, err := json.Marshal(Packed{Gzip: make([]byte, room)})
 	if err != nil || len(data) > 1<<20 {
@@ -30,7 +31,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestPacked packs an intent with the records that are not known yet, and a list that has no room in one message: its pages have every intent.
+// TestPacked packs an intent with the records that are not known yet, and a
+// list that has no room in one message: its pages have every intent.
 func TestPacked(t *testing.T) {
 	records := []forge.Record{{Summary: forge.Summary{Title: "one"}}, {Summary: forge.Summary{Title: "two"}}}
 	p, err := Intent(&whole.Intent{Broken: "b"}, slices.Values(records), 1)
@@ -88,8 +90,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestLongJournal: of a journal that is longer than an answer may be, no more records are asked for, encoded and kept than an answer has room for,
-// however many there are.
+// TestLongJournal: of a journal that is longer than an answer may be, no more records
+// are asked for, encoded and kept than an answer has room for, however many there are.
 func TestLongJournal(t *testing.T) {
 	long := forge.Record{Summary: forge.Summary{Title: strings.Repeat("x", 1<<20)}}
 	asked := 0

@@ -62,11 +62,13 @@ type Replica struct {
 	Agents   []string          // whose programs it has found
 	Executor Executor          // of agents and commands; none of a runner
 	Rules    rules.Version     // the newest that a runner knows, in an announcement by default that of this program; 0 of others, and where it is not said
-	// Together says that a runner reads signatures over several messages. Each of this program does.
+	// Together says that a runner reads signatures over several messages. Each
+	// of this program does.
 	Together bool
 	// Settings says that a runner reads a policy with its settings. Each of this program does.
 	Settings bool
-	// Unwell says why it can do no work, or not all, and since when that is so; empty while it can. One line, in its own words.
+	// Unwell says why it can do no work, or not all, and since when that is so;
+	// empty while it can. One line, in its own words.
 	Unwell string
 	Since  time.Time
 }

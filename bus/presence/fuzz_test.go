@@ -8,7 +8,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// FuzzAnswer: whoever may say that it runs says no more than a replica can: ids are ids, lists are short, and no text steers a terminal.
+// FuzzAnswer: whoever may say that it runs says no more than a replica can: ids
+// are ids, lists are short, and no text steers a terminal.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"name":"pfl-forge-reviewer","metadata":{"replica":"reviewer-0","projects":"shop,bank","version":"v1","executor":"pods"}}`))
 	f.Add([]byte(`{"name":"pfl-forge-runner","metadata":{"replica":"r","rules":"4","version":"\u001b[31m","started":"2026-01-02T03:04:05Z"}}`))

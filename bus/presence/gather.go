@@ -199,7 +199,8 @@ func read(data []byte) (r Replica, ok bool) {
 	return r, true
 }
 
-// readHealth takes why the replica is not well, and since when. A time that cannot be read stays zero.
+// readHealth takes why the replica is not well, and since when. A time that
+// cannot be read stays zero.
 func (r *Replica) readHealth(metadata map[string]string) {
 	if r.Unwell = term.Short(metadata[metaUnwell], maxReason); r.Unwell == "" {
 		return

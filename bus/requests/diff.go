@@ -17,10 +17,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// largeAtOnce bounds the changes, transcripts and timelines that are read at the same time. A change is
-// read as a whole for every page of it, and takes up to about 30 MB of the memory of the runner
-// meanwhile; of a transcript that is its compressed whole. Two changes that are compared take
-// some two hundred, and an audit reads all journals of a project, so nothing is read beside those.
+// largeAtOnce bounds the changes, transcripts and timelines that are read at the
+// same time. A change is read as a whole for every page of it, and takes up to
+// about 30 MB of the memory of the runner meanwhile; of a transcript that is its
+// compressed whole. Two changes that are compared take some two hundred, and an
+// audit reads all journals of a project, so nothing is read beside those.
 const largeAtOnce = 4
 
 // pageRequest asks for a page of something large of an intent or a project.
@@ -30,10 +31,11 @@ type pageRequest interface {
 	Of() forge.IntentID
 }
 
-// page returns the answer to requests for a page of something large: 400 for a request that names a field wrong,
-// 404 for what is not there or not stored, 409 for what is not the journal's, or for a place that is not there any
-// more, 429 while too much is read, and 503 for what a newer version wrote or what takes too long to read. share says
-// how much of largeAtOnce a request takes; nil: one.
+// page returns the answer to requests for a page of something large: 400 for a
+// request that names a field wrong, 404 for what is not there or not stored, 409
+// for what is not the journal's, or for a place that is not there any more, 429
+// while too much is read, and 503 for what a newer version wrote or what takes
+// too long to read. share says how much of largeAtOnce a request takes; nil: one.
 func page[R any, P interface {
 	*R
 	pageRequest
@@ -48,7 +50,8 @@ func page[R any, P interface {
 		if share != nil {
 			room = share(&req)
 		}
-		// Whoever asks waits as long as an answer may take, and is to be told if that is not enough.
+		// Whoever asks waits as long as an answer may take, and is to be told
+		// if that is not enough.
 		ctx, cancel := context.WithTimeout(ctx, e.limit*9/10)
 		defer cancel()
 		err := e.readLarge(ctx, room, forge.Key{Project: from.Project, Intent: P(&req).Of()}, func() (err error) {
@@ -62,8 +65,8 @@ func page[R any, P interface {
 // alone is the share of a request that takes all the room that there is.
 func alone[P any](P) int64 { return largeAtOnce }
 
-// small is the share of a request that takes no room: its answer is in memory already, and whoever waits until it is
-// keeps none of the others from being read.
+// small is the share of a request that takes no room: its answer is in memory
+// already, and whoever waits until it is keeps none of the others from being read.
 func small[P any](P) int64 { return 0 }
 
 // compares returns the share of a request for a change.
@@ -97,8 +100,8 @@ func (e *endpoints) readLarge(ctx context.Context, share int64, of forge.Key, re
 	return err
 }
 
-// Page asks a runner for a page of something large, as List does, and returns the document that answers the
-// verb's request: a document.Diff for a document.DiffRequest, and so on.
+// Page asks a runner for a page of something large, as List does, and returns the document
+// that answers the verb's request: a document.Diff for a document.DiffRequest, and so on.
 func (ss *Submissions) Page(ctx context.Context, project forge.ProjectID, gateway, verb string, request any) (json.RawMessage, error) {
 	return ss.look(ctx, project, gateway, verb, request)
 }

@@ -57,13 +57,15 @@ type RefusedField struct {
 type ServeConfig struct {
 	// Report returns everything that is known of an intent, and what became of it, or ErrNotFound.
 	Report func(context.Context, forge.Key) (forge.View, document.Work, error)
-	// Diff returns the change of an attempt, all files of it. Errors: ErrNotFound for an intent, and *RequestError.
+	// Diff returns the change of an attempt, all files of it. Errors:
+	// ErrNotFound for an intent, and *RequestError.
 	Diff func(context.Context, forge.ProjectID, document.DiffRequest) (document.Diff, error)
 	// Transcript returns a page of what was done in an attempt, with the same errors.
 	Transcript func(context.Context, forge.ProjectID, document.TranscriptRequest) (document.Transcript, error)
 	// Costs adds up the usage of the agents of a project. Error: *RequestError.
 	Costs func(context.Context, forge.ProjectID, document.CostsRequest) (document.Costs, error)
-	// By returns the intents of a project that an agent works on or has worked on. Error: *RequestError.
+	// By returns the intents of a project that an agent works on or has worked
+	// on. Error: *RequestError.
 	By func(ctx context.Context, project forge.ProjectID, agent string) (map[forge.IntentID]bool, error)
 	// Health tells how well the work of a project goes. Error: *RequestError.
 	Health func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error)
@@ -125,7 +127,8 @@ func (ss *Submissions) Serve(ctx context.Context, cfg ServeConfig) error {
 	)
 }
 
-// endpoint is one kind of request of a micro service. about describes it for people who list those of a server.
+// endpoint is one kind of request of a micro service. about describes it for
+// people who list those of a server.
 type endpoint struct {
 	name, subject, about string
 	// handle is called with one request after the other, and does not wait for an answer.
@@ -149,7 +152,8 @@ type endpoints struct {
 	gathers atomic.Int32
 	limit   time.Duration // for an answer
 	running underWay
-	// large has room for the changes and transcripts that are read at the same time: one may take tens of megabytes.
+	// large has room for the changes and transcripts that are read at the same
+	// time: one may take tens of megabytes.
 	large *semaphore.Weighted
 }
 

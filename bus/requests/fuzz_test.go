@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// FuzzAct: whatever a person says, it is a message that runners store and read back as it is, or an error that names a reason.
+// FuzzAct: whatever a person says, it is a message that runners store and read
+// back as it is, or an error that names a reason.
 func FuzzAct(f *testing.F) {
 	for verb, data := range map[string]string{
 		"edit": `{"title": "t", "risk": "low"}`, "approve": `{"plan": "d6b94d4dcc51"}`, "reject": `{"reason": "no"}`,
@@ -42,8 +43,8 @@ func FuzzAct(f *testing.F) {
 	})
 }
 
-// FuzzRead: a person's request for messages is refused, or is about a stream that people may read, and matches no subject of
-// another project.
+// FuzzRead: a person's request for messages is refused, or is about a stream
+// that people may read, and matches no subject of another project.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		`{"read": "last", "subject": "forge.journal.shop.a"}`, `{"read": "lasts", "subject": "forge.journal.*.a"}`, `{"read": "idle", "wait": true}`,
@@ -78,7 +79,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzRequest: what people and gateways ask runners and implementers for is refused with a reason, or has no more than is allowed.
+// FuzzRequest: what people and gateways ask runners and implementers for is
+// refused with a reason, or has no more than is allowed.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"intents": ["a", "b"], "before": "2026-01-02T03:04:05Z", "after": "a", "dry_run": true}`))
 	f.Add([]byte(`{"intents": ["../../x"]}`))
@@ -115,7 +117,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzIntentFor: what a caller submits through a gateway is a valid intent of the project and of that caller, or is refused with a reason.
+// FuzzIntentFor: what a caller submits through a gateway is a valid intent of
+// the project and of that caller, or is refused with a reason.
 func FuzzIntentFor(f *testing.F) {
 	f.Add("ci", "key", `{"title": "t", "body": "b"}`, false)
 	f.Add("ada", "", `{"id": "a", "title": "t", "body": "b", "source": "human"}`, true)

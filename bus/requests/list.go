@@ -84,8 +84,8 @@ func (e *endpoints) list(ctx context.Context, from subjects.Sender, r micro.Requ
 	return result, nil
 }
 
-// show answers with a document.Detail, everything that is known of an intent. Of one that has become long it is a page: the
-// newest of everything, or a part from a place on.
+// show answers with a document.Detail, everything that is known of an intent. Of one that
+// has become long it is a page: the newest of everything, or a part from a place on.
 func (e *endpoints) show(ctx context.Context, from subjects.Sender, r micro.Request) (any, error) {
 	var id string
 	var page document.Page

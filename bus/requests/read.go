@@ -122,8 +122,8 @@ func unsaid(ev *forge.Event, from subjects.Sender) error {
 	return nil
 }
 
-// account checks how a gateway names whom it speaks for. It always names them, and so an event with an account is one that came through a
-// gateway; others say nothing.
+// account checks how a gateway names whom it speaks for. It always names them, and so
+// an event with an account is one that came through a gateway; others say nothing.
 func account(from subjects.Sender, account, ref string) (errs []forge.FieldError) {
 	switch {
 	case from.Via == "" && account+ref != "":

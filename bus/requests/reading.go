@@ -27,8 +27,8 @@ const (
 	// readsOpen bounds all reads that are not answered yet, and readsEach those of one person. Most
 	// of them wait for something to happen: a command line that follows has one to three.
 	readsOpen, readsEach = 1000, 50
-	// readTime bounds the work for one read, the wait for a message apart. A stream without a leader
-	// takes it up, and the person asks again.
+	// readTime bounds the work for one read, the wait for a message apart. A
+	// stream without a leader takes it up, and the person asks again.
 	readTime = conn.RequestTimeout
 	// readMessages, readBytes and readSubjects bound one answer; a single message may be larger.
 	readMessages, readBytes, readSubjects = conn.BatchSize, 256 << 10, 100

@@ -42,7 +42,8 @@ type Services struct {
 	// Known says that the project has a journal, or that a service that runs now has it
 	// among its projects. Its intents are accepted.
 	Known bool `json:"known"`
-	// Unproven says that the runner asks for no signatures: only permissions of NATS say who sends what.
+	// Unproven says that the runner asks for no signatures: only permissions of
+	// NATS say who sends what.
 	Unproven bool `json:"unproven,omitempty"`
 	// Turns says how many calls of the project wait for their turn at the workers; nil: none.
 	Turns *turns.State `json:"turns,omitempty"`
@@ -199,8 +200,8 @@ func (e *endpoints) gather(ctx context.Context, answer *Services, brief bool) ([
 	return list, err
 }
 
-// grouped returns replicas by their service and group, and says of each whether it serves a project.
-// Their other projects are left out.
+// grouped returns replicas by their service and group, and says of each whether
+// it serves a project. Their other projects are left out.
 func grouped(list []presence.Replica, asked forge.ProjectID) []Service {
 	key := func(r *presence.Replica) string { return r.Service + " " + string(r.Group) }
 	has := func(r *presence.Replica) bool { return slices.Contains(r.Projects, asked) }

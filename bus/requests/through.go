@@ -38,13 +38,15 @@ type Caller struct {
 	// Name is that of the person or system, and Person says which it is.
 	Name   string
 	Person bool
-	// Gateway is the account of the gateway; empty for a person on their own machine, who asks in their own name alone.
-	// Account says who the caller is to it, and Ref where the caller asked; both are empty without one.
+	// Gateway is the account of the gateway; empty for a person on their own
+	// machine, who asks in their own name alone. Account says who the caller is
+	// to it, and Ref where the caller asked; both are empty without one.
 	Gateway, Account, Ref string
 	// Later says that what is submitted is stored also while no runner is up, to be decided later.
 	Later bool
 
-	// keyed is the field with the caller's key that the id of the intent follows from that was read; empty if there is none.
+	// keyed is the field with the caller's key that the id of the intent
+	// follows from that was read; empty if there is none.
 	keyed string
 }
 
@@ -78,7 +80,8 @@ func mistakes(errs []forge.FieldError) error {
 
 // ListRequest asks for a page of a project's intents.
 type ListRequest struct {
-	// Filter chooses them, and Agent, if not empty, those that this agent works on or has worked on.
+	// Filter chooses them, and Agent, if not empty, those that this agent works
+	// on or has worked on.
 	Filter document.Filter
 	Agent  string
 	// After is the id to go on after, Limit how many are wanted; zero values are defaults.
@@ -115,7 +118,8 @@ func (ss *Submissions) List(ctx context.Context, project forge.ProjectID, gatewa
 
 // Show asks a runner for a page of an intent, as List does, and returns a document.Detail.
 func (ss *Submissions) Show(ctx context.Context, key forge.Key, gateway string, p document.Page) (json.RawMessage, error) {
-	// Runners that know no pages take what they know: the fields are left out where they say nothing.
+	// Runners that know no pages take what they know: the fields are left out
+	// where they say nothing.
 	type request struct {
 		Intent forge.IntentID `json:"intent"`
 		Part   string         `json:"part,omitempty"`
@@ -159,11 +163,11 @@ func (ss *Submissions) look(ctx context.Context, project forge.ProjectID, gatewa
 	return nil, refused
 }
 
-// ReadIntentFor reads the intent that a caller submits through a gateway, as JSON. Its id
-// follows from key, the caller's own name of the request, and where there is none it is
-// another one each time. The origin's event has a hash of the content: the same key is the
-// same intent, and with other content it is refused. A CloudEvent has its id as the key, with its source unless that is the caller. The
-// error is a *RequestError.
+// ReadIntentFor reads the intent that a caller submits through a gateway, as JSON. Its
+// id follows from key, the caller's own name of the request, and where there is none it
+// is another one each time. The origin's event has a hash of the content: the same key
+// is the same intent, and with other content it is refused. A CloudEvent has its id as
+// the key, with its source unless that is the caller. The error is a *RequestError.
 func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key string, data []byte) (forge.Intent, error) {
 	var errs []forge.FieldError
 	o, err := jsonobject.Parse(data, "", &errs)
@@ -218,8 +222,8 @@ func (ss *Submissions) ReadIntentFor(project forge.ProjectID, c *Caller, key str
 	return in, mistakes(append(errs, faults(in, errs)...))
 }
 
-// readCloudEvent reads the CloudEvent by which a caller submits, and returns its key. Of its origin the intent keeps the actor alone, a
-// claim of a system.
+// readCloudEvent reads the CloudEvent by which a caller submits, and returns
+// its key. Of its origin the intent keeps the actor alone, a claim of a system.
 func readCloudEvent(o *jsonobject.Object, project forge.ProjectID, c *Caller, header string) (in forge.Intent, key string) {
 	in = submitted.CloudEvent(o)
 	from := in.Origin
@@ -243,8 +247,9 @@ func readCloudEvent(o *jsonobject.Object, project forge.ProjectID, c *Caller, he
 	return in, from.EventID + " " + from.System
 }
 
-// faults returns the mistakes of an intent in other fields than those that are known to be wrong, so that they are told
-// together. Validation ends with the first, so title and body are put right for it.
+// faults returns the mistakes of an intent in other fields than those that are
+// known to be wrong, so that they are told together. Validation ends with the
+// first, so title and body are put right for it.
 func faults(in forge.Intent, known []forge.FieldError) (more []forge.FieldError) {
 	for range 3 {
 		e := in.Validate()
@@ -292,7 +297,8 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 		return Accepted{Project: in.Project, Intent: in.ID, Result: "accepted"}, err
 	}
 	done, err := ss.accepted(ctx, m, key)
-	// Where the id follows from the caller's key, its refusal is about that key: of the id they know nothing.
+	// Where the id follows from the caller's key, its refusal is about that
+	// key: of the id they know nothing.
 	if e, ok := errors.AsType[*RequestError](err); ok && e.Code == http.StatusConflict && c.keyed != "" {
 		for i := range e.Fields {
 			if e.Fields[i].Field == "id" {

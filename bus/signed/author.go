@@ -6,8 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// Author identifies the account that has to have signed a message. Its subject says that, and the server has
-// checked only who may publish there.
+// Author identifies the account that has to have signed a message. Its subject
+// says that, and the server has checked only who may publish there.
 type Author struct {
 	// Namespace is one that the key has to have, such as proof.NamespaceAsk.
 	Namespace string
@@ -33,8 +33,9 @@ func AuthorOf(from subjects.Sender) Author {
 	return Author{proof.NamespaceRelay, relay}
 }
 
-// WorkerOf returns who has to have signed the result of a step: the account of its
-// service, in the namespace of all that it sends: a gateway hands on what a forge shows, and has one key for all that it hands on.
+// WorkerOf returns who has to have signed the result of a step: the account of
+// its service, in the namespace of all that it sends: a gateway hands on what a
+// forge shows, and has one key for all that it hands on.
 func WorkerOf(step forge.Step) Author {
 	if step.Service() == "gateway" {
 		return Author{proof.NamespaceVia, step.Service()}

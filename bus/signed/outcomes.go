@@ -40,8 +40,8 @@ func (o *outcomes) certifies(c *proof.Certificate) bool {
 	return o.of(sha256.Sum256(lengthened([]string{"certificate", c.String()})), c.Holds)
 }
 
-// of returns the outcome by a hash, which check finds out unless it is remembered. Of several that ask for one
-// outcome at the same time one checks, and the others wait.
+// of returns the outcome by a hash, which check finds out unless it is remembered. Of
+// several that ask for one outcome at the same time one checks, and the others wait.
 func (o *outcomes) of(by sum, check func() bool) bool {
 	o.mu.Lock()
 	got := o.list[by]

@@ -129,8 +129,8 @@ func (p *Proof) signedText() []byte {
 	return p.content()
 }
 
-// content returns the statement of the proof about its message: every part after its length, so that no
-// two lists of parts are the same bytes.
+// content returns the statement of the proof about its message: every part
+// after its length, so that no two lists of parts are the same bytes.
 func (p *Proof) content() []byte {
 	parts := []string{domain, p.Subject, p.ID, p.ContentType, p.time(), string(p.Payload[:]), string(p.Key)}
 	if p.Certificate != "" {

@@ -60,7 +60,8 @@ func signedBy(t testing.TB, account string, m *signed.Message) string {
 // ada is who has to have signed an approval.
 var ada = signed.AuthorOf(subjects.Sender{Project: "shop", Person: true, Named: true, Name: "ada", Verb: "approve"})
 
-// TestCheck alters each part of a signed message: one is believed, and each other is refused with a reason that says what is wrong.
+// TestCheck alters each part of a signed message: one is believed, and each
+// other is refused with a reason that says what is wrong.
 func TestCheck(t *testing.T) {
 	whole := signedBy(t, "ada", approval())
 	fields := strings.Split(whole, " ")
@@ -164,7 +165,8 @@ func signerOf(t testing.TB, seed, account, role string) proof.Signer {
 	return k.AccountSigner(role)
 }
 
-// TestAuthors says whose signature a subject calls for: what a system sends counts as no person's, and a step's result is its service's.
+// TestAuthors says whose signature a subject calls for: what a system sends
+// counts as no person's, and a step's result is its service's.
 func TestAuthors(t *testing.T) {
 	for subject, want := range map[string]signed.Author{
 		"forge.intent.shop.by.ada.approve":                  {Namespace: proof.NamespaceAsk, Account: "ada"},
@@ -189,8 +191,8 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
-// TestKeysFollowTheirFile replaces the file of keys while it is used: what it says counts from then on, and a file that cannot
-// be read changes nothing.
+// TestKeysFollowTheirFile replaces the file of keys while it is used: what it
+// says counts from then on, and a file that cannot be read changes nothing.
 func TestKeysFollowTheirFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "allowed_signers")
 	write := func(text string) {

@@ -43,10 +43,12 @@ type Place struct {
 	Beside []sum
 }
 
-// Together reports whether the value of a header is a proof of one of several messages that were signed together.
+// Together reports whether the value of a header is a proof of one of several
+// messages that were signed together.
 func Together(text string) bool { return strings.HasPrefix(text, gathered+" ") }
 
-// gather sets the places of proofs in a tree of hashes. A node that is left over on a level goes to the next.
+// gather sets the places of proofs in a tree of hashes. A node that is left
+// over on a level goes to the next.
 func gather(proofs []Proof) {
 	type node struct {
 		hash   sum

@@ -40,8 +40,8 @@ func together(t testing.TB, k *proof.Key, list []*signed.Message) []string {
 	return texts
 }
 
-// TestTogether checks each of 1 to MaxTogether messages that were signed together: alone, and after the others, each is believed, and
-// with the proof of another none is.
+// TestTogether checks each of 1 to MaxTogether messages that were signed together:
+// alone, and after the others, each is believed, and with the proof of another none is.
 func TestTogether(t *testing.T) {
 	for n := 1; n <= signed.MaxTogether; n++ {
 		list := decisions(n)
@@ -65,7 +65,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestFormTogether makes a signature over three messages by the words of the package comment alone, as a system in another language does.
+// TestFormTogether makes a signature over three messages by the words of the
+// package comment alone, as a system in another language does.
 func TestFormTogether(t *testing.T) {
 	seed := []byte("SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU") // of no account
 	raw, err := hkdf.Key(sha256.New, seed, nil, "pfl-forge signing key v1: ada", ed25519.SeedSize)
@@ -120,7 +121,8 @@ func TestFormTogether(t *testing.T) {
 	}
 }
 
-// TestForgedTogether alters each part of the proof of a message that was signed with others, and makes up places: none is believed.
+// TestForgedTogether alters each part of the proof of a message that was signed
+// with others, and makes up places: none is believed.
 func TestForgedTogether(t *testing.T) {
 	list := decisions(5)
 	texts := together(t, key(t, "ada"), list)
@@ -189,7 +191,8 @@ func TestForgedTogether(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotRemembered: a signature that was checked for one message counts for another only with what the file of keys says now.
+// TestTrustIsNotRemembered: a signature that was checked for one message counts
+// for another only with what the file of keys says now.
 func TestTrustIsNotRemembered(t *testing.T) {
 	list := decisions(2)
 	texts := together(t, key(t, "ada"), list)
@@ -212,7 +215,8 @@ func TestTrustIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreBounded checks more signatures than are remembered, of messages that are sent again, and one that does not hold each time.
+// TestOutcomesAreBounded checks more signatures than are remembered, of
+// messages that are sent again, and one that does not hold each time.
 func TestOutcomesAreBounded(t *testing.T) {
 	keys := signed.NewKeys(known(t))
 	list := decisions(2)
@@ -234,7 +238,8 @@ func TestOutcomesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLoginsTogether: messages of a login carry its certificate, in each of them, and are read with it alone.
+// TestLoginsTogether: messages of a login carry its certificate, in each of
+// them, and are read with it alone.
 func TestLoginsTogether(t *testing.T) {
 	certified, keys := login(t)
 	list := decisions(3)
@@ -279,9 +284,9 @@ func TestTooLongTogether(t *testing.T) {
 	}
 }
 
-// FuzzTogether: no message but those that were signed together is believed, and each with its own text only. What is tried is a text
-// of this process with a few characters in the place of others: each process of the fuzzer has other ones, since what is signed
-// together has random bytes.
+// FuzzTogether: no message but those that were signed together is believed, and each with its own
+// text only. What is tried is a text of this process with a few characters in the place of others:
+// each process of the fuzzer has other ones, since what is signed together has random bytes.
 func FuzzTogether(f *testing.F) {
 	list := decisions(3)
 	texts := together(f, key(f, "ada"), list)

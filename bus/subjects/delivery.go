@@ -7,8 +7,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// EveryDelivery matches the deliveries of all hooks. They belong to no project: which one they are about is not known before
-// the forge was asked.
+// EveryDelivery matches the deliveries of all hooks. They belong to no project:
+// which one they are about is not known before the forge was asked.
 const EveryDelivery = "forge.hook.*.*"
 
 // Delivery is where what came through a hook is stored; digest stands for the sender's id of it.

@@ -6,8 +6,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// FuzzOutside: what a subject of outsiders is taken for has the same subject again, and no name in it
-// can become another token.
+// FuzzOutside: what a subject of outsiders is taken for has the same subject
+// again, and no name in it can become another token.
 func FuzzOutside(f *testing.F) {
 	for _, s := range []string{
 		"forge.intent.p.submit", "forge.intent.p.by.a=2Eb.approve", "forge.intent.p.from.ci.submit", "forge.api.p.by.ada.clean", "forge.api.p.from.ci.submit",

@@ -30,7 +30,7 @@ const InGroups = "forge.command.*.in.>"
 // EveryCommand matches every command.
 const EveryCommand = "forge.command.>"
 
-// ForAnyone reports whether commands of a step are for any replica of its service: no replica is named, and the group of the project
-// does not matter, as it does where there are checkouts. The replicas share one consumer, which a runner makes, and need no right to
-// make any.
+// ForAnyone reports whether commands of a step are for any replica of its service: no replica
+// is named, and the group of the project does not matter, as it does where there are checkouts.
+// The replicas share one consumer, which a runner makes, and need no right to make any.
 func ForAnyone(step forge.Step) bool { return step.Service() == gateway }

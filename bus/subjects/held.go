@@ -11,10 +11,12 @@ import (
 //
 //	forge.command.<step>.held.<line>.<project>.<intent>.<task>.<number>.<claim>[.<replica>]
 //
-// which no worker takes from. The line is any for projects without a group, and in-<group> for the others. The replica comes last, if there is one,
-// so that one pattern has all that a project waits with in a line.
+// which no worker takes from. The line is any for projects without a group, and
+// in-<group> for the others. The replica comes last, if there is one, so that
+// one pattern has all that a project waits with in a line.
 
-// Line is a queue at the workers in front of which commands wait for their turn: that of a step outside of all groups, or in one.
+// Line is a queue at the workers in front of which commands wait for their
+// turn: that of a step outside of all groups, or in one.
 type Line struct {
 	Step  forge.Step
 	Group Group
@@ -52,8 +54,9 @@ func (l Line) Consumer() string {
 	return string(l.Step) + "-in-" + string(l.Group)
 }
 
-// Counter is the name of the consumer from which no one takes, and which counts the commands that wait in the line. No other
-// consumer is called so: in the names of others, "in" or "on" comes after the step.
+// Counter is the name of the consumer from which no one takes, and which counts
+// the commands that wait in the line. No other consumer is called so: in the
+// names of others, "in" or "on" comes after the step.
 func (l Line) Counter() string {
 	if l.Group == "" {
 		return string(l.Step) + "-held"
@@ -66,7 +69,8 @@ func HeldOfIntent(k forge.Key) string {
 	return fmt.Sprintf("forge.command.*.held.*.%s.%s.>", k.Project, k.Intent)
 }
 
-// HeldAttempt matches the command of an attempt of an intent that waits for its turn: the first for any replica, the second for one.
+// HeldAttempt matches the command of an attempt of an intent that waits for its
+// turn: the first for any replica, the second for one.
 func HeldAttempt(k forge.Key, a forge.Attempt) [2]string {
 	task := None
 	if a.Task != "" {
@@ -76,8 +80,8 @@ func HeldAttempt(k forge.Key, a forge.Attempt) [2]string {
 	return [2]string{all, all + ".*"}
 }
 
-// Addressed matches the command of an attempt of an intent that is for one replica, whichever that is. Errors: those of Command, so that
-// an attempt that a worker names matches no other.
+// Addressed matches the command of an attempt of an intent that is for one replica, whichever
+// that is. Errors: those of Command, so that an attempt that a worker names matches no other.
 func Addressed(k forge.Key, a forge.Attempt) (string, error) {
 	s, err := Groups{}.Command(&forge.Command{To: k, Attempt: a})
 	step := "forge.command." + string(a.Step)
@@ -129,7 +133,8 @@ func (g Groups) Hold(c *forge.Command) (string, error) {
 	return s, nil
 }
 
-// ParseHeld returns the line in which a command waits for its turn, and the fields that its subject holds.
+// ParseHeld returns the line in which a command waits for its turn, and the
+// fields that its subject holds.
 func ParseHeld(s string) (l Line, c forge.Command, err error) {
 	refused := fmt.Errorf("%q is no subject of a command that waits for its turn", s)
 	t := strings.Split(s, ".")

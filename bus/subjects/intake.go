@@ -6,7 +6,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// EveryIntake matches the entries of all forges. They belong to no project: limits of intake count over all that a forge's rules name.
+// EveryIntake matches the entries of all forges. They belong to no project:
+// limits of intake count over all that a forge's rules name.
 const EveryIntake = "forge.intake.*"
 
 // Intake is where the entries of a forge are stored, in one order.

@@ -10,8 +10,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Every subject is built and taken apart in this package, and nowhere else. A builder fails when an id is not one, so that no text
-// of anybody becomes a token, a wildcard or several tokens.
+// Every subject is built and taken apart in this package, and nowhere else. A builder fails when
+// an id is not one, so that no text of anybody becomes a token, a wildcard or several tokens.
 //
 //	forge.intent.<project>.submit                                                   FORGE_INTENTS, from systems
 //	forge.intent.<project>.from.<escaped system>.submit                             FORGE_INTENTS, from one system alone
@@ -68,7 +68,8 @@ func CheckIntent(k forge.Key) error {
 // gateway is the account through which people and systems act that do not speak NATS.
 const gateway = "gateway"
 
-// Own reports whether pfl-forge has a name for itself, for an account, a Secret or an inbox: no person and no system can have one.
+// Own reports whether pfl-forge has a name for itself, for an account, a Secret
+// or an inbox: no person and no system can have one.
 func Own(name string) bool { return slices.Contains(own, name) }
 
 var own = []string{
@@ -171,7 +172,8 @@ func Lease(intent forge.Key, task forge.TaskID, step forge.Step) (string, error)
 	return strings.Join([]string{"forge.lease", string(step), string(intent.Project), string(intent.Intent), of}, "."), CheckIntent(intent)
 }
 
-// Watch returns the subject of the lease on watching a forge. It is among those on steps, and a step of none.
+// Watch returns the subject of the lease on watching a forge. It is among those
+// on steps, and a step of none.
 func Watch(forgeName string) (string, error) {
 	_, err := forge.ParseProjectID(forgeName) // the name is one of that form
 	return strings.Join([]string{"forge.lease", watch, forgeName, None, None}, "."), err

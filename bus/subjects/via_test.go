@@ -6,8 +6,9 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// TestOnlyAccountsComeThroughGateways: what comes through a gateway names it, and for whom it speaks is a name that a person or
-// a system can have. A name that could be taken for another one on a terminal, or for pfl-forge itself, is in no journal.
+// TestOnlyAccountsComeThroughGateways: what comes through a gateway names it, and
+// for whom it speaks is a name that a person or a system can have. A name that could
+// be taken for another one on a terminal, or for pfl-forge itself, is in no journal.
 func TestOnlyAccountsComeThroughGateways(t *testing.T) {
 	for _, s := range []string{"by.ada.via.gateway.approve", "from.ci-2.via.gateway.submit", "by.ada.approve", "by.Ada=20L=2e.approve"} {
 		if _, err := ParseIntent("forge.intent.shop." + s); err != nil {

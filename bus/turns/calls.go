@@ -17,8 +17,8 @@ type calls struct {
 	turns *Turns
 	// bound is that of each project; 0: nothing is counted.
 	bound int
-	// seen has how many there were of each project at the beginning of the round. It may be too many by now, and where others
-	// move commands too few: who has the turn counts again.
+	// seen has how many there were of each project at the beginning of the round. It may be
+	// too many by now, and where others move commands too few: who has the turn counts again.
 	seen map[forge.ProjectID]int
 	// mine are the turns that this process took in the round.
 	mine map[forge.ProjectID]*turn
@@ -26,7 +26,8 @@ type calls struct {
 
 // turn is the right to move commands of one project on.
 type turn struct {
-	// mark is the sequence of the mark that makes it this process's. The server stores no command with an older one.
+	// mark is the sequence of the mark that makes it this process's. The server
+	// stores no command with an older one.
 	mark uint64
 	// there are the commands at the workers, as they were when the mark was there or later.
 	there map[string]bool
@@ -91,7 +92,8 @@ func (c *calls) store(ctx context.Context, project forge.ProjectID, m *nats.Msg)
 	if seq > 0 {
 		t.there[m.Subject] = true
 	}
-	// Also after an error: the command may be stored, so nothing is sure any more before the next count.
+	// Also after an error: the command may be stored, so nothing is sure any
+	// more before the next count.
 	t.lost = seq == 0
 	return outcomeOf(seq, isFull), seq, err
 }
@@ -104,7 +106,8 @@ func outcomeOf(seq uint64, otherwise outcome) outcome {
 	return otherwise
 }
 
-// take takes the turn of a project for this round. Whoever had it before can store nothing any more; what it stored is counted.
+// take takes the turn of a project for this round. Whoever had it before can
+// store nothing any more; what it stored is counted.
 func (c *calls) take(ctx context.Context, project forge.ProjectID) (*turn, error) {
 	if t := c.mine[project]; t != nil {
 		return t, nil

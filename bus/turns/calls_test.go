@@ -12,8 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestOneHasTheTurn: of two processes that both counted what is there, the one that took the turn first stores nothing any more, so that both
-// together do not exceed the bound. Whoever takes the turn counts what the others have stored.
+// TestOneHasTheTurn: of two processes that both counted what is there, the one
+// that took the turn first stores nothing any more, so that both together do not
+// exceed the bound. Whoever takes the turn counts what the others have stored.
 func TestOneHasTheTurn(t *testing.T) {
 	const project forge.ProjectID = "shop"
 	ctx := wait.Context(t)
@@ -56,7 +57,8 @@ func TestOneHasTheTurn(t *testing.T) {
 	}
 }
 
-// TestRoomIsNotRemembered: how much room there was when workers were quick says nothing about later. A project that comes then does not have all of it.
+// TestRoomIsNotRemembered: how much room there was when workers were quick says
+// nothing about later. A project that comes then does not have all of it.
 func TestRoomIsNotRemembered(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.StartServer(t).Connect(t)
@@ -82,8 +84,8 @@ func TestRoomIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestOneLineFails: a line that cannot be looked at, here since its connection is closed, keeps no other from moving on, also those that come
-// after it.
+// TestOneLineFails: a line that cannot be looked at, here since its connection
+// is closed, keeps no other from moving on, also those that come after it.
 func TestOneLineFails(t *testing.T) {
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
@@ -109,7 +111,8 @@ func TestOneLineFails(t *testing.T) {
 	}
 }
 
-// TestWithdrawnFromReplica: what is at the workers for one replica counts no more once its attempt is withdrawn, whether that replica is there or gone.
+// TestWithdrawnFromReplica: what is at the workers for one replica counts no
+// more once its attempt is withdrawn, whether that replica is there or gone.
 func TestWithdrawnFromReplica(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.StartServer(t).Connect(t)

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Believe has the process believe, since a look that was long ago, that so many commands may be stored for the workers of a line.
+// Believe has the process believe, since a look that was long ago, that so many
+// commands may be stored for the workers of a line.
 func (t *Turns) Believe(line subjects.Line, room int) {
 	l := t.view(line)
 	l.mu.Lock()
@@ -15,8 +16,8 @@ func (t *Turns) Believe(line subjects.Line, room int) {
 	l.room, l.away = room, least
 }
 
-// Take takes the turn of a project, and returns a function that stores a message for the workers as who has it, and reports whether
-// it was stored.
+// Take takes the turn of a project, and returns a function that stores a
+// message for the workers as who has it, and reports whether it was stored.
 func (t *Turns) Take(ctx context.Context, project forge.ProjectID) (store func(subject string) (bool, error), err error) {
 	c, err := t.count(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// counted is after how long the server surely counts a message that it has stored as one that waits: it does that beside, and a
-// look right after storing does not show it.
+// counted is after how long the server surely counts a message that it has stored as
+// one that waits: it does that beside, and a look right after storing does not show it.
 const counted = time.Second
 
 // stored is a command that was stored for the workers.
@@ -27,8 +27,9 @@ type stored struct {
 	at time.Time
 }
 
-// lineView has this process's knowledge of a line: which projects have commands in it, and how many more may go to the workers. All of it can be
-// wrong, because others store and move commands as well: a look at the server puts it right, and find adds projects.
+// lineView has this process's knowledge of a line: which projects have commands in it,
+// and how many more may go to the workers. All of it can be wrong, because others store
+// and move commands as well: a look at the server puts it right, and find adds projects.
 type lineView struct {
 	// line names the subjects and consumers.
 	line subjects.Line
@@ -37,14 +38,16 @@ type lineView struct {
 	mu sync.Mutex
 	// ring has the projects that have commands in the line, the next one first.
 	ring []forge.ProjectID
-	// serving says that commands are being moved: one may be on its way that is of a project which is not in the ring.
+	// serving says that commands are being moved: one may be on its way that is
+	// of a project which is not in the ring.
 	serving bool
-	// room is how many commands may be stored for the workers before they are looked at again, as it was when they were looked at. It follows
-	// from how quick they were, and so it is not believed for longer than span.
+	// room is how many commands may be stored for the workers before they are
+	// looked at again, as it was when they were looked at. It follows from how
+	// quick they were, and so it is not believed for longer than span.
 	room   int
 	looked time.Time
-	// away is how many commands are at the workers, as far as this process knows: others store commands and hear of results as well. Each
-	// look puts it right.
+	// away is how many commands are at the workers, as far as this process knows:
+	// others store commands and hear of results as well. Each look puts it right.
 	away int
 	// entering is how many others may not be stored yet, so that a look does not show them.
 	entering int
@@ -60,7 +63,8 @@ func (l *lineView) enter(ctx context.Context) (bool, error) {
 	if len(l.ring) > 0 || l.serving {
 		return false, nil
 	}
-	// With less than that at the workers nothing need be looked at: so it is where there is little to do.
+	// With less than that at the workers nothing need be looked at: so it is
+	// where there is little to do.
 	if l.away >= least {
 		if l.room == 0 || time.Since(l.looked) > span {
 			if err := l.look(ctx); err != nil {
@@ -94,13 +98,15 @@ func (l *lineView) entered(seq uint64) {
 	}
 }
 
-// uncounted returns how many commands this process has stored for the workers behind the last one that they took.
+// uncounted returns how many commands this process has stored for the workers
+// behind the last one that they took.
 func (l *lineView) uncounted(now time.Time, taken uint64) int {
 	l.fresh = slices.DeleteFunc(l.fresh, func(s stored) bool { return s.seq <= taken || now.Sub(s.at) > counted })
 	return len(l.fresh)
 }
 
-// look finds out how much room there is at the workers. The caller has the lock: others wait for the look, and need none.
+// look finds out how much room there is at the workers. The caller has the
+// lock: others wait for the look, and need none.
 func (l *lineView) look(ctx context.Context) error {
 	var info struct {
 		Pending   int `json:"num_pending"`
@@ -135,7 +141,8 @@ func (l *lineView) add(project forge.ProjectID) {
 	}
 }
 
-// begin returns how many commands may be moved, and of how many projects there are some. The caller ends with end.
+// begin returns how many commands may be moved, and of how many projects there
+// are some. The caller ends with end.
 func (l *lineView) begin(ctx context.Context) (room, projects int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,13 +22,15 @@ import (
 const (
 	// pauseLeast and pauseMost bound how long nothing is looked at while nothing could be moved.
 	pauseLeast, pauseMost = 5 * time.Millisecond, 160 * time.Millisecond
-	// findEvery is how often what other processes hold is looked for: it is moved by all, also when they are gone.
+	// findEvery is how often what other processes hold is looked for: it is
+	// moved by all, also when they are gone.
 	findEvery = 5 * time.Second
 )
 
-// Run moves commands on until ctx ends. Nothing tells it that workers have taken some: while anything is held, it looks, at once after a round
-// in which something was moved, and later and later after one in which nothing was. A held command calls for minutes of an agent; a look
-// costs a request for each line.
+// Run moves commands on until ctx ends. Nothing tells it that workers have taken
+// some: while anything is held, it looks, at once after a round in which
+// something was moved, and later and later after one in which nothing was. A held
+// command calls for minutes of an agent; a look costs a request for each line.
 func (t *Turns) Run(ctx context.Context) {
 	if on, _ := t.settings(); !on {
 		return
@@ -58,7 +60,8 @@ func (t *Turns) Run(ctx context.Context) {
 		case err != nil:
 			pause = pauseMost
 		}
-		// With nothing held, only a command that another process holds, and leaves, is missed until the next find.
+		// With nothing held, only a command that another process holds, and
+		// leaves, is missed until the next find.
 		wait := findEvery
 		if len(t.busy()) > 0 || err != nil {
 			wait, pause = pause, min(2*pause, pauseMost)
@@ -104,9 +107,10 @@ func (t *Turns) list(ctx context.Context, filter string) ([]string, error) {
 	return slices.Sorted(maps.Keys(info.State.Subjects)), err
 }
 
-// round moves commands on as far as there is room, and returns how many. The lines of steps near the end of the flow are served first: where
-// calls are bounded, what is begun is finished before more is begun. What fails in one line, or of one project, keeps no other from its turn;
-// the error is the first.
+// round moves commands on as far as there is room, and returns how many. The
+// lines of steps near the end of the flow are served first: where calls are
+// bounded, what is begun is finished before more is begun. What fails in one
+// line, or of one project, keeps no other from its turn; the error is the first.
 func (t *Turns) round(ctx context.Context) (int, error) {
 	lines := t.busy()
 	if len(lines) == 0 {
@@ -129,9 +133,10 @@ func (t *Turns) round(ctx context.Context) (int, error) {
 	return all, first
 }
 
-// serve moves commands of a line on, one of each project in its turn. A project whose turn it was goes to the end of the ring while it has
-// more; one whose calls are at their bound keeps its place there and holds up no other, and one of which nothing can be moved for an error
-// neither. The error is the first.
+// serve moves commands of a line on, one of each project in its turn. A project
+// whose turn it was goes to the end of the ring while it has more; one whose
+// calls are at their bound keeps its place there and holds up no other, and one
+// of which nothing can be moved for an error neither. The error is the first.
 func (t *Turns) serve(ctx context.Context, l *lineView, calls *calls) (moved int, err error) {
 	room, projects, err := l.begin(ctx)
 	if err != nil {
@@ -177,8 +182,8 @@ const (
 	moves
 )
 
-// move moves the first command of a project on, and returns the sequence with which it is stored for the workers. Those before it
-// whose results are not waited for any more are removed.
+// move moves the first command of a project on, and returns the sequence with which it is stored
+// for the workers. Those before it whose results are not waited for any more are removed.
 func (t *Turns) move(ctx context.Context, l *lineView, project forge.ProjectID, calls *calls) (outcome, uint64, error) {
 	for {
 		if calls.full(project) {
@@ -191,7 +196,8 @@ func (t *Turns) move(ctx context.Context, l *lineView, project forge.ProjectID, 
 		if err != nil {
 			return isEmpty, 0, err
 		}
-		// First stored, then removed: a crash between the two leaves the command in both places, and it is known by its subject.
+		// First stored, then removed: a crash between the two leaves the
+		// command in both places, and it is known by its subject.
 		did, seq, err := t.release(ctx, m, calls)
 		if err == nil && did != isFull {
 			err = t.remove(ctx, m.Subject)
@@ -202,8 +208,8 @@ func (t *Turns) move(ctx context.Context, l *lineView, project forge.ProjectID, 
 	}
 }
 
-// head returns the command of a project that is moved on next: what goes on where it has begun, which waits only where calls are bounded,
-// and then the first.
+// head returns the command of a project that is moved on next: what goes on where
+// it has begun, which waits only where calls are bounded, and then the first.
 func (t *Turns) head(ctx context.Context, line subjects.Line, project forge.ProjectID, bounded bool) (conn.Stored, error) {
 	if bounded {
 		m, err := t.conn.First(ctx, streams.Commands, line.HeldOn(project))
@@ -214,8 +220,9 @@ func (t *Turns) head(ctx context.Context, line subjects.Line, project forge.Proj
 	return t.conn.First(ctx, streams.Commands, line.HeldOf(project))
 }
 
-// release stores a command that was held for the workers. The outcome is isEmpty for one that is there already, or whose
-// result is not waited for any more, and then it is removed like one that was moved.
+// release stores a command that was held for the workers. The outcome is
+// isEmpty for one that is there already, or whose result is not waited for any
+// more, and then it is removed like one that was moved.
 func (t *Turns) release(ctx context.Context, m conn.Stored, calls *calls) (outcome, uint64, error) {
 	_, c, err := subjects.ParseHeld(m.Subject)
 	if err != nil || m.Relayed {

@@ -14,11 +14,13 @@ type State struct {
 	Held int `json:"held" yaml:"held"`
 	// Calls is how many are at the workers, under way or about to be taken.
 	Calls int `json:"calls" yaml:"calls"`
-	// Bound is how many may be there; 0: any number, and what waits does so because other projects have their turns.
+	// Bound is how many may be there; 0: any number, and what waits does so
+	// because other projects have their turns.
 	Bound int `json:"bound,omitempty" yaml:"bound,omitempty"`
 }
 
-// Of returns how many calls of a project wait for their turn, as far as this process knows, or nil if none does.
+// Of returns how many calls of a project wait for their turn, as far as this
+// process knows, or nil if none does.
 func (t *Turns) Of(ctx context.Context, project forge.ProjectID) (*State, error) {
 	_, bound := t.settings()
 	s := State{Bound: bound}

@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Turns says where a command is stored, and moves those on that are held. Until Begin is called, nothing is held. It is
-// safe for concurrent use.
+// Turns says where a command is stored, and moves those on that are held. Until
+// Begin is called, nothing is held. It is safe for concurrent use.
 type Turns struct {
 	conn *conn.Conn
 	// journal says whether the result of a command is still waited for when its turn comes.
@@ -37,7 +37,8 @@ type Turns struct {
 	on bool
 	// bound is how many calls of a project may be at the workers; 0: any number.
 	bound int
-	// lines has those lines in which something was ever placed or found. None is removed: there are as many as steps and groups.
+	// lines has those lines in which something was ever placed or found. None
+	// is removed: there are as many as steps and groups.
 	lines map[subjects.Line]*lineView
 }
 
@@ -46,8 +47,8 @@ func New(c *conn.Conn, j *journal.Journal, groups subjects.Groups) *Turns {
 	return &Turns{conn: c, journal: j, groups: groups, wake: make(chan struct{}, 1), lines: map[subjects.Line]*lineView{}}
 }
 
-// Takes reports whether commands of a step wait for their turn. What the project itself does, merges and the like, goes
-// ahead of all: everything else of the project waits for it.
+// Takes reports whether commands of a step wait for their turn. What the project itself
+// does, merges and the like, goes ahead of all: everything else of the project waits for it.
 func Takes(step forge.Step) bool { return !step.OfProject() && !subjects.ForAnyone(step) }
 
 // Begin has projects take turns from now on, with a bound on the calls of each; 0: none.
@@ -57,7 +58,8 @@ func (t *Turns) Begin(bound int) {
 	t.on, t.bound = true, bound
 }
 
-// Bounded reports whether the calls of projects are counted: then what is at the workers stays there until they are done with it.
+// Bounded reports whether the calls of projects are counted: then what is at
+// the workers stays there until they are done with it.
 func (t *Turns) Bounded() bool {
 	_, bound := t.settings()
 	return bound > 0
@@ -70,15 +72,17 @@ func (t *Turns) settings() (on bool, bound int) {
 	return t.on, t.bound
 }
 
-// Again says, until done is called, that commands are dispatched which may be at the workers already. Without that, such a command would be held as
-// well, and counted, until its turn shows that it is there.
+// Again says, until done is called, that commands are dispatched which may be
+// at the workers already. Without that, such a command would be held as well,
+// and counted, until its turn shows that it is there.
 func (t *Turns) Again() (done func()) {
 	t.again.Add(1)
 	return func() { t.again.Add(-1) }
 }
 
-// Answered says that the result of an attempt of an intent was decided on. Where calls are counted, a command that is for one replica is removed: its
-// replica may be gone, and whoever did its work cannot take it away, so that it would be counted for as long as the stream keeps it.
+// Answered says that the result of an attempt of an intent was decided on. Where calls are
+// counted, a command that is for one replica is removed: its replica may be gone, and whoever did
+// its work cannot take it away, so that it would be counted for as long as the stream keeps it.
 func (t *Turns) Answered(ctx context.Context, r *forge.Result) error {
 	on, bound := t.settings()
 	if !on || !Takes(r.Attempt.Step) || r.IsStart() {
@@ -131,11 +135,11 @@ func (t *Turns) view(line subjects.Line) *lineView {
 	return l
 }
 
-// Place decides at the moment at which a command is dispatched, which may be again: a held command has one subject, as one at the workers has, and
-// is stored there once.
+// Place decides at the moment at which a command is dispatched, which may be again: a
+// held command has one subject, as one at the workers has, and is stored there once.
 //
-// It returns the subject on which the command is to be stored: where workers take it, or where it waits for its turn. The caller
-// calls stored with its sequence when it is stored, or with 0.
+// It returns the subject on which the command is to be stored: where workers take it, or where
+// it waits for its turn. The caller calls stored with its sequence when it is stored, or with 0.
 func (t *Turns) Place(ctx context.Context, c *forge.Command) (subject string, stored func(seq uint64), err error) {
 	ready, err := t.groups.Command(c)
 	on, bound := t.settings()
@@ -170,11 +174,12 @@ func (t *Turns) poke() {
 	}
 }
 
-// Withdraw removes commands of an intent that wait for their turn: those of the attempts, or all. What this process does not
-// know yet is found to be of no use when its turn comes.
+// Withdraw removes commands of an intent that wait for their turn: those of the attempts,
+// or all. What this process does not know yet is found to be of no use when its turn comes.
 //
-// Where calls are counted, those of the attempts that are at the workers for one replica are removed as well: a replica that is gone reports no
-// result of them, and they would be counted for as long as the stream keeps them.
+// Where calls are counted, those of the attempts that are at the workers for
+// one replica are removed as well: a replica that is gone reports no result of
+// them, and they would be counted for as long as the stream keeps them.
 func (t *Turns) Withdraw(ctx context.Context, k forge.Key, attempts []forge.Attempt, all bool) error {
 	var filters []string
 	if t.Bounded() {
@@ -211,8 +216,8 @@ func (t *Turns) remove(ctx context.Context, filter string) error {
 	return t.conn.API(ctx, "STREAM.PURGE."+streams.Commands, map[string]string{"filter": filter}, &done)
 }
 
-// busy returns the lines with waiting commands, sorted by step, the steps nearest to the end of the flow first: what was begun is
-// finished before other things are begun.
+// busy returns the lines with waiting commands, sorted by step, the steps nearest to
+// the end of the flow first: what was begun is finished before other things are begun.
 func (t *Turns) busy() []*lineView {
 	t.mu.Lock()
 	lines := slices.Collect(maps.Values(t.lines))

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestPace: at least two may wait; workers that take many in a second may have as many, and those that have become slow may not any more.
+// TestPace: at least two may wait; workers that take many in a second may have
+// as many, and those that have become slow may not any more.
 func TestPace(t *testing.T) {
 	var p pace
 	at := time.Unix(1000, 0)

@@ -83,7 +83,8 @@ type leaseRecord struct {
 	// Taken differs from one Acquire to the next: a lease whose confirmation got lost is
 	// known by it.
 	Taken string `json:"taken,omitempty"`
-	// GivenBack is the attempt that a holder gave back: see Lease.GiveBack. Whoever holds the lease for the same attempt keeps it.
+	// GivenBack is the attempt that a holder gave back: see Lease.GiveBack.
+	// Whoever holds the lease for the same attempt keeps it.
 	GivenBack string `json:"given_back,omitempty"`
 }
 
@@ -129,7 +130,8 @@ func (ls *Leases) AcquireWatch(ctx context.Context, forgeName string, h LeaseHol
 	return acquire(ctx, &Lease{leases: ls, subject: subject}, h, true)
 }
 
-// acquire takes a lease when it is free, and returns it. Unless it is to wait for that, it looks once.
+// acquire takes a lease when it is free, and returns it. Unless it is to wait
+// for that, it looks once.
 func acquire(ctx context.Context, l *Lease, h LeaseHolder, wait bool) (*Lease, error) {
 	l.record.Replica, l.record.Life, l.record.Taken = h.Replica, h.Life, nuid.Next()
 	for {
@@ -288,16 +290,16 @@ func (l *Lease) Release(ctx context.Context) {
 	}
 }
 
-// GivenBack reports whether a holder has given the attempt back before, as GiveBack says. It is forgotten with a holder that
-// was killed, and after an hour.
+// GivenBack reports whether a holder has given the attempt back before, as
+// GiveBack says. It is forgotten with a holder that was killed, and after an hour.
 func (l *Lease) GivenBack() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.record.GivenBack != ""
 }
 
-// GiveBack notes that the attempt failed for a reason that may be the replica's, for whoever holds the lease next for the same attempt.
-// Release tells it.
+// GiveBack notes that the attempt failed for a reason that may be the replica's,
+// for whoever holds the lease next for the same attempt. Release tells it.
 func (l *Lease) GiveBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

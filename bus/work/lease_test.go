@@ -73,7 +73,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseOfAForge: one gateway at a time watches a forge, and leases on steps of a project of the same name are others.
+// TestLeaseOfAForge: one gateway at a time watches a forge, and leases on steps
+// of a project of the same name are others.
 func TestLeaseOfAForge(t *testing.T) {
 	b := bustest.Start(t)
 	watch := func(ctx context.Context, forgeName string, replica forge.ReplicaID) (*work.Lease, error) {

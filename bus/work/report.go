@@ -29,12 +29,13 @@ type RefusedError struct{ Reason string }
 type Results struct {
 	conn *conn.Conn
 
-	// settings is when the last runner that answered said that all runners read settings, in nanoseconds since 1970; 0 if it
-	// did not.
+	// settings is when the last runner that answered said that all runners read
+	// settings, in nanoseconds since 1970; 0 if it did not.
 	settings atomic.Int64
 }
 
-// confirmedFor is for how long the word of a runner counts: whoever hears nothing for longer may next meet an older one.
+// confirmedFor is for how long the word of a runner counts: whoever hears
+// nothing for longer may next meet an older one.
 const confirmedFor = 30 * time.Second
 
 // NewResults returns the Results of a connection.
@@ -81,8 +82,9 @@ func (rs *Results) resultMessage(r *forge.Result) (*nats.Msg, error) {
 	return m, nil
 }
 
-// readable returns a result as all runners can read it: until one has said that they read the settings of a policy, it has none,
-// which are for people alone. Otherwise an older runner could not go on with the intent.
+// readable returns a result as all runners can read it: until one has said that
+// they read the settings of a policy, it has none, which are for people alone.
+// Otherwise an older runner could not go on with the intent.
 func (rs *Results) readable(r *forge.Result) *forge.Result {
 	if rs.reads() {
 		return r
@@ -103,8 +105,9 @@ func (rs *Results) reads() bool {
 	return at != 0 && time.Since(time.Unix(0, at)) < confirmedFor
 }
 
-// listen has a runner answer before a result with settings is sent, where none has lately: it is told once more that the attempt
-// has begun, which changes nothing. Otherwise the first analysis of a project would tell none.
+// listen has a runner answer before a result with settings is sent, where none
+// has lately: it is told once more that the attempt has begun, which changes
+// nothing. Otherwise the first analysis of a project would tell none.
 func (rs *Results) listen(ctx context.Context, r *forge.Result) {
 	if rs.readable(r) == r || !hasSettings(r) {
 		return
@@ -175,8 +178,9 @@ func (rs *Results) report(ctx context.Context, r *forge.Result, delivery int) er
 		switch {
 		case err == nil:
 			if reason := answer.Header.Get(wire.HeaderReason); reason != "" {
-				// An older runner may have come that cannot read this signature. So the next one is of this result
-				// alone, also if a newer runner, which has not seen the older one, answers others meanwhile.
+				// An older runner may have come that cannot read this signature.
+				// So the next one is of this result alone, also if a newer runner,
+				// which has not seen the older one, answers others meanwhile.
 				if !refused && signed.Together(m.Header.Get(signed.Header)) {
 					refused = true
 					continue

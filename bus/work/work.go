@@ -44,7 +44,8 @@ type Job struct {
 	// Attempt counts from 1; more than 1 means that the command was taken
 	// before, and not finished.
 	Attempt int
-	// IssuedAt is when the server stored the command first, for the workers or to wait for its turn.
+	// IssuedAt is when the server stored the command first, for the workers or
+	// to wait for its turn.
 	IssuedAt time.Time
 	commands *Commands
 	// ack is the subject on which the server is told about the command.
@@ -78,9 +79,9 @@ func (j *Job) Wanted(ctx context.Context) (bool, error) {
 	return j.commands.journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 }
 
-// Consume gives a handler the commands of a step: those for any replica,
-// and those for this one, unless all commands of the step are for anyone. It returns when Drain is closed, or ctx ended, and the
-// last handler has returned. The end of ctx reaches the handlers.
+// Consume gives a handler the commands of a step: those for any replica, and those for this
+// one, unless all commands of the step are for anyone. It returns when Drain is closed, or
+// ctx ended, and the last handler has returned. The end of ctx reaches the handlers.
 //
 // With nil, returned when the result is published, a command is done with. With
 // any error it comes again, to any replica that may take it: after a while with

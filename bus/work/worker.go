@@ -125,7 +125,8 @@ func (w *worker) acknowledge(work context.Context, m jetstream.Msg, cmd forge.Co
 	}
 }
 
-// often returns the level at which it is logged that a command waits: one that does all night is told ever less often.
+// often returns the level at which it is logged that a command waits: one that
+// does all night is told ever less often.
 func often(m jetstream.Msg) slog.Level {
 	if meta, err := m.Metadata(); err == nil && meta.NumDelivered&(meta.NumDelivered-1) != 0 {
 		return slog.LevelDebug

@@ -1,8 +1,9 @@
 // Command pfl-forge turns intents into reviewed commits.
 //
-// It is the one program that people run: in a repository it starts the services and NATS in its own process, with --server it talks to
-// those of an organisation. The commands are in package cli, one package each; here is only the start of the process, which takes
-// credentials out of the environment before anything else can read them.
+// It is the one program that people run: in a repository it starts the services and
+// NATS in its own process, with --server it talks to those of an organisation. The
+// commands are in package cli, one package each; here is only the start of the process,
+// which takes credentials out of the environment before anything else can read them.
 package main
 
 import (

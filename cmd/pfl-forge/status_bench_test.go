@@ -38,9 +38,10 @@ func BenchmarkStatus(b *testing.B) {
 
 var statusIntents = flag.Int("status.intents", 10000, "how many intents BenchmarkStatusOfMany lists; making them takes minutes")
 
-// BenchmarkStatusOfMany is BenchmarkStatus for 10,000 intents, of which nine tenths are done and the others open, with their files in .forge: the
-// page that a terminal shows, everything, and what each filter leaves. x-thousand is the time beside that of the same command in a
-// repository with a tenth of them, in turn.
+// BenchmarkStatusOfMany is BenchmarkStatus for 10,000 intents, of which nine
+// tenths are done and the others open, with their files in .forge: the page that a
+// terminal shows, everything, and what each filter leaves. x-thousand is the time
+// beside that of the same command in a repository with a tenth of them, in turn.
 func BenchmarkStatusOfMany(b *testing.B) {
 	many, few := b.TempDir(), b.TempDir()
 	worked(b, many, *statusIntents)
@@ -125,7 +126,8 @@ func decided(b *testing.B, dir string, do func(*local.Session)) {
 	do(s)
 }
 
-// submit asks for n intents. Every tenth has a label, every fourth a type, and every other one is alice's.
+// submit asks for n intents. Every tenth has a label, every fourth a type, and
+// every other one is alice's.
 func submit(b *testing.B, s *local.Session, name string, n int) {
 	b.Helper()
 	var group errgroup.Group

@@ -56,8 +56,9 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestDockerfileExample builds the Dockerfile of deploy/images by which a team puts Node.js and an agent CLI on an image of ours: both are
-// there, and all that a cluster asks of the image stays. Stand-ins take their place, since nothing is pulled here.
+// TestDockerfileExample builds the Dockerfile of deploy/images by which a team puts
+// Node.js and an agent CLI on an image of ours: both are there, and all that a cluster
+// asks of the image stays. Stand-ins take their place, since nothing is pulled here.
 func TestDockerfileExample(t *testing.T) {
 	d := connect(t)
 	text := read(t, "..", "images", "Dockerfile.example")

@@ -290,8 +290,8 @@ func (in *installation) doors(t *testing.T) map[string]string {
 	}
 }
 
-// request has another system ask for changes by HTTP, each of them twice, and returns their names once a
-// runner has taken all.
+// request has another system ask for changes by HTTP, each of them twice, and
+// returns their names once a runner has taken all.
 func (in *installation) request(t *testing.T, prefix string, count int) []string {
 	t.Helper()
 	code, out := in.run(t, testcontainers.ContainerRequest{

@@ -16,9 +16,8 @@ import (
 )
 
 // writeArchive writes an index as a tar of an OCI layout. The same index gives the same
-// file.
-// at is the time of all its files. The work is done in a folder beside the file, on the same file system, so that the
-// rename at the end cannot fail for want of that.
+// file. at is the time of all its files. The work is done in a folder beside the file,
+// on the same file system, so that the rename at the end cannot fail for want of that.
 func writeArchive(file string, index v1.ImageIndex, at time.Time) error {
 	dir, err := os.MkdirTemp(filepath.Dir(file), ".oci-")
 	if err != nil {
@@ -67,9 +66,9 @@ func tarFolder(out io.Writer, dir string, at time.Time) error {
 	return errors.Join(err, w.Close())
 }
 
-// openArchive unpacks an OCI archive, and returns its index and a function that removes
-// the unpacked files.
-// The function is nil with an error. Images of the index are read from the unpacked files when they are used.
+// openArchive unpacks an OCI archive, and returns its index and a function that
+// removes the unpacked files. The function is nil with an error. Images of the
+// index are read from the unpacked files when they are used.
 func openArchive(file string) (v1.ImageIndex, func(), error) {
 	dir, err := os.MkdirTemp("", "pfl-forge-oci-")
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// baseImage is the image of a platform that images with git stand on.
-// passwd and group are the files of these names, nil if the base has none. digest is the image's, by which its users
-// name it in a label.
+// baseImage is the image of a platform that images with git stand on. passwd
+// and group are the files of these names, nil if the base has none. digest is
+// the image's, by which its users name it in a label.
 type baseImage struct {
 	image         v1.Image
 	digest        v1.Hash
@@ -27,9 +27,9 @@ type baseImage struct {
 	packages      []debPackage // of Debian; none if the base is made of something else
 }
 
-// openBases returns the base's image of each platform. It has to be there for all, with
-// git and a shell. The function ends its use.
-// The map is by the platform's name, such as linux/amd64. The error names the platform that is missing.
+// openBases returns the base's image of each platform. It has to be there for all,
+// with git and a shell. The function ends its use. The map is by the platform's
+// name, such as linux/amd64. The error names the platform that is missing.
 func openBases(ctx context.Context, from string, platforms []v1.Platform) (map[string]*baseImage, func(), error) {
 	index, done, err := openBase(ctx, from)
 	if err != nil {
@@ -50,8 +50,8 @@ func openBases(ctx context.Context, from string, platforms []v1.Platform) (map[s
 }
 
 // openBase reads an archive, or asks a registry. A reference without a digest is
-// refused: the same commit would give other images tomorrow.
-// A file of that name counts before a reference. A registry is asked with the login that docker or podman keeps.
+// refused: the same commit would give other images tomorrow. A file of that name counts
+// before a reference. A registry is asked with the login that docker or podman keeps.
 func openBase(ctx context.Context, from string) (v1.ImageIndex, func(), error) {
 	if _, err := os.Stat(from); err == nil {
 		return openArchive(from)

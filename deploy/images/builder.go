@@ -29,9 +29,9 @@ type builder struct {
 	log       io.Writer
 }
 
-// write writes the archives of some programs, and the SBOMs beside them.
-// Names and the base are checked before the first program is built, because that takes minutes. The base is opened once
-// for all.
+// write writes the archives of some programs, and the SBOMs beside them. Names
+// and the base are checked before the first program is built, because that
+// takes minutes. The base is opened once for all.
 func (b *builder) write(ctx context.Context, programs []program) error {
 	var bases map[string]*baseImage
 	for _, p := range programs {
@@ -66,10 +66,9 @@ func (b *builder) write(ctx context.Context, programs []program) error {
 	return nil
 }
 
-// writeOne writes the archive of one program: an index with an image for each platform
-// and the SBOMs, each of which refers to an image.
-// bases is nil for a program that stands on nothing. What was written, with sizes and the digest of the index, is
-// printed to the builder's log.
+// writeOne writes the archive of one program: an index with an image for each platform and the
+// SBOMs, each of which refers to an image. bases is nil for a program that stands on nothing.
+// What was written, with sizes and the digest of the index, is printed to the builder's log.
 func (b *builder) writeOne(ctx context.Context, p program, bases map[string]*baseImage) error {
 	ref, err := reference(p, b.source.version)
 	if err != nil {
@@ -144,8 +143,8 @@ func reference(p program, version string) (string, error) {
 	return ref, nil
 }
 
-// labels returns the labels of an image, by the names that OCI gives them. The index of an archive has the same as
-// annotations. A label of the base with one of these names is replaced.
+// labels returns the labels of an image, by the names that OCI gives them. The index of an
+// archive has the same as annotations. A label of the base with one of these names is replaced.
 func (b *builder) labels(p program) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":    p.title,
@@ -156,9 +155,9 @@ func (b *builder) labels(p program) map[string]string {
 	}
 }
 
-// image returns the image of one platform: one layer, on the base's if there is one.
-// The configuration is made anew and not taken from the base, but for labels: a base's entry point, variables and user
-// would change how the program runs.
+// image returns the image of one platform: one layer, on the base's if there is
+// one. The configuration is made anew and not taken from the base, but for labels:
+// a base's entry point, variables and user would change how the program runs.
 func (b *builder) image(p program, platform v1.Platform, binary []byte, on *baseImage) (v1.Image, error) {
 	layer, err := newLayer(entriesOf(p, binary, on), b.source.time)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// debPackage is an installed package of Debian.
-// source is the name of the source package, without a version; it is empty where that is the name of the package.
+// debPackage is an installed package of Debian. source is the name of the source
+// package, without a version; it is empty where that is the name of the package.
 type debPackage struct{ name, version, arch, source string }
 
-// parseStatus reads the packages that are installed from dpkg's status file.
-// They are in the order of the file. Packages that were removed and left their settings are not installed.
+// parseStatus reads the packages that are installed from dpkg's status file. They are in the
+// order of the file. Packages that were removed and left their settings are not installed.
 func parseStatus(r io.Reader) ([]debPackage, error) {
 	var packages []debPackage
 	var p debPackage

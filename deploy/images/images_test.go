@@ -83,8 +83,8 @@ func TestSameCommitSameArchive(t *testing.T) {
 	}
 }
 
-// Every image of the product, of the commit that is checked out. Those for amd64 are built and run by
-// make test-containers.
+// Every image of the product, of the commit that is checked out. Those for
+// amd64 are built and run by make test-containers.
 func TestProduct(t *testing.T) {
 	testsize.OnlyFull(t)
 	arm := []v1.Platform{{OS: "linux", Architecture: "arm64"}}

@@ -76,10 +76,10 @@ func newLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	return tarball.LayerFromOpener(opener(buf.Bytes()), tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// entriesOf returns the files of an image around a binary. On a base they are added to
-// its files, otherwise they are all that there is.
-// The program can write to its home, the state and tmp alone. Without a base a file of certificate authorities is
-// added, without which no TLS connection could be verified.
+// entriesOf returns the files of an image around a binary. On a base they are
+// added to its files, otherwise they are all that there is. The program can write
+// to its home, the state and tmp alone. Without a base a file of certificate
+// authorities is added, without which no TLS connection could be verified.
 func entriesOf(p program, binary []byte, on *baseImage) []entry {
 	entries := []entry{
 		{name: "usr/bin/" + p.file, mode: 0o755, data: binary},

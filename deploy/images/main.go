@@ -5,12 +5,14 @@
 //	go run ./deploy/images -base bin/images/base.tar
 //	go run ./deploy/images rootfs -o bin/images/base.tar amd64=amd64.tar arm64=arm64.tar
 //
-// main.go has the flags, programs.go the list of programs, builder.go makes an archive of each. source.go builds the
-// binaries, layer.go the files around them, base.go reads the base, rootfs.go makes one, sbom.go writes the lists of
-// parts, and archive.go reads and writes tars of OCI layouts.
+// main.go has the flags, programs.go the list of programs, builder.go makes an
+// archive of each. source.go builds the binaries, layer.go the files around
+// them, base.go reads the base, rootfs.go makes one, sbom.go writes the lists
+// of parts, and archive.go reads and writes tars of OCI layouts.
 //
-// The same commit and base give the same bytes, so every time is the commit's, lists are sorted, and nothing of the
-// machine is in the result. README.md is the guide for those who make and run images; `make images` calls this.
+// The same commit and base give the same bytes, so every time is the commit's,
+// lists are sorted, and nothing of the machine is in the result. README.md is
+// the guide for those who make and run images; `make images` calls this.
 package main
 
 import (
@@ -38,8 +40,8 @@ func main() {
 }
 
 // run makes the images that the arguments name, all of them without any, and prints what it
-// wrote. With rootfs as the first argument it makes the base's root folder.
-// Errors are printed by main. It is run in the repository, since the checkout is found from the working folder.
+// wrote. With rootfs as the first argument it makes the base's root folder. Errors are printed
+// by main. It is run in the repository, since the checkout is found from the working folder.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 && args[0] == "rootfs" {
 		return runRootfs(ctx, args[1:], out)

@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// runRootfs writes a base: an OCI archive with an image for each root file system.
-// Each argument is ARCH=TAR, as the script base calls it; Linux is the only system. It prints the file and the digest
-// of the index.
+// runRootfs writes a base: an OCI archive with an image for each root file
+// system. Each argument is ARCH=TAR, as the script base calls it; Linux is the
+// only system. It prints the file and the digest of the index.
 func runRootfs(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("images rootfs", flag.ContinueOnError)
 	file := fs.String("o", "", "write the `archive` to this file")

@@ -156,9 +156,9 @@ func goPURL(module, version string) string {
 	return "pkg:golang/" + module + "@" + url.QueryEscape(version)
 }
 
-// add adds a package with a relationship to it, and returns its id.
-// The id follows from the purl, so that the same part has the same id in each document. Licenses that are not known are
-// NOASSERTION.
+// add adds a package with a relationship to it, and returns its id. The id
+// follows from the purl, so that the same part has the same id in each
+// document. Licenses that are not known are NOASSERTION.
 func (d *spdxDocument) add(from, how string, p spdxPackage, purl string) string {
 	sum := sha1.Sum([]byte(purl)) //nolint:gosec // as above
 	p.ID = fmt.Sprintf("SPDXRef-Package-%x", sum[:8])

@@ -9,9 +9,10 @@ import (
 	policy "k8s.io/api/policy/v1"
 )
 
-// drainsEnd asks that no budget holds up the drain of a node for ever. Each lets one pod go, however many there are,
-// and of the services also those that are not ready: all of them are not while NATS is away or a Secret is broken, and
-// then, by the default, none could be evicted. NATS keeps the default, since two servers that are gone are its quorum.
+// drainsEnd asks that no budget holds up the drain of a node for ever. Each lets one pod
+// go, however many there are, and of the services also those that are not ready: all of
+// them are not while NATS is away or a Secret is broken, and then, by the default, none
+// could be evicted. NATS keeps the default, since two servers that are gone are its quorum.
 func drainsEnd(m *manifests) []string {
 	var found []string
 	for _, b := range of[*policy.PodDisruptionBudget](m) {

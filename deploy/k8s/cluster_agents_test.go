@@ -115,9 +115,9 @@ func (c *cluster) dropIPv6(t *testing.T, u *unstructured.Unstructured) {
 	}
 }
 
-// agents applies the overlay of the agents' namespace, in which the services of an
-// installation make pods, under a name of that installation, and returns it. It goes when the test ends; what
-// the overlay has outside of it is shared.
+// agents applies the overlay of the agents' namespace, in which the services of
+// an installation make pods, under a name of that installation, and returns it.
+// It goes when the test ends; what the overlay has outside of it is shared.
 func (c *cluster) agents(t *testing.T, installation string) (namespace string) {
 	t.Helper()
 	namespace = installation + "-agents"
@@ -171,8 +171,8 @@ func (c *cluster) awaitAccount(t *testing.T, namespace string) {
 	})
 }
 
-// commandTemplate returns the template of components/pods for an agents' namespace, with requests of which many fit
-// on one node, an agent CLI, and the label of an installation.
+// commandTemplate returns the template of components/pods for an agents' namespace, with
+// requests of which many fit on one node, an agent CLI, and the label of an installation.
 func commandTemplate(t *testing.T, namespace, installation string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("components", "pods", templateKey))

@@ -19,8 +19,8 @@ const (
 	public = "203.0.113.7:443"
 )
 
-// beyond puts both addresses onto the node, where they can be reached unless a policy is against it, until the test ends: a test has
-// no cloud, and may have no way to the internet.
+// beyond puts both addresses onto the node, where they can be reached unless a policy is
+// against it, until the test ends: a test has no cloud, and may have no way to the internet.
 func (in *installation) beyond(t *testing.T) {
 	t.Helper()
 	namespace := in.namespace + "-node"

@@ -29,7 +29,8 @@ import (
 // tlsSecret is the Secret that components/cert-manager has made.
 const tlsSecret = "forge-nats-tls"
 
-// namedHere is the guide's advice for a namespace of another name: the patch of the names in the certificate.
+// namedHere is the guide's advice for a namespace of another name: the patch of
+// the names in the certificate.
 func (in *installation) namedHere() string {
 	var names []string
 	for _, name := range []string{"nats", "*.nats-headless"} {
@@ -41,7 +42,8 @@ func (in *installation) namedHere() string {
 `, tlsSecret, strings.Join(names, ", "))
 }
 
-// knowCertificates has the API server know the kinds of cert-manager, by the definitions of its module.
+// knowCertificates has the API server know the kinds of cert-manager, by the
+// definitions of its module.
 func (in *installation) knowCertificates(t *testing.T) {
 	t.Helper()
 	for _, d := range definitions {
@@ -71,8 +73,9 @@ func (in *installation) knowCertificates(t *testing.T) {
 	in.mapper.Reset()
 }
 
-// certify does for the certificate of NATS what cert-manager does: it makes the Secret that the Certificate names, with a key of the names
-// that it asks for. Its authority is that which clients have from auth init, whose certificate for NATS is taken away: no pod reads it.
+// certify does for the certificate of NATS what cert-manager does: it makes the Secret that
+// the Certificate names, with a key of the names that it asks for. Its authority is that which
+// clients have from auth init, whose certificate for NATS is taken away: no pod reads it.
 func (in *installation) certify(t *testing.T, m *manifests) {
 	t.Helper()
 	ctx, secrets := wait.Context(t), in.client.CoreV1().Secrets(in.namespace)

@@ -20,7 +20,8 @@ func (in *installation) submit(t *testing.T, prefix string, count int) {
 	in.asked = append(in.asked, in.submitTo(t, "shop", prefix, count)...)
 }
 
-// submitTo is submit for a project, by a recipe of it if one is given, and returns the names of the changes.
+// submitTo is submit for a project, by a recipe of it if one is given, and
+// returns the names of the changes.
 func (in *installation) submitTo(t *testing.T, project, prefix string, count int, recipe ...string) (names []string) {
 	t.Helper()
 	args := append([]string{"submit", project, prefix, "0", strconv.Itoa(count)}, recipe...)

@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// console has a person decide in a browser, at the gateway in its pod: they sign in, find in the inbox what another system asked for, and
-// approve exactly the plan that its page shows. Every page is looked at. What they approved has to be merged, which the caller waits for.
+// console has a person decide in a browser, at the gateway in its pod: they sign in, find in
+// the inbox what another system asked for, and approve exactly the plan that its page shows.
+// Every page is looked at. What they approved has to be merged, which the caller waits for.
 func (in *installation) console(t *testing.T) {
 	t.Helper()
 	base := in.forward(wait.Context(t), t, "gateway", 8081)
@@ -48,7 +49,8 @@ func (in *installation) console(t *testing.T) {
 	}
 }
 
-// risky has the other system ask for a change that waits for a person's approval, and returns its path in the API once it does.
+// risky has the other system ask for a change that waits for a person's
+// approval, and returns its path in the API once it does.
 func (in *installation) risky(t *testing.T, base, id string) (path string) {
 	t.Helper()
 	wish := fmt.Sprintf(`{"title": "Write %s", "body": "Please.", "type": "feature", "risk": "high", "recipe": "write", "with": {"NAME": %q}}`, id, id)

@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// setCredentials gives workers a password at the git server and a key of the model, which accepts no other one from its beginning.
+// setCredentials gives workers a password at the git server and a key of the
+// model, which accepts no other one from its beginning.
 func (in *installation) setCredentials(t *testing.T, password string) {
 	t.Helper()
 	in.key = password
@@ -33,7 +34,8 @@ func (in *installation) setCredentials(t *testing.T, password string) {
 	}
 }
 
-// setPasswords has the git server serve the repository to who gives one of the passwords, and to nobody else.
+// setPasswords has the git server serve the repository to who gives one of the
+// passwords, and to nobody else.
 func (in *installation) setPasswords(t *testing.T, passwords ...string) {
 	t.Helper()
 	script := `printf '%s\n' "$@" > /repos/shop.git.passwords`
@@ -42,8 +44,9 @@ func (in *installation) setPasswords(t *testing.T, passwords ...string) {
 	}
 }
 
-// changeCredentials has workers log in with another password and key, as the guide says: the former ones go once every replica has the new ones.
-// Two changes are made after that, one of them by an agent, by the same processes as before.
+// changeCredentials has workers log in with another password and key, as the
+// guide says: the former ones go once every replica has the new ones. Two changes
+// are made after that, one of them by an agent, by the same processes as before.
 func (in *installation) changeCredentials(t *testing.T, password string) {
 	t.Helper()
 	before := in.containers(t)

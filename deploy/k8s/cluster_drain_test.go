@@ -14,8 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// drain takes everything of this installation off its node by the guide's command, and lets the node have pods again. Changes are
-// under way. What is added to the command has it leave the pods of others, since here is no other node.
+// drain takes everything of this installation off its node by the guide's command,
+// and lets the node have pods again. Changes are under way. What is added to the
+// command has it leave the pods of others, since here is no other node.
 func (in *installation) drain(t *testing.T, services []string) {
 	t.Helper()
 	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t)), time.Now()

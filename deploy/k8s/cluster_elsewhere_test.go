@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// elsewhere ends the services of this installation, and applies overlays/external-nats in another namespace, for which the NATS here is
-// that of others. Services there know all that was done, and go on.
+// elsewhere ends the services of this installation, and applies
+// overlays/external-nats in another namespace, for which the NATS here is that
+// of others. Services there know all that was done, and go on.
 func (in *installation) elsewhere(t *testing.T) {
 	t.Helper()
 	ctx, of := wait.Context(t), metav1.ListOptions{LabelSelector: "pfl-forge.io/service=true"}

@@ -28,9 +28,9 @@ replicas:
   - {name: implementer, count: 2}
 `
 
-// TestClusterFaults takes from an installation what a cluster can fail to give: the way to the git server for a minute,
-// room on a volume, and NATS with all that it keeps. Everything is merged, once, and nothing ends in error. The certificate of NATS is
-// that of components/cert-manager.
+// TestClusterFaults takes from an installation what a cluster can fail to give: the way to the git
+// server for a minute, room on a volume, and NATS with all that it keeps. Everything is merged,
+// once, and nothing ends in error. The certificate of NATS is that of components/cert-manager.
 func TestClusterFaults(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -61,7 +61,8 @@ func (in *installation) whole(t *testing.T) {
 	in.ready(t, "implementer", 2)
 }
 
-// cutOff has a network policy cut workers off the git server for a minute and until it is noticed, while changes are under way.
+// cutOff has a network policy cut workers off the git server for a minute and
+// until it is noticed, while changes are under way.
 func (in *installation) cutOff(t *testing.T, m *manifests) {
 	t.Helper()
 	const name = "git-and-models"
@@ -95,8 +96,8 @@ func (in *installation) cutOff(t *testing.T, m *manifests) {
 // originIsAway matches the metric of the fact that the git server does not answer.
 var originIsAway = regexp.MustCompile(`(?m)^forge_project_facts\{.*forge_fact="origin".*\} [1-9]`)
 
-// fill leaves no room on the volume of one implementer: it is not ready, and the other one makes all changes. With room
-// again it is ready.
+// fill leaves no room on the volume of one implementer: it is not ready, and
+// the other one makes all changes. With room again it is ready.
 func (in *installation) fill(t *testing.T, victim, other, prefix string, count int) {
 	t.Helper()
 	sh := func(script string) {
@@ -133,8 +134,9 @@ func (in *installation) fill(t *testing.T, victim, other, prefix string, count i
 	in.measured(t)
 }
 
-// restored makes a backup while changes are under way, loses everything that NATS keeps, and does what the guide says: what was merged
-// stays and is not merged again, what was asked for before the backup is known, and new changes are merged.
+// restored makes a backup while changes are under way, loses everything that NATS
+// keeps, and does what the guide says: what was merged stays and is not merged
+// again, what was asked for before the backup is known, and new changes are merged.
 func (in *installation) restored(t *testing.T, dir string) {
 	t.Helper()
 	h, sh := newHandbook(t), newTerminal(t, in.kubectlScript(t))
@@ -181,7 +183,8 @@ func (in *installation) restored(t *testing.T, dir string) {
 	}
 }
 
-// cancelMerged has a person cancel what the restored journals do not know to be done: all of it was merged after the backup.
+// cancelMerged has a person cancel what the restored journals do not know to be
+// done: all of it was merged after the backup.
 func (in *installation) cancelMerged(t *testing.T, sh *terminal) {
 	t.Helper()
 	done := in.names(t, sh, "--status", "done")
@@ -203,7 +206,8 @@ func (in *installation) names(t *testing.T, sh *terminal, filter ...string) []st
 	return strings.Fields(in.forge(t, sh, append([]string{"status", "--limit", "100", "-o", "name"}, filter...)...))
 }
 
-// forge runs pfl-forge as a person who reaches NATS through the API server, and returns what it prints.
+// forge runs pfl-forge as a person who reaches NATS through the API server, and
+// returns what it prints.
 func (in *installation) forge(t *testing.T, sh *terminal, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(wait.Context(t))

@@ -23,8 +23,8 @@ const (
 	hookSecret = "known to the gateway and the forge"
 )
 
-// gateway is the part of a kustomization that adds the gateway as the guide says, and opens it to the
-// namespace of the other system in the place of an ingress.
+// gateway is the part of a kustomization that adds the gateway as the guide says,
+// and opens it to the namespace of the other system in the place of an ingress.
 func (in *installation) gateway(t *testing.T) string {
 	t.Helper()
 	patches := newHandbook(t).block("hooks: hooks.yaml\n")
@@ -61,7 +61,8 @@ func (in *installation) doors(t *testing.T) {
 	}
 }
 
-// makeToken has the gateway's own program make a token, and returns it with what the file of tokens has of it.
+// makeToken has the gateway's own program make a token, and returns it with
+// what the file of tokens has of it.
 func makeToken(t *testing.T) (token, entry string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./services/gateway/cmd/gateway", "token")
@@ -70,8 +71,8 @@ func makeToken(t *testing.T) (token, entry string) {
 	return token, strings.TrimSpace(entry)
 }
 
-// request has another system ask for changes by HTTP, each of them twice, and returns once a runner has
-// taken all.
+// request has another system ask for changes by HTTP, each of them twice, and
+// returns once a runner has taken all.
 func (in *installation) request(t *testing.T, prefix string, count int) {
 	t.Helper()
 	if got, want := in.web(t, "request-"+prefix, "request", in.door(), "shop", prefix, strconv.Itoa(count)), fmt.Sprintf("taken %d\n", count); got != want {

@@ -19,9 +19,10 @@ import (
 // ours is the namespace of the guide.
 const ours = "pfl-forge"
 
-// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it installs, asks for
-// changes, rotates a key, adds a project and a group of replicas for it, ends everything and goes on from the volumes, and removes it. Differences to
-// the text are the overlay, which has to fit on one node, images, and the project.
+// TestClusterGuide does what the guide says with the real kubectl and pfl-forge: it
+// installs, asks for changes, rotates a key, adds a project and a group of replicas
+// for it, ends everything and goes on from the volumes, and removes it. Differences
+// to the text are the overlay, which has to fit on one node, images, and the project.
 func TestClusterGuide(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -99,8 +100,8 @@ func (h *handbook) command(line string) string {
 	return line
 }
 
-// agentsByHand applies the overlay of the agents' namespace as the guide says, from the folder of this
-// repository, and returns its name.
+// agentsByHand applies the overlay of the agents' namespace as the guide says,
+// from the folder of this repository, and returns its name.
 func (in *installation) agentsByHand(t *testing.T, h *handbook, sh *terminal) (namespace string) {
 	t.Helper()
 	m := build(t, "overlays/agents")

@@ -33,8 +33,8 @@ const prompt = `  - target: {kind: HorizontalPodAutoscaler}
 // adapterImage has the program that answers autoscalers, deploy/monitoring/adapter.
 const adapterImage = "pfl-forge/adapter:test"
 
-// autoscaled adds components/hpa, and in the namespace of the other systems what answers its autoscalers. Implementers follow
-// the commands that wait, from one to some, and go again.
+// autoscaled adds components/hpa, and in the namespace of the other systems what answers its
+// autoscalers. Implementers follow the commands that wait, from one to some, and go again.
 func (in *installation) autoscaled(t *testing.T) {
 	t.Helper()
 	externalMetrics.Lock()
@@ -65,8 +65,8 @@ func (in *installation) autoscaled(t *testing.T) {
 	})
 }
 
-// withAdapter runs what asks for external metrics, and takes away what answers: a namespace cannot end while a group of the API
-// does not.
+// withAdapter runs what asks for external metrics, and takes away what answers:
+// a namespace cannot end while a group of the API does not.
 func (in *installation) withAdapter(t *testing.T, ask func()) {
 	t.Helper()
 	in.loadAdapter(t)

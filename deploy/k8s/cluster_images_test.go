@@ -130,8 +130,8 @@ func (c *cluster) archive(t *testing.T, image, name, pkg string) string {
 	return c.imageOf(t, image, name, binary)
 }
 
-// imageOf writes an image with one program as docker save would. Its user has a number, which is what
-// runAsNonRoot asks for.
+// imageOf writes an image with one program as docker save would. Its user has a
+// number, which is what runAsNonRoot asks for.
 func (c *cluster) imageOf(t *testing.T, image, name, binary string) string {
 	t.Helper()
 	program, err := os.ReadFile(binary)

@@ -28,29 +28,31 @@ type installation struct {
 
 	namespace, git, systems, agents string
 	version                         string
-	// token is that by which a system asks the gateway, visits how many pods did so. With person, a person signs in at its console.
+	// token is that by which a system asks the gateway, visits how many pods
+	// did so. With person, a person signs in at its console.
 	token, person string
 	visits        int
-	// asked has the names of the changes that were asked for, and others counts those of other projects than shop.
+	// asked has the names of the changes that were asked for, and others counts
+	// those of other projects than shop.
 	asked  []string
 	others int
 	// key is the one key that the model accepts; empty: any.
 	key string
 }
 
-// installationLabel is on the pods of an installation, with its namespace: also on those of commands. A drain of the one node has
-// to leave others there.
+// installationLabel is on the pods of an installation, with its namespace: also
+// on those of commands. A drain of the one node has to leave others there.
 const installationLabel = "pfl-forge.io/test"
 
-// newInstallation makes the namespaces, the Secrets and the git server. Commands of its project check that
-// they run in pods of their own.
+// newInstallation makes the namespaces, the Secrets and the git server.
+// Commands of its project check that they run in pods of their own.
 func newInstallation(t *testing.T, c *cluster, name, version string) *installation {
 	t.Helper()
 	return makeInstallation(t, c, name, version, "")
 }
 
-// newSandboxedInstallation is newInstallation for commands in sandboxes in the workers' pods, whose host
-// name they check.
+// newSandboxedInstallation is newInstallation for commands in sandboxes in the
+// workers' pods, whose host name they check.
 func newSandboxedInstallation(t *testing.T, c *cluster, name, version string) *installation {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "git", "pfl-forge.yaml"))
@@ -139,9 +141,10 @@ func (in *installation) sandboxedShop(t *testing.T) string {
 	return "components: [../pfl-forge/deploy/k8s/components/inner-sandbox]\n" + in.project(t, "")
 }
 
-// project is the part of the kustomization that gives the installation its one project, and
-// lets it reach the git server inside of the cluster instead of public ones, and whoever
-// answers names there. One node has to have room for three installations. Further generators of ConfigMaps are those of the caller.
+// project is the part of the kustomization that gives the installation its one
+// project, and lets it reach the git server inside of the cluster instead of
+// public ones, and whoever answers names there. One node has to have room for
+// three installations. Further generators of ConfigMaps are those of the caller.
 func (in *installation) project(t *testing.T, generators string) string {
 	t.Helper()
 	return fmt.Sprintf(`configMapGenerator:

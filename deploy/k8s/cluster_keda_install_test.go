@@ -24,19 +24,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// kedaSpace is the namespace of KEDA's own manifests, from which components/keda lets NATS be watched.
+// kedaSpace is the namespace of KEDA's own manifests, from which
+// components/keda lets NATS be watched.
 const kedaSpace = "keda"
 
-// kedaPrograms has KEDA's programs: the path of a package below cmd, how its manifests call the image,
-// and the file that they run in it.
+// kedaPrograms has KEDA's programs: the path of a package below cmd, how its
+// manifests call the image, and the file that they run in it.
 var kedaPrograms = []struct{ main, image, file string }{
 	{"operator", "ghcr.io/kedacore/keda", "keda"},
 	{"adapter", "ghcr.io/kedacore/keda-metrics-apiserver", "keda-adapter"},
 	{"webhooks", "ghcr.io/kedacore/keda-admission-webhooks", "keda-admission-webhooks"},
 }
 
-// installKEDA puts KEDA on the cluster by its own manifests, config/default of its module, with images
-// made from that module. What it returns waits until KEDA is there.
+// installKEDA puts KEDA on the cluster by its own manifests, config/default of its
+// module, with images made from that module. What it returns waits until KEDA is there.
 func (c *cluster) installKEDA(t *testing.T) (available func()) {
 	t.Helper()
 	if _, err := c.client.CoreV1().Namespaces().Get(wait.Context(t), kedaSpace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -72,8 +73,9 @@ func (c *cluster) loadKEDA(t *testing.T, version string) {
 	}
 }
 
-// programs returns a folder with the programs of others that deploy/NAME is a go.mod of, each by the last part of its package's path:
-// those that make has built into K8S_PROGRAMS, or, where the nodes are of another kind than this machine, what is built here.
+// programs returns a folder with the programs of others that deploy/NAME is a go.mod of,
+// each by the last part of its package's path: those that make has built into K8S_PROGRAMS,
+// or, where the nodes are of another kind than this machine, what is built here.
 func (c *cluster) programs(t *testing.T, name string, flags ...string) (dir string) {
 	t.Helper()
 	if built := os.Getenv("K8S_PROGRAMS"); built != "" && c.arch == runtime.GOARCH {
@@ -87,8 +89,8 @@ func (c *cluster) programs(t *testing.T, name string, flags ...string) (dir stri
 	return dir
 }
 
-// kedaObjects renders config/default of KEDA's module with the images that were loaded, and so that it
-// fits on one node beside everything else.
+// kedaObjects renders config/default of KEDA's module with the images that were
+// loaded, and so that it fits on one node beside everything else.
 func kedaObjects(t *testing.T, module, version string) []*unstructured.Unstructured {
 	t.Helper()
 	dir := t.TempDir()

@@ -21,8 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// eager is the rest of a kustomization that adds components/keda as the guide says, and has KEDA do in
-// seconds what it does in minutes.
+// eager is the rest of a kustomization that adds components/keda as the guide
+// says, and has KEDA do in seconds what it does in minutes.
 const eager = `  - target: {kind: ScaledObject, name: implementer|reviewer|reflector}
     patch: |-
       - {op: replace, path: /spec/pollingInterval, value: 2}
@@ -39,9 +39,9 @@ const eager = `  - target: {kind: ScaledObject, name: implementer|reviewer|refle
 components: [../pfl-forge/deploy/k8s/components/keda]
 `
 
-// TestClusterKEDA installs KEDA itself and production with components/keda. From none, implementers
-// follow the commands that wait, and go again: what was asked for is merged once, and an agent's call
-// goes on to its end when its replica has to go.
+// TestClusterKEDA installs KEDA itself and production with components/keda. From
+// none, implementers follow the commands that wait, and go again: what was asked for
+// is merged once, and an agent's call goes on to its end when its replica has to go.
 func TestClusterKEDA(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)
@@ -92,9 +92,9 @@ func TestClusterKEDA(t *testing.T) {
 	}
 }
 
-// scaledFromNone has KEDA bring the first implementer for a change by an agent, whose call is held, and more
-// of them for others. Then it has to take all. It may have done so before: while a server does not answer it
-// in time, another one's word counts, which knows of no work.
+// scaledFromNone has KEDA bring the first implementer for a change by an agent, whose call is
+// held, and more of them for others. Then it has to take all. It may have done so before: while
+// a server does not answer it in time, another one's word counts, which knows of no work.
 func (in *installation) scaledFromNone(t *testing.T) {
 	t.Helper()
 	const count = 10
@@ -135,8 +135,8 @@ func (in *installation) scaledFromNone(t *testing.T) {
 	}
 }
 
-// unwatched has another pod in KEDA's namespace try what its operator does: nobody else reads how much
-// there is to do.
+// unwatched has another pod in KEDA's namespace try what its operator does:
+// nobody else reads how much there is to do.
 func (in *installation) unwatched(t *testing.T) {
 	t.Helper()
 	monitor := in.pods(t, "nats")[0].Status.PodIP + ":8222"
@@ -146,8 +146,8 @@ func (in *installation) unwatched(t *testing.T) {
 	}
 }
 
-// idle waits until every scaler says that nothing is to be done, by the number of commands of each step,
-// and no replica is left but the least. A trigger whose consumer is missing gives no number.
+// idle waits until every scaler says that nothing is to be done, by the number of commands of each
+// step, and no replica is left but the least. A trigger whose consumer is missing gives no number.
 func (in *installation) idle(t *testing.T) {
 	t.Helper()
 	for _, o := range in.scalers(t) {
@@ -188,8 +188,9 @@ func scaler(name, namespace string) *unstructured.Unstructured {
 	return u
 }
 
-// waiting returns how many commands KEDA counts for a scaler, over all its triggers; -1 if it cannot count
-// those of one. It is asked as the autoscaler of Kubernetes asks, by the API of external metrics.
+// waiting returns how many commands KEDA counts for a scaler, over all its
+// triggers; -1 if it cannot count those of one. It is asked as the autoscaler
+// of Kubernetes asks, by the API of external metrics.
 func (in *installation) waiting(t *testing.T, name string) int {
 	t.Helper()
 	r, err := in.resource(scaler(name, in.namespace))
@@ -231,8 +232,8 @@ func (in *installation) waiting(t *testing.T, name string) int {
 	return sum
 }
 
-// pauseScaling has KEDA keep a service at a number of replicas whatever waits, as an operator would, and
-// with nil follow the commands again.
+// pauseScaling has KEDA keep a service at a number of replicas whatever waits,
+// as an operator would, and with nil follow the commands again.
 func (in *installation) pauseScaling(t *testing.T, service string, replicas *string) {
 	t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"autoscaling.keda.sh/paused-replicas": replicas}}})

@@ -181,14 +181,16 @@ func TestClusterPods(t *testing.T) {
 	t.Run("earlier life", func(t *testing.T) { h.sweep(t, state) })
 }
 
-// ownInPod are the probes that reach something in a pod of a command which is the pod's own, with why that is no way out.
+// ownInPod are the probes that reach something in a pod of a command which is
+// the pod's own, with why that is no way out.
 var ownInPod = map[string]string{
 	"network: routes of the machine":             "they are those of the pod's own network, in which policies of the cluster hold",
 	"privileges: a lower likelihood to be ended": "only when the node has no memory left: before that the pod's own limit ends it",
 }
 
-// probes makes those of the local sandbox from within the pod of a command. What they reach for belongs to a process on the machine of this
-// test, which is the pod's node too where a cluster has one node.
+// probes makes those of the local sandbox from within the pod of a command.
+// What they reach for belongs to a process on the machine of this test, which
+// is the pod's node too where a cluster has one node.
 func (h *commander) probes(t *testing.T, state string) {
 	t.Helper()
 	binary := suite(t, h.arch)
@@ -343,8 +345,8 @@ func (h *commander) refused(t *testing.T, state string) {
 	}
 }
 
-// ofClass has the template name a runtime class. Its handler is the usual one, which every node has; one with a kernel of its own is named
-// in the same way.
+// ofClass has the template name a runtime class. Its handler is the usual one,
+// which every node has; one with a kernel of its own is named in the same way.
 func (h *commander) ofClass(t *testing.T, state string) {
 	t.Helper()
 	classes := h.client.NodeV1().RuntimeClasses()

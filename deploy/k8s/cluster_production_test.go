@@ -33,10 +33,10 @@ const few = `replicas:
   - {name: reviewer, count: 1}
 `
 
-// TestClusterProduction installs production, and takes every NATS server away in turn while
-// changes are made: first as a drain of its node would, then as the loss of it. Then autoscalers follow the
-// changes, and services in another namespace take the place of all of them. Commands run in
-// sandboxes in the workers' pods.
+// TestClusterProduction installs production, and takes every NATS server away in
+// turn while changes are made: first as a drain of its node would, then as the loss
+// of it. Then autoscalers follow the changes, and services in another namespace
+// take the place of all of them. Commands run in sandboxes in the workers' pods.
 func TestClusterProduction(t *testing.T) {
 	c := findCluster(t)
 	version := c.images(t)

@@ -16,8 +16,9 @@ import (
 // workers are the services of which there are some of their own in a group.
 var workers = []string{"analyzer", "implementer", "reviewer", "reflector"}
 
-// secondProject adds a project by the guide, and then replicas that serve nothing else. Each change is merged at the origin of its
-// project, by a replica that serves it. It returns how many pods there are more.
+// secondProject adds a project by the guide, and then replicas that serve
+// nothing else. Each change is merged at the origin of its project, by a
+// replica that serves it. It returns how many pods there are more.
 func (in *installation) secondProject(t *testing.T, h *handbook, sh *terminal, dir string) (more int) {
 	t.Helper()
 	const script = `cd /repos && git init -q --bare -b main site.git && git -C site.git config http.receivepack true && git -C seed push -q ../site.git main`

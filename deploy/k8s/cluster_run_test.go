@@ -105,8 +105,8 @@ func (in *installation) claude(t *testing.T) {
 	}
 }
 
-// model starts the scripted model. It holds the call of the long report at least for a while; the agent
-// of the other report tries to reach the walls.
+// model starts the scripted model. It holds the call of the long report at
+// least for a while; the agent of the other report tries to reach the walls.
 func (in *installation) model(t *testing.T, hold time.Duration, walls ...string) {
 	t.Helper()
 	pod := restrictedPod("model", map[string]string{"app": "model"}, append([]string{"model", hold.String()}, walls...)...)
@@ -293,8 +293,9 @@ func (in *installation) paths(t *testing.T) {
 	}
 }
 
-// watchedByPrometheus lets a Prometheus read metrics as components/monitoring does, but one in the namespace
-// of the other systems: a cluster that is there already may have one of its own where the component wants it.
+// watchedByPrometheus lets a Prometheus read metrics as components/monitoring
+// does, but one in the namespace of the other systems: a cluster that is there
+// already may have one of its own where the component wants it.
 func (in *installation) watchedByPrometheus(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("components/monitoring/network.yaml")

@@ -20,14 +20,16 @@ import (
 // suiteImage holds the tests of package process, as a volume of pods that have a shell.
 const suiteImage = "pfl-forge/suite:test"
 
-// suiteTests are those that run in the pod: the suite of executors, the probes that try from within a sandbox to reach what is
-// outside, the system calls that lead around it, and what it inherits.
+// suiteTests are those that run in the pod: the suite of executors, the probes that try from within
+// a sandbox to reach what is outside, the system calls that lead around it, and what it inherits.
 const suiteTests = "^(TestNamespaces|TestProbes|TestSystemCalls|TestNoDescriptorIsInherited)$"
 
-// suiteScript runs them as a process whose number no sandbox of theirs has for one of its own: the first ones of a pod are small.
+// suiteScript runs them as a process whose number no sandbox of theirs has for
+// one of its own: the first ones of a pod are small.
 const suiteScript = `for n in $(seq 300); do /bin/true; done; /suite/suite -test.v -test.run "$0"; exit $?`
 
-// suitePasses is what the suite says where a sandbox can be made: that each of these ran, and the probes in one.
+// suitePasses is what the suite says where a sandbox can be made: that each of
+// these ran, and the probes in one.
 var suitePasses = []string{
 	"--- PASS: TestNamespaces/", "--- PASS: TestProbes", "probes, of which", "--- PASS: TestSystemCalls", "--- PASS: TestNoDescriptorIsInherited",
 }
@@ -174,7 +176,8 @@ func (c *cluster) installProfile(t *testing.T, image string) (node string) {
 	return together.node
 }
 
-// putProfile has a pod put the seccomp profile on its node, and returns that. The profile goes with the pod.
+// putProfile has a pod put the seccomp profile on its node, and returns that.
+// The profile goes with the pod.
 func (c *cluster) putProfile(t *testing.T, namespace, image string) (node string) {
 	t.Helper()
 	text, err := os.ReadFile("components/inner-sandbox/seccomp.json")
@@ -195,7 +198,8 @@ func (c *cluster) putProfile(t *testing.T, namespace, image string) (node string
 			RestartPolicy: core.RestartPolicyNever, SecurityContext: &core.PodSecurityContext{RunAsUser: &root},
 			Containers: []core.Container{{
 				Name: "profile", Image: image, ImagePullPolicy: core.PullIfNotPresent, Command: []string{"/bin/sh", "-c", script},
-				// Asked until it is there, and no more: each call of a program in a pod costs the node a tenth of a second of processor time.
+				// Asked until it is there, and no more: each call of a program
+				// in a pod costs the node a tenth of a second of processor time.
 				StartupProbe: &core.Probe{
 					ProbeHandler:     core.ProbeHandler{Exec: &core.ExecAction{Command: []string{"test", "-e", "/tmp/there"}}},
 					PeriodSeconds:    1,

@@ -83,8 +83,9 @@ func (in *installation) page(t *testing.T, service string, port int, path string
 	return string(text)
 }
 
-// forward returns the address on this machine of a port of the first replica of a service, until the context ends. It is reached by way
-// of the kubelet, as kubectl port-forward does, for no policy lets others in.
+// forward returns the address on this machine of a port of the first replica of
+// a service, until the context ends. It is reached by way of the kubelet, as
+// kubectl port-forward does, for no policy lets others in.
 func (in *installation) forward(ctx context.Context, t *testing.T, service string, port int) (address string) {
 	t.Helper()
 	url := in.client.CoreV1().RESTClient().Post().Namespace(in.namespace).Resource("pods").Name(in.pods(t, service)[0].Name).SubResource("portforward").URL()

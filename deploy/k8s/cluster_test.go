@@ -83,7 +83,8 @@ func findCluster(t *testing.T) *cluster {
 	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	// Waits ask again and again: oftener than so they would take from the cluster what it needs for its work.
+	// Waits ask again and again: oftener than so they would take from the
+	// cluster what it needs for its work.
 	c.config.QPS, c.config.Burst, c.config.WarningHandler = 10, 200, c.warned
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		t.Fatal(err)
@@ -195,7 +196,8 @@ func (c *cluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterf
 	return c.dynamic.Resource(mapping.Resource), nil
 }
 
-// apply does what kubectl apply --server-side does with one object, by the name that it does it by: tests use both on the same objects.
+// apply does what kubectl apply --server-side does with one object, by the name
+// that it does it by: tests use both on the same objects.
 func (c *cluster) apply(ctx context.Context, u *unstructured.Unstructured, dryRun ...string) error {
 	r, err := c.resource(u)
 	if err != nil {

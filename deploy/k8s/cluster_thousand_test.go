@@ -17,10 +17,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestThousandIntents has another system ask for a thousand changes at once (K8S_INTENTS for another
-// number), and follows them until all are merged, once. Their commands run in sandboxes in the workers'
-// pods: on two cores each of some six pods of their own for a change takes half a second, an hour for a
-// thousand. No part of make k8s-test: K8S_RUN=TestThousandIntents K8S_TIMEOUT=2h make k8s-test.
+// TestThousandIntents has another system ask for a thousand changes at once
+// (K8S_INTENTS for another number), and follows them until all are merged, once.
+// Their commands run in sandboxes in the workers' pods: on two cores each of some
+// six pods of their own for a change takes half a second, an hour for a thousand. No
+// part of make k8s-test: K8S_RUN=TestThousandIntents K8S_TIMEOUT=2h make k8s-test.
 func TestThousandIntents(t *testing.T) {
 	count := manyIntents(t, 1000)
 	c := findCluster(t)
@@ -58,8 +59,8 @@ func manyIntents(t *testing.T, usual int) int {
 	return count
 }
 
-// commits waits until so many changes of a project are merged. Most of the wait is in the pod: asking it all the
-// time would take from the two cores what is measured.
+// commits waits until so many changes of a project are merged. Most of the wait is
+// in the pod: asking it all the time would take from the two cores what is measured.
 func (in *installation) commits(t *testing.T, project string, count int) {
 	t.Helper()
 	script := fmt.Sprintf(`count() { git -C /repos/%s.git rev-list --count main; }
@@ -79,7 +80,8 @@ for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(count)" -gt %d ] && break; sleep 1; done;
 
 var resident = regexp.MustCompile(`(?m)^process_resident_memory_bytes (\S+)$`)
 
-// memory notes the resident memory of a replica of each service and of the NATS server, by their own word.
+// memory notes the resident memory of a replica of each service and of the NATS
+// server, by their own word.
 func (in *installation) memory(t *testing.T, when string) {
 	t.Helper()
 	seen := map[string]int{}

@@ -28,15 +28,17 @@ var together struct {
 	before []string
 	// made are objects outside of namespaces that several of them need; they go with the last.
 	made []*unstructured.Unstructured
-	// node has the profile of components/inner-sandbox, once a test has put it there; it goes with the last.
+	// node has the profile of components/inner-sandbox, once a test has put it
+	// there; it goes with the last.
 	node string
 	// down takes away a cluster that the first of them has brought up; nil for another one.
 	down func(t *testing.T)
 }
 
-// join counts a test. When the last one ends, what is outside of namespaces, and the namespaces, are as before
-// the first began, and a cluster that was brought up for them goes. What others take away meanwhile does not matter.
-// It is called before anything is asked of the cluster, so that one that does not answer goes, too.
+// join counts a test. When the last one ends, what is outside of namespaces, and the
+// namespaces, are as before the first began, and a cluster that was brought up for
+// them goes. What others take away meanwhile does not matter. It is called before
+// anything is asked of the cluster, so that one that does not answer goes, too.
 func (c *cluster) join(t *testing.T) {
 	t.Helper()
 	together.mu.Lock()
@@ -85,7 +87,8 @@ func (c *cluster) leave(t *testing.T) {
 	})
 }
 
-// share has objects outside of namespaces go when the last test ends, instead of with the one that made them.
+// share has objects outside of namespaces go when the last test ends, instead
+// of with the one that made them.
 func share(objects ...*unstructured.Unstructured) {
 	together.mu.Lock()
 	defer together.mu.Unlock()
@@ -98,16 +101,17 @@ func share(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// queue has the tests of one kind that may go on side by side, those that take long first: the last one to begin decides
-// when all have ended.
+// queue has the tests of one kind that may go on side by side, those that take
+// long first: the last one to begin decides when all have ended.
 type queue struct {
 	// waiting has the minutes of those that wait, the longest first; busy counts the others.
 	waiting []int
 	busy    int
 }
 
-// queues has the long tests, as many of which go on at once as K8S_PARALLEL says, and the light ones, one of which goes on beside them:
-// two cores that have two installations wait for a tenth of the time, and a third long one is too much for them.
+// queues has the long tests, as many of which go on at once as K8S_PARALLEL says, and
+// the light ones, one of which goes on beside them: two cores that have two
+// installations wait for a tenth of the time, and a third long one is too much for them.
 var queues = struct {
 	mu          sync.Mutex
 	free        sync.Cond
@@ -120,8 +124,8 @@ const light = 6
 // externalMetrics is held by who answers for external metrics: a cluster has one that does.
 var externalMetrics sync.Mutex
 
-// beside has a test that takes so many minutes go on beside others. Everything before it is done by one test after the other: images are
-// built once, and for all cores.
+// beside has a test that takes so many minutes go on beside others. Everything before
+// it is done by one test after the other: images are built once, and for all cores.
 func beside(t *testing.T, minutes int) {
 	t.Helper()
 	most := 2

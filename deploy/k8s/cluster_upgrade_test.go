@@ -38,8 +38,8 @@ func TestClusterUpgrade(t *testing.T) {
 	in.measured(t)
 }
 
-// upgrade rolls to the commit that is checked out by the commands of the guide: permissions first, as a newer version may need others,
-// then a look at what will change, and all of it at once.
+// upgrade rolls to the commit that is checked out by the commands of the guide: permissions first,
+// as a newer version may need others, then a look at what will change, and all of it at once.
 func (in *installation) upgrade(t *testing.T, version string) {
 	t.Helper()
 	h, sh, began := newHandbook(t), newTerminal(t, in.kubectlScript(t)), time.Now()

@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/process"
 )
 
-// way leads connections to the API server, until it is lost: those that there are. New ones are led.
+// way leads connections to the API server, until it is lost: those that there
+// are. New ones are led.
 type way struct {
 	listener net.Listener
 
@@ -68,8 +69,9 @@ func (w *way) lose(silently bool) {
 	}
 }
 
-// lostWay has the way to a pod be lost while its command runs, as with the node of the pod. Either its end is told at once, and the
-// pod, whose input ends, is about to end; or nothing is told at all, and to the API server the pod still runs.
+// lostWay has the way to a pod be lost while its command runs, as with the node of
+// the pod. Either its end is told at once, and the pod, whose input ends, is about
+// to end; or nothing is told at all, and to the API server the pod still runs.
 func (h *commander) lostWay(t *testing.T, state string) {
 	t.Helper()
 	server, err := url.Parse(h.api.URL)

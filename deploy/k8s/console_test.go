@@ -12,8 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestGatewayHasItsKey: the settings of the gateway name the key of the console, which is a file of a Secret, beside them, that its replicas
-// share, and that nobody reads but the service's own user and group.
+// TestGatewayHasItsKey: the settings of the gateway name the key of the
+// console, which is a file of a Secret, beside them, that its replicas share,
+// and that nobody reads but the service's own user and group.
 func TestGatewayHasItsKey(t *testing.T) {
 	m := build(t, everything)
 	all := workloads(m)

@@ -10,12 +10,13 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// fileSettings are the settings of services that name a file, or the folder of one, that a volume has to bring.
+// fileSettings are the settings of services that name a file, or the folder of
+// one, that a volume has to bring.
 var fileSettings = []string{"FORGE_NKEY", "FORGE_TLS_CA", credentialsVariable, "FORGE_POD_TEMPLATE", "FORGE_GATEWAY"}
 
-// settingsNameFiles asks that each file that a container is told of is one that a volume of its pod brings: all read
-// the same ConfigMap, so a component that changes a path there has to change the volumes of everybody. A service
-// whose file is not there ends at its start, again and again.
+// settingsNameFiles asks that each file that a container is told of is one that a volume of its
+// pod brings: all read the same ConfigMap, so a component that changes a path there has to change
+// the volumes of everybody. A service whose file is not there ends at its start, again and again.
 func settingsNameFiles(m *manifests) []string {
 	return eachContainer(ownPods(m), func(w workload, c *core.Container) (found []string) {
 		for _, name := range fileSettings {
@@ -27,8 +28,9 @@ func settingsNameFiles(m *manifests) []string {
 	})
 }
 
-// brings reports whether a container has a volume that may have a file: one mounted at the file itself, or above it,
-// of which some source has the file. What is in a Secret without a list of items is the guide's matter.
+// brings reports whether a container has a volume that may have a file: one
+// mounted at the file itself, or above it, of which some source has the file.
+// What is in a Secret without a list of items is the guide's matter.
 func brings(m *manifests, w workload, c *core.Container, file string) bool {
 	return slices.ContainsFunc(c.VolumeMounts, func(mount core.VolumeMount) bool {
 		if mount.MountPath == file {

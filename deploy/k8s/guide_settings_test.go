@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestGuideSettings puts each piece of a kustomization that the guide has on an installation with all
-// services: it changes what is applied, and every rule holds of the result.
+// TestGuideSettings puts each piece of a kustomization that the guide has on an installation
+// with all services: it changes what is applied, and every rule holds of the result.
 func TestGuideSettings(t *testing.T) {
 	h := newHandbook(t)
 	const plain = "resources: [../pfl-forge/deploy/k8s/overlays/production]\n"

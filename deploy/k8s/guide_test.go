@@ -24,7 +24,8 @@ import (
 type handbook struct {
 	t    *testing.T
 	text string
-	// installation is what the guide's own kustomization renders, and grouped one with a group of replicas.
+	// installation is what the guide's own kustomization renders, and grouped
+	// one with a group of replicas.
 	installation, grouped *manifests
 }
 
@@ -90,8 +91,9 @@ func (h *handbook) commands() []string {
 	return slices.DeleteFunc(list, func(s string) bool { return !strings.HasPrefix(s, "kubectl ") })
 }
 
-// TestGuideNamesWhatThereIs: every folder that the guide applies renders, its kustomization names all images,
-// and every object, namespace and selector of a command is one that an installation has.
+// TestGuideNamesWhatThereIs: every folder that the guide applies renders, its
+// kustomization names all images, and every object, namespace and selector of a
+// command is one that an installation has.
 func TestGuideNamesWhatThereIs(t *testing.T) {
 	h := newHandbook(t)
 	if found := imagesAreVersions(h.installation); len(found) > 0 {
@@ -139,8 +141,9 @@ func TestGuideNamesWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestRestoreBeginsWithAllButServices: before a restore the guide applies NATS with all that it refers to, since settings have another name
-// after each change, and nothing that works on streams which are half there.
+// TestRestoreBeginsWithAllButServices: before a restore the guide applies NATS
+// with all that it refers to, since settings have another name after each
+// change, and nothing that works on streams which are half there.
 func TestRestoreBeginsWithAllButServices(t *testing.T) {
 	found := regexp.MustCompile(`apply --server-side -k \. -l (\S+)\n`).FindStringSubmatch(newHandbook(t).block("create job restore"))
 	if found == nil {
@@ -183,7 +186,8 @@ func (h *handbook) flag(line, flag, value string) {
 	}
 }
 
-// selects reports whether any object of the installation has the labels, or of one with all components.
+// selects reports whether any object of the installation has the labels, or of
+// one with all components.
 func (h *handbook) selects(s labels.Selector) bool {
 	h.t.Helper()
 	has := func(m *manifests) bool {
@@ -237,8 +241,8 @@ func (h *handbook) deleted(line string, plain []string) {
 	}
 }
 
-// named checks kind/name of what the components of backups bring. A Job is made by the commands themselves, and an object
-// of a file, or all that a selector finds, has no name.
+// named checks kind/name of what the components of backups bring. A Job is made by the
+// commands themselves, and an object of a file, or all that a selector finds, has no name.
 func (h *handbook) named(line string, plain []string) {
 	h.t.Helper()
 	for _, word := range plain {
@@ -276,8 +280,8 @@ func (h *handbook) exists(kind, name string) bool {
 	return false
 }
 
-// TestSecretsAreRead: every Secret of the guide's table is one that some pod reads, so that an operator makes none for
-// nothing. That pods read no others is a rule.
+// TestSecretsAreRead: every Secret of the guide's table is one that some pod reads,
+// so that an operator makes none for nothing. That pods read no others is a rule.
 func TestSecretsAreRead(t *testing.T) {
 	documented, err := documentedSecrets()
 	if err != nil {
@@ -297,9 +301,9 @@ func TestSecretsAreRead(t *testing.T) {
 	}
 }
 
-// TestGuideRuns runs the guide's shell blocks as they stand, with the real pfl-forge and a kubectl
-// that notes what it is asked: install makes the Secrets of the guide's table, and the rotation renews
-// the key of one service, from what install made.
+// TestGuideRuns runs the guide's shell blocks as they stand, with the real pfl-forge
+// and a kubectl that notes what it is asked: install makes the Secrets of the guide's
+// table, and the rotation renews the key of one service, from what install made.
 func TestGuideRuns(t *testing.T) {
 	h := newHandbook(t)
 	sh := newTerminal(t, kubectl)

@@ -10,7 +10,8 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// jobs returns what runs to its end from time to time: it has no probes, no replicas and nothing to drain.
+// jobs returns what runs to its end from time to time: it has no probes, no
+// replicas and nothing to drain.
 func jobs(m *manifests) []workload {
 	var out []workload
 	for _, c := range of[*batch.CronJob](m) {
@@ -22,8 +23,8 @@ func jobs(m *manifests) []workload {
 // ownPods returns services, NATS and jobs: all pods that manifests make themselves.
 func ownPods(m *manifests) []workload { return slices.Concat(workloads(m), jobs(m)) }
 
-// jobsEnd asks that a job ends, that there is one of it at a time, that what it left goes, that it can reach NATS, and that
-// its volumes are there.
+// jobsEnd asks that a job ends, that there is one of it at a time, that what it
+// left goes, that it can reach NATS, and that its volumes are there.
 func jobsEnd(m *manifests) []string {
 	var found []string
 	for _, c := range of[*batch.CronJob](m) {

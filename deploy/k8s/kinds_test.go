@@ -40,7 +40,8 @@ type definition struct {
 	}
 }
 
-// schemas returns the schema of every served version of the kinds of others, by apiVersion and kind.
+// schemas returns the schema of every served version of the kinds of others, by
+// apiVersion and kind.
 func schemas(t *testing.T) map[string]*spec.Schema {
 	t.Helper()
 	found := map[string]*spec.Schema{}
@@ -75,8 +76,8 @@ func schemas(t *testing.T) map[string]*spec.Schema {
 // kedaPath is the module of KEDA.
 const kedaPath = "github.com/kedacore/keda/v2"
 
-// kedaVersion returns the version of KEDA that deploy/keda requires: the one whose definitions are read
-// is the one that runs in TestClusterKEDA.
+// kedaVersion returns the version of KEDA that deploy/keda requires: the one
+// whose definitions are read is the one that runs in TestClusterKEDA.
 func kedaVersion(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", filepath.Join("..", "keda", "go.mod"))
@@ -99,7 +100,8 @@ func kedaVersion(t *testing.T) string {
 	return ""
 }
 
-// download returns the folder with the source of a module, path@version, whatever others require of it.
+// download returns the folder with the source of a module, path@version,
+// whatever others require of it.
 func download(t *testing.T, module string) (dir string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module)
@@ -162,7 +164,8 @@ func TestKindsOfOthers(t *testing.T) {
 	}
 }
 
-// judgedElsewhere has the kinds whose definitions cannot be had as a module, and what looks at them.
+// judgedElsewhere has the kinds whose definitions cannot be had as a module,
+// and what looks at them.
 var judgedElsewhere = map[string]string{
 	"monitoring.coreos.com/v1 PrometheusRule": "TestAlerts, with Prometheus' own engine",
 	"monitoring.coreos.com/v1 PodMonitor":     "TestGolden, by whoever reviews it",
@@ -178,7 +181,8 @@ func typed(kind string) bool {
 	return !untyped
 }
 
-// judge returns what is wrong with an object: values that the schema refuses, and fields that it has not.
+// judge returns what is wrong with an object: values that the schema refuses,
+// and fields that it has not.
 func judge(schema *spec.Schema, object map[string]any) []string {
 	var wrong []string
 	for _, err := range validate.NewSchemaValidator(schema, nil, "", strfmt.Default).Validate(object).Errors {

@@ -182,8 +182,8 @@ func podsHaveNoPrivileges(m *manifests) []string {
 	})...)
 }
 
-// podsDrain compares how long a service may take to end with how long it is given, and with the longest call that a
-// project may have where it says nothing else.
+// podsDrain compares how long a service may take to end with how long it is given,
+// and with the longest call that a project may have where it says nothing else.
 func podsDrain(m *manifests) []string {
 	const overtime = 5 * time.Second // what a service takes beyond its drain timeout, at most
 	return eachContainer(workloads(m), func(w workload, c *core.Container) []string {
@@ -206,8 +206,8 @@ func podsDrain(m *manifests) []string {
 	})
 }
 
-// tokensOutliveDrain asks that a pod's tokens are good until its end. A kubelet renews one that has a fifth of its time left, and none of a
-// pod that is to end.
+// tokensOutliveDrain asks that a pod's tokens are good until its end. A kubelet
+// renews one that has a fifth of its time left, and none of a pod that is to end.
 func tokensOutliveDrain(w workload, grace int64) (found []string) {
 	for i := range w.pod.Spec.Volumes {
 		for _, s := range sourcesOf(&w.pod.Spec.Volumes[i]) {

@@ -29,8 +29,8 @@ const guide = "../../docs/guide-kubernetes.md"
 // quoted matches what a document has in backticks.
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// documentedSecrets returns the Secrets of the guide's table, with the entries that it gives each of them. A name
-// elsewhere in the guide is none: there are Secrets that it says no pod may read.
+// documentedSecrets returns the Secrets of the guide's table, with the entries that it gives each
+// of them. A name elsewhere in the guide is none: there are Secrets that it says no pod may read.
 func documentedSecrets() (map[string][]string, error) {
 	text, err := os.ReadFile(guide)
 	if err != nil {
@@ -152,7 +152,8 @@ func entries(spec *core.PodSpec) map[string][]string {
 	return named
 }
 
-// alone lists the Deployments of which there is never more than one pod, also not while it is replaced.
+// alone lists the Deployments of which there is never more than one pod, also
+// not while it is replaced.
 func alone(m *manifests) []string {
 	var names []string
 	for _, d := range of[*apps.Deployment](m) {
@@ -172,8 +173,8 @@ func matching(m *manifests, s *meta.LabelSelector) []workload {
 	return slices.DeleteFunc(workloads(m), func(w workload) bool { return !selector.Matches(labels.Set(w.pod.Labels)) })
 }
 
-// groupLabel is on the pods of a group of replicas, which have the other labels of their service, too: its Service and its budget are
-// theirs as well.
+// groupLabel is on the pods of a group of replicas, which have the other labels
+// of their service, too: its Service and its budget are theirs as well.
 const groupLabel = "app.kubernetes.io/instance"
 
 func ofGroup(w workload) bool { return w.pod.Labels[groupLabel] != "" }

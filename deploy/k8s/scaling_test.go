@@ -36,12 +36,13 @@ type trigger struct {
 	Metadata struct{ NATSServerMonitoringEndpoint, Account, Stream, Consumer, LagThreshold string }
 }
 
-// unscaled is the service whose replicas do not follow its commands: the gateway's serve requests, and its steps are a few calls each.
+// unscaled is the service whose replicas do not follow its commands: the
+// gateway's serve requests, and its steps are a few calls each.
 const unscaled = "gateway"
 
-// scalersCountSteps compares the consumers whose commands are counted with the steps of
-// each service, for those at the workers and for those that wait for their turn: that the runner makes these consumers in
-// FORGE_COMMANDS is TestEnsureMakesConsumers of the bus, and TestCounters.
+// scalersCountSteps compares the consumers whose commands are counted with the steps of each
+// service, for those at the workers and for those that wait for their turn: that the runner makes
+// these consumers in FORGE_COMMANDS is TestEnsureMakesConsumers of the bus, and TestCounters.
 func scalersCountSteps(m *manifests) []string {
 	objects := of[*scaledObject](m)
 	if len(objects) == 0 {

@@ -209,8 +209,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestFirstFailure: what no retry mends is told of at its first failure, with which the series of its replica begins:
-// increase sees none of that. It is over a quarter of an hour later.
+// TestFirstFailure: what no retry mends is told of at its first failure, with which the series
+// of its replica begins: increase sees none of that. It is over a quarter of an hour later.
 func TestFirstFailure(t *testing.T) {
 	const series = `forge_attempts_total{forge_project="shop",forge_step="review",forge_outcome="failed",error_type=%q,instance="w9"} `
 	for _, r := range alerts(t) {
@@ -257,8 +257,8 @@ func queries(t *testing.T) map[string]string {
 	return all
 }
 
-// unknown reports the values that a query asks an attribute for and that it never has. Of regular expressions those
-// that list values are looked at.
+// unknown reports the values that a query asks an attribute for and that it
+// never has. Of regular expressions those that list values are looked at.
 func unknown(t *testing.T, query string, a *telemetry.Attribute, m *labels.Matcher) {
 	t.Helper()
 	values := []string{m.Value}

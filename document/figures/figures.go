@@ -1,8 +1,9 @@
-// Package figures has the documents that say how well the work of a project went, by week: what is asked for and what is answered, on the bus, by HTTP
-// and by the command line.
+// Package figures has the documents that say how well the work of a project went, by week:
+// what is asked for and what is answered, on the bus, by HTTP and by the command line.
 //
-// A runner fills a Health from the journals (services/runner); bus/requests, the gateway's API and the CLI pass it on as it is. Every
-// answer fits into one message: Bound leaves out the commands and texts that have no room, and says how many.
+// A runner fills a Health from the journals (services/runner); bus/requests, the
+// gateway's API and the CLI pass it on as it is. Every answer fits into one message:
+// Bound leaves out the commands and texts that have no room, and says how many.
 package figures
 
 import (
@@ -41,8 +42,9 @@ func (r *HealthRequest) Check() []forge.FieldError {
 // Of returns no intent: the health is a project's.
 func (*HealthRequest) Of() forge.IntentID { return "" }
 
-// Health has figures of the work of a project: how it ended, how often it was made again, how long steps took and what was
-// waited for, by week. A week begins on Monday, in UTC; what lasted counts in the week in which it ended.
+// Health has figures of the work of a project: how it ended, how often it was
+// made again, how long steps took and what was waited for, by week. A week
+// begins on Monday, in UTC; what lasted counts in the week in which it ended.
 type Health struct {
 	// Weeks are all that were asked for, the oldest first.
 	Weeks []HealthWeek `json:"weeks" yaml:"weeks"`
@@ -58,27 +60,30 @@ type Health struct {
 type HealthWeek struct {
 	// Week is its Monday, such as 2026-03-02; empty for all.
 	Week string `json:"week,omitempty" yaml:"week,omitempty"`
-	// Done, Failed, Rejected and Cancelled count the runs of intents that ended so; failed are those in error and blocked.
+	// Done, Failed, Rejected and Cancelled count the runs of intents that ended
+	// so; failed are those in error and blocked.
 	Done      int `json:"done"      yaml:"done"`
 	Failed    int `json:"failed"    yaml:"failed"`
 	Rejected  int `json:"rejected"  yaml:"rejected"`
 	Cancelled int `json:"cancelled" yaml:"cancelled"`
-	// Made counts the changes that were made, and MadeAgain those of them that took the place of another one of their task. The second
-	// of two that are made for code to choose from is not made again.
+	// Made counts the changes that were made, and MadeAgain those of them that
+	// took the place of another one of their task. The second of two that are
+	// made for code to choose from is not made again.
 	Made      int `json:"made"       yaml:"made"`
 	MadeAgain int `json:"made_again" yaml:"made_again"`
-	// ReviewsRejected, VerifyFailed and Conflicts count results that sent a change back. A verify that failed because a check is
-	// flaky, or the base branch red, is none.
+	// ReviewsRejected, VerifyFailed and Conflicts count results that sent a change back.
+	// A verify that failed because a check is flaky, or the base branch red, is none.
 	ReviewsRejected int `json:"reviews_rejected" yaml:"reviews_rejected"`
 	VerifyFailed    int `json:"verify_failed"    yaml:"verify_failed"`
 	Conflicts       int `json:"conflicts"        yaml:"conflicts"`
-	// Steps says how long attempts took, by step, trials in the merge queue as TrialKey; Waits how long was waited, by what for, as kinds of
-	// spans have it.
+	// Steps says how long attempts took, by step, trials in the merge queue as
+	// TrialKey; Waits how long was waited, by what for, as kinds of spans have it.
 	Steps []Durations `json:"steps" yaml:"steps"`
 	Waits []Durations `json:"waits" yaml:"waits"`
 }
 
-// TrialKey is the key of the durations of trials in the merge queue, which run the commands and merge nothing. Those of merges have their step.
+// TrialKey is the key of the durations of trials in the merge queue, which run
+// the commands and merge nothing. Those of merges have their step.
 const TrialKey = "merge_trial"
 
 // Ended counts the runs that ended.
@@ -110,17 +115,17 @@ func DurationsOf(key string, list []time.Duration) Durations {
 
 // CheckStat is a command that decides over changes.
 type CheckStat struct {
-	// Command is the command line. Secrets that the worker knows were taken out before it was reported.
-	// Name is that of a check in pfl-forge.yaml, and empty for a verify command.
+	// Command is the command line. Secrets that the worker knows were taken out before it was
+	// reported. Name is that of a check in pfl-forge.yaml, and empty for a verify command.
 	Command string `json:"command"        yaml:"command"`
 	Name    string `json:"name,omitempty" yaml:"name,omitempty"`
-	// Runs are all, trials included, and Failed those that failed: for whatever reason, be it a change that
-	// was broken.
+	// Runs are all, trials included, and Failed those that failed: for whatever
+	// reason, be it a change that was broken.
 	Runs   int `json:"runs"   yaml:"runs"`
 	Failed int `json:"failed" yaml:"failed"`
-	// Verified counts the times that a change met the command, however often it ran for it. Flaky are those in
-	// which it gave both answers on one tree and failed without the change, too; Red those in which it
-	// failed without the change each time.
+	// Verified counts the times that a change met the command, however often it ran for
+	// it. Flaky are those in which it gave both answers on one tree and failed without
+	// the change, too; Red those in which it failed without the change each time.
 	Verified  int     `json:"verified"   yaml:"verified"`
 	Flaky     int     `json:"flaky"      yaml:"flaky"`
 	FlakyRate float64 `json:"flaky_rate" yaml:"flaky_rate"` // Flaky of Verified
@@ -132,7 +137,8 @@ type CheckStat struct {
 	FlakyCommit string    `json:"flaky_commit,omitempty" yaml:"flaky_commit,omitempty"`
 }
 
-// Bound leaves out commands, and the ends of their texts, that an answer has no room for, and of command lines what may be a secret.
+// Bound leaves out commands, and the ends of their texts, that an answer has no
+// room for, and of command lines what may be a secret.
 func (h *Health) Bound() {
 	if extra := len(h.Checks) - checks; extra > 0 {
 		h.LeftOut, h.Checks = extra, h.Checks[:checks]
@@ -145,7 +151,8 @@ func (h *Health) Bound() {
 	}
 }
 
-// Shown leaves out of command lines what may be a secret, as package cmdline says: they are told to people who cannot read the file that they are in.
+// Shown leaves out of command lines what may be a secret, as package cmdline
+// says: they are told to people who cannot read the file that they are in.
 func Shown(list []CheckStat) {
 	for i := range list {
 		list[i].Command = cmdline.Shown(list[i].Command)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestHealthHasNoSecrets: of the commands of an answer no more is told than of settings, and not too much of them.
+// TestHealthHasNoSecrets: of the commands of an answer no more is told than of
+// settings, and not too much of them.
 func TestHealthHasNoSecrets(t *testing.T) {
 	h := Health{Checks: []CheckStat{
 		{Command: "go test ./..."},

@@ -6,8 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Schedule has an intent submitted again and again, as a project has it in force. The texts of the intent are not told: whoever may look at
-// the settings of a project sees that something is done each night, and reads in the repository what that is.
+// Schedule has an intent submitted again and again, as a project has it in force. The
+// texts of the intent are not told: whoever may look at the settings of a project
+// sees that something is done each night, and reads in the repository what that is.
 type Schedule struct {
 	Name string `json:"name" yaml:"name"`
 	// Cron says when it is due, by the clock of Zone.

@@ -1,9 +1,11 @@
-// Package whole has documents for programs that show an intent, or all of a project, just as the command line
-// does beside the runner: the state that the rules have, and not the account of it that package document gives.
+// Package whole has documents for programs that show an intent, or all of a
+// project, just as the command line does beside the runner: the state that the
+// rules have, and not the account of it that package document gives.
 //
-// The account is bounded, so that every reader can take it, and its names are kept for ever. Here everything is
-// whole, and the names are those of package forge: fields come with new versions, and a reader passes over
-// those that it does not know. So the account is for other systems, and this is for the command line by HTTP.
+// The account is bounded, so that every reader can take it, and its names are kept for
+// ever. Here everything is whole, and the names are those of package forge: fields
+// come with new versions, and a reader passes over those that it does not know. So the
+// account is for other systems, and this is for the command line by HTTP.
 //
 // A list has a page of intents, each as it was decided last, and the state of the project:
 //
@@ -15,13 +17,14 @@
 //	 "work": the account of package document, without its bounds,
 //	 "attempts": [...], "records": ["<base64>", ...], "broken": "..."}
 //
-// All of it can be made of the journal of the intent, and is made of it anew for each reader. Why is it not made by the reader? Who folds a
-// journal has to know every rule by which it was decided, and needs all of it, with what only auditors are told; and a reader
-// of an older version could not read on at the first event that it does not know. Here it passes over a field.
+// All of it can be made of the journal of the intent, and is made of it anew for each reader. Why
+// is it not made by the reader? Who folds a journal has to know every rule by which it was
+// decided, and needs all of it, with what only auditors are told; and a reader of an older version
+// could not read on at the first event that it does not know. Here it passes over a field.
 //
-// What auditors alone are told is not here: the accounts at a gateway, its references and signatures. Nor are
-// the settings of the repository, which may hold a secret, and the commands to workers. A line that ran is here as its
-// worker reported it, with what it printed.
+// What auditors alone are told is not here: the accounts at a gateway, its references and
+// signatures. Nor are the settings of the repository, which may hold a secret, and the commands
+// to workers. A line that ran is here as its worker reported it, with what it printed.
 package whole
 
 import (
@@ -81,8 +84,9 @@ type Intent struct {
 	Work document.Work
 	// Attempts are those that have ended, each as it counts for the rules.
 	Attempts []forge.StepRecord
-	// Records are those of its journal, the oldest first, in the binary format of forge.v1.Record and as base64. Each has its events, with
-	// its summary, and nothing that only auditors are told.
+	// Records are those of its journal, the oldest first, in the binary format
+	// of forge.v1.Record and as base64. Each has its events, with its summary,
+	// and nothing that only auditors are told.
 	Records []string
 	// Broken says where the chain of its journal is broken; empty if it holds.
 	Broken string
@@ -91,14 +95,15 @@ type Intent struct {
 // List has the intents of a project by their ids.
 type List struct {
 	Intents []forge.Summary
-	// Project is the state of the project: its merge queue, accounts, budgets and schedules. It is empty before the first intent.
+	// Project is the state of the project: its merge queue, accounts, budgets
+	// and schedules. It is empty before the first intent.
 	Project []forge.Summary
 	// Next is the value of After that continues the list; empty at its end.
 	Next forge.IntentID
 }
 
-// JSON returns an answer with the names of package forge. Error: plainjson.ErrLong for one of more than MaxBytes, of which no more than that is
-// written.
+// JSON returns an answer with the names of package forge. Error: plainjson.ErrLong
+// for one of more than MaxBytes, of which no more than that is written.
 func (a Answer) JSON() ([]byte, error) {
 	if a.Intent != nil {
 		return plainjson.MarshalMost(*a.Intent, MaxBytes)
@@ -122,8 +127,8 @@ func ListOf(all, project []forge.Summary, after forge.IntentID) List {
 	return l
 }
 
-// Halve leaves out the second half of the intents of a list, so that it takes less room. It returns false for a
-// list of one.
+// Halve leaves out the second half of the intents of a list, so that it takes
+// less room. It returns false for a list of one.
 func (l *List) Halve() bool {
 	n := len(l.Intents) / 2
 	if n == 0 {

@@ -48,8 +48,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// TestWhole writes an intent and a list in which every field of the domain has a content, and reads them back: no field is lost, and
-// a field that the vocabulary gains is there by itself.
+// TestWhole writes an intent and a list in which every field of the domain has a content, and
+// reads them back: no field is lost, and a field that the vocabulary gains is there by itself.
 func TestWhole(t *testing.T) {
 	n := 0
 	var view forge.View

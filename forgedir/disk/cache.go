@@ -9,10 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// Cache is the next version of a file inside .forge that only makes work shorter: it may be missing, old or torn at any time, and then it is
-// made again. Of several who write one at the same time the last one wins.
+// Cache is the next version of a file inside .forge that only makes work
+// shorter: it may be missing, old or torn at any time, and then it is made
+// again. Of several who write one at the same time the last one wins.
 type Cache struct {
-	// Began is when it was begun, by the clock of the file system: every change after that has a Stamp that is not Changed before.
+	// Began is when it was begun, by the clock of the file system: every change
+	// after that has a Stamp that is not Changed before.
 	Began int64
 
 	disk *Disk
@@ -31,8 +33,8 @@ func (d *Disk) ReadCache(rel string) ([]byte, bool) {
 	return data[:n], true
 }
 
-// BeginCache begins the next version of a cache. Where nothing can be written, such as in a repository of others, the error says why. Put or Drop
-// ends it.
+// BeginCache begins the next version of a cache. Where nothing can be written,
+// such as in a repository of others, the error says why. Put or Drop ends it.
 func (d *Disk) BeginCache(rel string) (*Cache, error) {
 	c := &Cache{disk: d, rel: rel, name: path.Join(layout.Staging, path.Base(rel)+"."+rand.Text()+Fresh)}
 	var err error

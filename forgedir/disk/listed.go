@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// Listed is a folder inside .forge whose names were read once, and whose files are described with one call of the system each, where Stat takes
-// three. It stays the folder that was opened, whatever a person puts in its place.
+// Listed is a folder inside .forge whose names were read once, and whose files
+// are described with one call of the system each, where Stat takes three. It
+// stays the folder that was opened, whatever a person puts in its place.
 type Listed struct {
 	// Names are those in the folder when it was opened, sorted.
 	Names []string
@@ -35,7 +36,8 @@ func (l *Listed) Stat(name string) (fs.FileInfo, error) { return l.root.Lstat(na
 // Close ends the use of the folder.
 func (l *Listed) Close() error { return l.root.Close() }
 
-// namesIn returns the names in a folder, sorted. Unlike ReadDir, which below a root describes each file, it asks for nothing but names.
+// namesIn returns the names in a folder, sorted. Unlike ReadDir, which below a
+// root describes each file, it asks for nothing but names.
 func namesIn(root *os.Root, dir string) ([]string, error) {
 	f, err := root.Open(dir)
 	if err != nil {

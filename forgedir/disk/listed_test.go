@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// TestListed: a folder that was listed describes its files as they are now, follows no link, and stays the folder that it was, whatever a person puts
-// in its place.
+// TestListed: a folder that was listed describes its files as they are now, follows
+// no link, and stays the folder that it was, whatever a person puts in its place.
 func TestListed(t *testing.T) {
 	root := t.TempDir()
 	d, err := disk.Open(root)

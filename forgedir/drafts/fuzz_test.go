@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/person"
 )
 
-// FuzzDraft: a draft is an intent that is valid and that the runner has not decided on, or problems that
-// name the file and say why.
+// FuzzDraft: a draft is an intent that is valid and that the runner has not
+// decided on, or problems that name the file and say why.
 func FuzzDraft(f *testing.F) {
 	for _, s := range []string{
 		"---\ntitle: t\n---\nbody", "\ufeff---\r\ntitle: t\r\ndepends_on: [a]\r\n---\r\nbody\r\n", "# Heading #\ntext",

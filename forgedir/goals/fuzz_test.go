@@ -2,7 +2,8 @@ package goals
 
 import "testing"
 
-// FuzzLine: a line that anybody may have edited has a key or none, and the place of its count is digits of the line.
+// FuzzLine: a line that anybody may have edited has a key or none, and the
+// place of its count is digits of the line.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"type":"summary","goal":"g","iteration":1,"timestamp":"2026-01-02T03:04:05Z"}`))
 	f.Add([]byte(`{"id":"k","created_at":"2026-01-02T03:04:05Z","applied_count": 12}`))

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/forgedir/layout"
 )
 
-// Shown returns the journal sequence up to which the files of each intent are written. Intents of which some
-// have to be written again are not in it.
+// Shown returns the journal sequence up to which the files of each intent are
+// written. Intents of which some have to be written again are not in it.
 func (f *Files) Shown() map[forge.IntentID]uint64 {
 	shown := maps.Clone(f.index.seqs)
 	maps.DeleteFunc(shown, func(_ forge.IntentID, seq uint64) bool { return seq == 0 })
@@ -29,8 +29,9 @@ func (f *Files) RememberProject(seq uint64) error {
 	return f.index.add(false, indexLine{Project: &seq})
 }
 
-// SetAside moves the files of an intent below layout.Kept, as they are, and forgets that it was ever written. The files of its goal
-// stay where they are. After a crash in between it can be called again.
+// SetAside moves the files of an intent below layout.Kept, as they are, and
+// forgets that it was ever written. The files of its goal stay where they are.
+// After a crash in between it can be called again.
 func (f *Files) SetAside(id forge.IntentID) error {
 	for _, rel := range f.Paths(id) {
 		if layout.IsGoalFile(rel) {

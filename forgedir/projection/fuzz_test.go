@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 )
 
-// FuzzIntent: what is read of an intent's file is read again of what is written of it, and a revision
-// is one of a file as it is written here.
+// FuzzIntent: what is read of an intent's file is read again of what is written
+// of it, and a revision is one of a file as it is written here.
 func FuzzIntent(f *testing.F) {
 	f.Add([]byte("title: t\nbody: |\n  b\ntype: fix\nsource: human\nrisk: low\nstatus: proposed\n" +
 		"created_at: 2026-01-02T03:04:05Z\nclarifications: []\nrevision: 3\n"))

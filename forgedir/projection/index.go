@@ -31,7 +31,8 @@ type index struct {
 	project uint64
 	// read counts the bytes of the lines that were applied from the file.
 	read int
-	// look leaves out everything but intents' own files and the sequences: no one asks a look for more.
+	// look leaves out everything but intents' own files and the sequences: no
+	// one asks a look for more.
 	look bool
 }
 
@@ -107,8 +108,9 @@ func (x *index) load(data []byte) bool {
 	return true
 }
 
-// plainLine reads a line about a version of a file, as it is written where a path needs no escapes. Nearly all lines are such, there are
-// some for each intent that ever was, and every command reads them. Any other line is not plain.
+// plainLine reads a line about a version of a file, as it is written where a path
+// needs no escapes. Nearly all lines are such, there are some for each intent
+// that ever was, and every command reads them. Any other line is not plain.
 func plainLine(line []byte) (l indexLine, plain bool) {
 	rest, begins := bytes.CutPrefix(line, []byte(`{"path":"`))
 	name, rest, cut := bytes.Cut(rest, []byte(`","sha256":"`))
@@ -119,7 +121,8 @@ func plainLine(line []byte) (l indexLine, plain bool) {
 	return indexLine{Path: string(name), SHA256: string(digest)}, true
 }
 
-// special reports whether a character may be written in another way than it is, or not be allowed, in a text of JSON.
+// special reports whether a character may be written in another way than it is,
+// or not be allowed, in a text of JSON.
 func special(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
 // apply carries out the change of one line in memory.
@@ -218,8 +221,9 @@ func (x *index) renew() error {
 	return errors.Join(x.compact(), old.Close())
 }
 
-// add appends lines with one write, of which a crash may leave the first ones. Flush
-// makes sure that they are on the disk. A look that remembers adds nothing: the next one goes on from what the file says.
+// add appends lines with one write, of which a crash may leave the first ones.
+// Flush makes sure that they are on the disk. A look that remembers adds
+// nothing: the next one goes on from what the file says.
 func (x *index) add(flush bool, lines ...indexLine) error {
 	if len(lines) == 0 || x.look {
 		return nil

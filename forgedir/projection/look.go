@@ -21,8 +21,8 @@ func Look(d *disk.Disk) (*Files, error) {
 	return f, nil
 }
 
-// LookAgain is Look for who looks often: it reads what has changed since the last LookAgain, of the index as well as of the files of intents.
-// It changes nothing on the disk but its own cache.
+// LookAgain is Look for who looks often: it reads what has changed since the last LookAgain, of
+// the index as well as of the files of intents. It changes nothing on the disk but its own cache.
 func LookAgain(d *disk.Disk) (*Files, error) {
 	m := recall(d)
 	x, err := m.readIndex()
@@ -35,7 +35,8 @@ func LookAgain(d *disk.Disk) (*Files, error) {
 	return f, nil
 }
 
-// EndLook ends a look, and keeps for the next LookAgain what this one has read. That this cannot be written is no matter.
+// EndLook ends a look, and keeps for the next LookAgain what this one has read.
+// That this cannot be written is no matter.
 func (f *Files) EndLook() {
 	if f.look.memory != nil {
 		f.look.memory.keep(f.index)

@@ -10,18 +10,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/unpack"
 )
 
-// memory has the results of the look before, so that this one need not read thousands of files of which none has changed:
+// memory has the results of the look before, so that this one need not read
+// thousands of files of which none has changed:
 //
 //   - the index, up to a place in it, by the digest of that part: what follows is read, and another index as a whole;
 //   - of each file of an intent the version that it held, by its Stamp, as git's index does.
 //
-// A file can change once more with the same Stamp in the tick of the clock in which it was read. So a version is only noted of a file whose last
-// change is before the look began, by the clock of the file system itself: whatever comes later has another Stamp.
+// A file can change once more with the same Stamp in the tick of the clock in which it
+// was read. So a version is only noted of a file whose last change is before the look
+// began, by the clock of the file system itself: whatever comes later has another Stamp.
 //
-// It is never needed: where it is missing, torn, of another version or about other files, all is read.
+// It is never needed: where it is missing, torn, of another version or about
+// other files, all is read.
 type memory struct {
 	disk *disk.Disk
-	// next is the cache that this look writes. It is begun before the first file is read, and nil until then.
+	// next is the cache that this look writes. It is begun before the first
+	// file is read, and nil until then.
 	next *disk.Cache
 	// mute says that nothing can be written here.
 	mute bool
@@ -67,7 +71,8 @@ func (m *memory) begin() {
 	m.next, m.mute = next, err != nil
 }
 
-// version returns the version that a file held when it was noted; false if it has changed since, as stat describes it.
+// version returns the version that a file held when it was noted; false if it
+// has changed since, as stat describes it.
 func (m *memory) version(rel string, stat func(rel string) (fs.FileInfo, error)) (disk.Digest, bool) {
 	h, known := m.held[rel]
 	if !known {
@@ -83,7 +88,8 @@ func (m *memory) version(rel string, stat func(rel string) (fs.FileInfo, error))
 	return disk.Digest{}, false
 }
 
-// remember keeps the version of a file that was read since begin. Info describes the file from before it was read.
+// remember keeps the version of a file that was read since begin. Info
+// describes the file from before it was read.
 func (m *memory) remember(rel string, info fs.FileInfo, version disk.Digest) {
 	s, ok := disk.StampOf(info)
 	if ok && m.next != nil && s.Changed < m.next.Began {
@@ -91,7 +97,8 @@ func (m *memory) remember(rel string, info fs.FileInfo, version disk.Digest) {
 	}
 }
 
-// readIndex returns the present index: nothing of it is read if it is the one of the last look, and only what follows if it begins as that one.
+// readIndex returns the present index: nothing of it is read if it is the one
+// of the last look, and only what follows if it begins as that one.
 func (m *memory) readIndex() (*index, error) {
 	if version, same := m.version(layout.Index, m.disk.Stat); same && version == m.sum {
 		return m.index, nil
@@ -136,7 +143,8 @@ func (m *memory) drop() {
 // memoryKind begins the cache. Another version of it has another text here.
 const memoryKind = "pfl-forge looked 2\n"
 
-// encode returns the content of the cache. Versions of files that the index does not know are left out.
+// encode returns the content of the cache. Versions of files that the index
+// does not know are left out.
 func (m *memory) encode(x *index) []byte {
 	b := append([]byte(memoryKind), m.sum[:]...)
 	b = binary.AppendUvarint(b, uint64(x.read))
@@ -164,7 +172,8 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-// appendHeld adds the version that a file holds: 0 if that is not known, and otherwise 1 with its Stamp and digest.
+// appendHeld adds the version that a file holds: 0 if that is not known, and
+// otherwise 1 with its Stamp and digest.
 func (m *memory) appendHeld(b []byte, rel string) []byte {
 	h, known := m.held[rel]
 	if !known {
@@ -177,7 +186,8 @@ func (m *memory) appendHeld(b []byte, rel string) []byte {
 	return append(b, h.version[:]...)
 }
 
-// decode is the reverse of encode. It reports whether data is such a content, to the last byte. All texts share the memory of one.
+// decode is the reverse of encode. It reports whether data is such a content,
+// to the last byte. All texts share the memory of one.
 func (m *memory) decode(data []byte) bool {
 	u := unpack.New(data)
 	if u.Bytes(uint64(len(memoryKind))) != memoryKind {

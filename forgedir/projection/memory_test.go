@@ -49,7 +49,8 @@ func (s *shelf) knows(rel, text string) {
 	}
 }
 
-// look returns whether a file is ours, as a quick look finds it, and whether anything was read for that.
+// look returns whether a file is ours, as a quick look finds it, and whether
+// anything was read for that.
 func (s *shelf) look(rels ...string) (ours, read bool) {
 	s.t.Helper()
 	f, err := LookAgain(s.disk)
@@ -72,7 +73,8 @@ func (s *shelf) look(rels ...string) (ours, read bool) {
 	return ours, read
 }
 
-// awaitCurrent looks until nothing is read any more, which is once the clock of the file system has gone on.
+// awaitCurrent looks until nothing is read any more, which is once the clock of
+// the file system has gone on.
 func (s *shelf) awaitCurrent(rels ...string) {
 	s.t.Helper()
 	for range 1000 {
@@ -83,7 +85,8 @@ func (s *shelf) awaitCurrent(rels ...string) {
 	s.t.Fatal("it is read again and again")
 }
 
-// TestNothingIsReadTwice: a look reads nothing of which nothing has changed, and of the index only what follows.
+// TestNothingIsReadTwice: a look reads nothing of which nothing has changed,
+// and of the index only what follows.
 func TestNothingIsReadTwice(t *testing.T) {
 	s := newShelf(t)
 	var rels []string
@@ -109,7 +112,8 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// TestChangedInTheSameTick: a file that changes right after it was read, without another size, is read again.
+// TestChangedInTheSameTick: a file that changes right after it was read,
+// without another size, is read again.
 func TestChangedInTheSameTick(t *testing.T) {
 	s := newShelf(t)
 	const rel = "intents/x.yaml"
@@ -154,7 +158,8 @@ func TestIndexOfAnother(t *testing.T) {
 	}
 }
 
-// TestMemory: what is kept is what is recalled, to the last byte, and bytes of anything else are nothing.
+// TestMemory: what is kept is what is recalled, to the last byte, and bytes of
+// anything else are nothing.
 func TestMemory(t *testing.T) {
 	s := newShelf(t)
 	const rel = "intents/x.yaml"

@@ -78,7 +78,8 @@ func inside(rel, dir string) bool {
 	return in
 }
 
-// nameIn returns the name that a file has in a folder; false if it is not in it, or in one below it.
+// nameIn returns the name that a file has in a folder; false if it is not in
+// it, or in one below it.
 func nameIn(rel, dir string) (name string, in bool) {
 	rest, below := strings.CutPrefix(rel, dir)
 	name, slash := strings.CutPrefix(rest, "/")

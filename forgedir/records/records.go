@@ -27,7 +27,8 @@ type TaskDoc struct {
 	Complexity string `schema:"Complexity" yaml:"complexity"`
 	// DependsOn lists tasks of the same intent that have to be merged before this one begins.
 	DependsOn []string `schema:"task" yaml:"depends_on"`
-	// Criteria are those of a goal, or the requirements of any other task: all of them have to be met.
+	// Criteria are those of a goal, or the requirements of any other task: all
+	// of them have to be met.
 	Criteria []string `yaml:"criteria,omitempty"`
 	// Name is the recipe's name of the task.
 	Name string `yaml:"name,omitempty"`

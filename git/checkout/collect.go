@@ -203,8 +203,9 @@ func (c *Checkout) commitTree(tree, parent git.OID, author git.Identity, message
 	}, true)
 }
 
-// Changed reports whether the checkout has commits on top of the one that it was checked out at, or files that
-// CommitAll would commit. Processes in it must have ended. Errors: as those of CommitAll.
+// Changed reports whether the checkout has commits on top of the one that it
+// was checked out at, or files that CommitAll would commit. Processes in it
+// must have ended. Errors: as those of CommitAll.
 func (c *Checkout) Changed(ctx context.Context) (bool, error) {
 	if err := c.pool.unmountForeign(c.name); err != nil {
 		return false, err

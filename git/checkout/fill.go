@@ -71,7 +71,8 @@ func (f files) follow(ctx context.Context, k git.Command, had, at git.OID) error
 	return err
 }
 
-// changes returns how the tree of a commit differs from the index, which has that of the commit had if that is known.
+// changes returns how the tree of a commit differs from the index, which has
+// that of the commit had if that is known.
 func (f files) changes(ctx context.Context, k git.Command, had, at git.OID) ([]git.RawChange, error) {
 	if had != "" {
 		if changes, err := f.pool.store.RawChanges(ctx, had, at); err == nil {

@@ -67,8 +67,8 @@ type Pool struct {
 	// otherwise the turn at which it was parked. The lowest turn is taken
 	// first.
 	parked map[string]int
-	// indexed has the commit whose tree an index in .own has, by the name there. What is not known is not in it: after a
-	// restart, and while the index is changed.
+	// indexed has the commit whose tree an index in .own has, by the name there. What
+	// is not known is not in it: after a restart, and while the index is changed.
 	indexed map[string]git.OID
 	// serial counts turns, and names directories in .warm and .trash.
 	serial int
@@ -254,7 +254,8 @@ func (p *Pool) indexedAt(name string) git.OID {
 	return p.indexed[name]
 }
 
-// setIndexed keeps the commit whose tree the index of a checkout has now; empty if that is not known any more.
+// setIndexed keeps the commit whose tree the index of a checkout has now; empty
+// if that is not known any more.
 func (p *Pool) setIndexed(name string, at git.OID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,8 @@
 // Package gittest makes repositories for tests, with real git.
 //
-// Repo is a person's working copy: tests write, commit and read there as a person would, and clone it with Origin where services need a
-// remote. Git runs without the settings, hooks and maintenance of the machine, so a test is the same everywhere.
+// Repo is a person's working copy: tests write, commit and read there as a person
+// would, and clone it with Origin where services need a remote. Git runs without the
+// settings, hooks and maintenance of the machine, so a test is the same everywhere.
 package gittest
 
 import (

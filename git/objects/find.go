@@ -13,9 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Finder finds all links of a commit, and the files that are wanted by their names. It
-// caches the directories of the last commit, so the next one reads only the directories that differ.
-// It is safe for concurrent use.
+// Finder finds all links of a commit, and the files that are wanted by their
+// names. It caches the directories of the last commit, so the next one reads
+// only the directories that differ. It is safe for concurrent use.
 type Finder struct {
 	db *Database
 	// file says whether a file of this name is wanted, below whether all files

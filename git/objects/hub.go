@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
-// hub is the path of our own git directory, under which commands on objects run. It has no objects of its own.
+// hub is the path of our own git directory, under which commands on objects
+// run. It has no objects of its own.
 type hub string
 
 // hubConfig is the configuration of the hub; that of the person's repository is

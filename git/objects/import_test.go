@@ -13,8 +13,8 @@ import (
 	gitcli "github.com/pfl-forge/pfl-forge/git"
 )
 
-// TestImportBesideAFetch: a fetch that failed removes what git has begun to receive there, by its names, while an agent's commit with many objects is
-// brought in. All of that is there then.
+// TestImportBesideAFetch: a fetch that failed removes what git has begun to receive there, by
+// its names, while an agent's commit with many objects is brought in. All of that is there then.
 func TestImportBesideAFetch(t *testing.T) {
 	db, git, _ := objectsOf(t)
 	have := gitcli.OID(strings.TrimSpace(git("rev-parse", "HEAD")))

@@ -29,7 +29,8 @@ type Commit struct {
 	// encoding is the header that names the message's encoding; empty for
 	// UTF-8.
 	encoding string
-	// signature is the header gpgsig, with line ends; empty for none. It is of the object without it.
+	// signature is the header gpgsig, with line ends; empty for none. It is of
+	// the object without it.
 	signature string
 	Message   string
 }

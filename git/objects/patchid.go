@@ -66,7 +66,8 @@ func (db *Database) Patch(ctx context.Context, base, head git.OID, w io.Writer) 
 	return id, nil
 }
 
-// writePatch writes the patch from one tree, or commit, to another. more are object directories to read from, beside the store's.
+// writePatch writes the patch from one tree, or commit, to another. more are
+// object directories to read from, beside the store's.
 func writePatch(ctx context.Context, db *Database, base, head git.OID, w io.Writer, more ...string) error {
 	c := db.ObjectCommand()
 	if len(more) > 0 {

@@ -76,9 +76,9 @@ func (db *Database) Import(ctx context.Context, commit, have git.OID, limits Lim
 	return db.unpack(ctx, pack, filepath.Join(dir, "checked"), limits)
 }
 
-// unpack brings the objects of a pack into the database, with git's checks of
-// each. A few become loose objects, many stay one pack, which is made in a directory aside: whoever holds the lock of a clone removes
-// what looks like the pack of a fetch that has not ended, and no lock is held here.
+// unpack brings the objects of a pack into the database, with git's checks of each. A few become
+// loose objects, many stay one pack, which is made in a directory aside: whoever holds the lock of
+// a clone removes what looks like the pack of a fetch that has not ended, and no lock is held here.
 func (db *Database) unpack(ctx context.Context, pack *os.File, aside string, limits Limits) error {
 	var header [12]byte
 	if _, err := pack.ReadAt(header[:], 0); err != nil {
@@ -111,7 +111,8 @@ func (db *Database) unpack(ctx context.Context, pack *os.File, aside string, lim
 	return movePacks(filepath.Join(aside, "pack"), filepath.Join(db.ObjectDir(), "pack"))
 }
 
-// movePacks moves the packs of a directory. The index of each comes last: a reader looks for the pack of an index.
+// movePacks moves the packs of a directory. The index of each comes last: a
+// reader looks for the pack of an index.
 func movePacks(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {

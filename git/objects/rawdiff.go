@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// RawChanges lists the files that differ between two commits, sorted by path, as git diff-tree -r --raw --no-renames does, without
-// a process of its own. Errors are those of git for commits that are not in the database.
+// RawChanges lists the files that differ between two commits, sorted by path,
+// as git diff-tree -r --raw --no-renames does, without a process of its own.
+// Errors are those of git for commits that are not in the database.
 func (db *Database) RawChanges(ctx context.Context, base, head git.OID) ([]git.RawChange, error) {
 	from, to, err := treesOf(ctx, db, base, head)
 	if err != nil {
@@ -35,8 +36,9 @@ type rawDiff struct {
 	changes []git.RawChange
 }
 
-// compare adds the differences below a directory; base or head is the zero value where there is no such directory. It returns false when git must
-// do it: for malformed trees, and for modes as old versions of git wrote them.
+// compare adds the differences below a directory; base or head is the zero
+// value where there is no such directory. It returns false when git must do it:
+// for malformed trees, and for modes as old versions of git wrote them.
 func (d *rawDiff) compare(dir string, base, head treeEntry) (bool, error) {
 	var sides [2]map[string]treeEntry
 	for i, e := range []treeEntry{base, head} {
@@ -65,7 +67,8 @@ func (d *rawDiff) compare(dir string, base, head treeEntry) (bool, error) {
 	return true, nil
 }
 
-// entry adds the difference of one entry, which may be a directory before, after or both. Its results are those of compare.
+// entry adds the difference of one entry, which may be a directory before,
+// after or both. Its results are those of compare.
 func (d *rawDiff) entry(path string, was, is treeEntry) (bool, error) {
 	if was == is {
 		return true, nil

@@ -11,8 +11,8 @@ import (
 	gitcli "github.com/pfl-forge/pfl-forge/git"
 )
 
-// TestRawChanges: two trees differ as git says, whatever became of which path: also files in the place of directories, links, submodules, modes, and
-// modes that only old versions of git wrote.
+// TestRawChanges: two trees differ as git says, whatever became of which path: also files in the
+// place of directories, links, submodules, modes, and modes that only old versions of git wrote.
 func TestRawChanges(t *testing.T) {
 	db, git, all := objectsOf(t)
 	var blobs []string

@@ -67,7 +67,8 @@ func (r *Reader) size(o git.OID) (n int64, err error) {
 	return n, nil
 }
 
-// ask puts a question about an object to a process of the store, and to that of this call if the store does not have it.
+// ask puts a question about an object to a process of the store, and to that of
+// this call if the store does not have it.
 func (r *Reader) ask(o git.OID, question func(*catFile) error) error {
 	if _, err := git.ParseOID(string(o)); err != nil {
 		return err
@@ -221,8 +222,9 @@ func (c *catFile) size(o git.OID) (int64, error) {
 	return size, nil
 }
 
-// ask sends one question and reads the first line of the answer: the object's kind and size. broken is set until the
-// answer was read, so that a process that was killed in between is not asked again.
+// ask sends one question and reads the first line of the answer: the object's
+// kind and size. broken is set until the answer was read, so that a process
+// that was killed in between is not asked again.
 func (c *catFile) ask(question string, o git.OID) (kind string, size int64, err error) {
 	c.broken = true
 	if _, err := io.WriteString(c.git.In, question+" "+string(o)+"\n"); err != nil {

@@ -14,7 +14,8 @@ import (
 	gitcli "github.com/pfl-forge/pfl-forge/git"
 )
 
-// objectsOf makes a repository with objects of all kinds, and returns a database of it and what it holds.
+// objectsOf makes a repository with objects of all kinds, and returns a
+// database of it and what it holds.
 func objectsOf(t *testing.T) (db *Database, git func(args ...string) string, all map[gitcli.OID][2]string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,7 +14,8 @@ import (
 type Pushed struct {
 	// Commit is the head of the branch, and Tip that of the base branch.
 	Commit, Tip git.OID
-	// Began is the commit of the base branch on which the branch was made; empty if that is not known.
+	// Began is the commit of the base branch on which the branch was made;
+	// empty if that is not known.
 	Began git.OID
 }
 
@@ -26,17 +27,19 @@ type Taken struct {
 	Author string
 }
 
-// Take makes one commit of all that a pushed commit has beside the base branch. Its files are exactly those of the
-// commit, also where the base branch was merged into it, as by the button "update branch" of a forge. Where the base
-// branch was rewritten since the branch was made, and does not have the commit any more on which that began, the change
-// is the part that was added after it, and does not bring back anything that the base branch had.
+// Take makes one commit of all that a pushed commit has beside the base branch. Its files
+// are exactly those of the commit, also where the base branch was merged into it, as by the
+// button "update branch" of a forge. Where the base branch was rewritten since the branch
+// was made, and does not have the commit any more on which that began, the change is the
+// part that was added after it, and does not bring back anything that the base branch had.
 //
-// The author is that of the newest commit that is not pfl-forge's, and no merge: a person's authorship stays, as they
-// wrote it. Where there is none, as after "update branch" alone, it is pfl-forge. Committer and dates are as in Squash,
-// and so is the message. All of the change is looked at as the work of an agent is. The caller Keeps the result.
+// The author is that of the newest commit that is not pfl-forge's, and no merge: a person's
+// authorship stays, as they wrote it. Where there is none, as after "update branch" alone,
+// it is pfl-forge. Committer and dates are as in Squash, and so is the message. All of the
+// change is looked at as the work of an agent is. The caller Keeps the result.
 //
-// Errors: *WorkError (Rewritten when it has nothing in common with the base branch, Merged when it has so in several
-// places, Unsafe, Oversized); ErrNotFound.
+// Errors: *WorkError (Rewritten when it has nothing in common with the base branch,
+// Merged when it has so in several places, Unsafe, Oversized); ErrNotFound.
 func Take(ctx context.Context, db *Database, p Pushed, message func(own []string) string) (Taken, error) {
 	base, err := fork(ctx, db, p)
 	if err != nil {
@@ -75,7 +78,8 @@ func Take(ctx context.Context, db *Database, p Pushed, message func(own []string
 	return Taken{Base: base, Commit: made, Author: author}, db.CheckCommits(ctx, []git.OID{made}, Limits{}.OrDefault())
 }
 
-// parts returns the newest commits that a head has and a base has not, oldest first, without merges: whichever parent of a merge they came by.
+// parts returns the newest commits that a head has and a base has not, oldest
+// first, without merges: whichever parent of a merge they came by.
 func parts(ctx context.Context, db *Database, r *Reader, base, head git.OID) (list []Commit, err error) {
 	out, err := git.Run(ctx, db.ObjectCommand(),
 		"rev-list", "--topo-order", "--no-merges", fmt.Sprintf("--max-count=%d", maxCommits), string(head), "^"+string(base), "--")
@@ -144,9 +148,9 @@ func fork(ctx context.Context, db *Database, p Pushed) (git.OID, error) {
 // maxAuthor bounds name and address of an author, in characters each.
 const maxAuthor = 100
 
-// CleanAuthor returns the "Name <address>" of an identity line, or of such a text, which whoever made the commit could
-// write as they liked: on one line, without what could control a terminal or end a field, and not longer than is good.
-// What has neither is "unknown <>".
+// CleanAuthor returns the "Name <address>" of an identity line, or of such a text, which
+// whoever made the commit could write as they liked: on one line, without what could control
+// a terminal or end a field, and not longer than is good. What has neither is "unknown <>".
 func CleanAuthor(identity string) string {
 	name, rest, _ := strings.Cut(identity, "<")
 	address, _, _ := strings.Cut(rest, ">")

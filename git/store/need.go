@@ -9,17 +9,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// Need lists the refs of an origin that a step reads. Nothing else is fetched: listing all refs costs the origin and the clone time for
-// every task.
+// Need lists the refs of an origin that a step reads. Nothing else is fetched:
+// listing all refs costs the origin and the clone time for every task.
 type Need struct {
 	// Branch is the branch that the step works on.
 	Branch git.Branch
-	// Intent and Task are the step's; Task is empty for a step of a whole intent. The newest head of the task is fetched, and its pending merges.
+	// Intent and Task are the step's; Task is empty for a step of a whole
+	// intent. The newest head of the task is fetched, and its pending merges.
 	Intent, Task git.Name
 	// Heads fetches the heads of all tasks.
 	Heads bool
-	// Merging reads the pending merges after the branch, so that every merge on the branch is among them, also those of other replicas.
-	// Otherwise the order is not defined.
+	// Merging reads the pending merges after the branch, so that every merge on the branch
+	// is among them, also those of other replicas. Otherwise the order is not defined.
 	Merging bool
 }
 
@@ -35,11 +36,11 @@ func (n Need) validate() error {
 	return err
 }
 
-// FetchFor brings the refs that a step needs up to date, and drops those that the origin does not have any more. In a local store it does
-// nothing. Error: ErrNoBranch.
+// FetchFor brings the refs that a step needs up to date, and drops those that the
+// origin does not have any more. In a local store it does nothing. Error: ErrNoBranch.
 //
-// Each ref specification is one that git asks the origin for by its prefix, so that the origin does not list the rest; git-ls-remote(1)
-// makes it list all refs for any pattern.
+// Each ref specification is one that git asks the origin for by its prefix, so that the
+// origin does not list the rest; git-ls-remote(1) makes it list all refs for any pattern.
 func (s *Store) FetchFor(ctx context.Context, n Need) error {
 	if s.origin == nil {
 		return nil
@@ -76,9 +77,10 @@ func (s *Store) FetchFor(ctx context.Context, n Need) error {
 	})
 }
 
-// fetchMergesAfter fetches pending merges once more if the branch was found elsewhere than before: in one fetch they may have been read first,
-// and a merge that was kept and made in the moment between would be on the branch and not among them. Where the branch is as it was known
-// before the fetch began, they were read after it.
+// fetchMergesAfter fetches pending merges once more if the branch was found elsewhere
+// than before: in one fetch they may have been read first, and a merge that was kept
+// and made in the moment between would be on the branch and not among them. Where the
+// branch is as it was known before the fetch began, they were read after it.
 func fetchMergesAfter(ctx context.Context, s *Store, b git.Branch, before git.OID, merges string) error {
 	now, err := s.Head(ctx, b)
 	if err != nil || now == before {

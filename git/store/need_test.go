@@ -23,7 +23,8 @@ import (
 // prefix matches what git asks an origin to list.
 var prefix = regexp.MustCompile(`ref-prefix (refs/(?:heads|forge)/[^\n]*)`)
 
-// listed has a server for an origin note what it is asked to list: a line for each time, with the prefixes; "everything" without any.
+// listed has a server for an origin note what it is asked to list: a line for
+// each time, with the prefixes; "everything" without any.
 func listed(t *testing.T, origin string) (url string, asked func() []string) {
 	t.Helper()
 	program, err := exec.LookPath("git")

@@ -25,16 +25,18 @@ type OriginConfig struct {
 	// Dir is the folder of the bare clone. It is made when absent, and discarded and cloned
 	// again when broken: it holds nothing that the origin has not.
 	Dir string
-	// Patience bounds each command that talks to the origin; 0 is ten minutes. The first clone may take twelve times as long.
+	// Patience bounds each command that talks to the origin; 0 is ten minutes.
+	// The first clone may take twelve times as long.
 	Patience time.Duration
-	// Question bounds the question whether the origin answers at all, which comes before that; 0 is ten seconds, or
-	// Patience if that is less.
+	// Question bounds the question whether the origin answers at all, which
+	// comes before that; 0 is ten seconds, or Patience if that is less.
 	Question time.Duration
 }
 
 const (
-	// defaultPatience is far more than a fetch takes that goes on at all. A server that accepts and is silent, such as one behind
-	// a firewall that forgot the connection, would be waited for without an end, with the lock of the clone.
+	// defaultPatience is far more than a fetch takes that goes on at all. A server
+	// that accepts and is silent, such as one behind a firewall that forgot the
+	// connection, would be waited for without an end, with the lock of the clone.
 	defaultPatience = 10 * time.Minute
 	// clonePatience is how many times as long a clone may take: it brings all of a repository.
 	clonePatience = 12
@@ -59,8 +61,9 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
 	}
-	// A fetch may take minutes and a clone hours, and whoever opens other repositories after this one waits for it. So a server that takes
-	// the connection and is silent is found out by a short question.
+	// A fetch may take minutes and a clone hours, and whoever opens other
+	// repositories after this one waits for it. So a server that takes the
+	// connection and is silent is found out by a short question.
 	if err := s.origin.question(ctx); git.Unserved(err) {
 		return s, err
 	}
@@ -70,7 +73,8 @@ func OpenOrigin(ctx context.Context, cfg OriginConfig) (*Store, error) {
 	}
 	defer lock.Close()
 	if intact(ctx, s) {
-		// It brings what is new of all branches, and has the time of a clone: otherwise it would be made anew, which takes no less.
+		// It brings what is new of all branches, and has the time of a clone:
+		// otherwise it would be made anew, which takes no less.
 		patient := &Store{Repository: s.Repository, origin: &origin{
 			url: cfg.URL, clone: s.origin.clone, patience: clonePatience * s.origin.patience, short: s.origin.short,
 		}}
@@ -187,12 +191,14 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	for _, k := range kept {
 		args = append(args, fmt.Sprintf("+%s:%s", k.OID, k.Ref))
 	}
-	// What is pushed here is work that was paid for. An outage that is over soon must not cost it again.
+	// What is pushed here is work that was paid for. An outage that is over
+	// soon must not cost it again.
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: 2 * time.Second}
 	for began, again := time.Now(), false; ; {
 		_, err := s.origin.remote(ctx, git.OpPush, args...)
 		if _, refused := git.Refusal(err); refused || git.CauseOf(err) == git.CauseAuth {
-			// Scanners for secrets, limits of size and firewalls refuse one push, and others nothing at all.
+			// Scanners for secrets, limits of size and firewalls refuse one
+			// push, and others nothing at all.
 			if e := s.TakesWork(ctx); e != nil {
 				return e
 			}
@@ -208,8 +214,9 @@ func (s *Store) publish(ctx context.Context, kept []Kept) error {
 	}
 }
 
-// TakesWork returns nil if the origin answers and keeps what is pushed below refs/forge, and in a local store. What it is to keep is a commit of
-// the branch that steps work on, which it has, under a name that is deleted again. A *git.RefusedError says that it keeps nothing.
+// TakesWork returns nil if the origin answers and keeps what is pushed below refs/forge, and
+// in a local store. What it is to keep is a commit of the branch that steps work on, which it
+// has, under a name that is deleted again. A *git.RefusedError says that it keeps nothing.
 func (s *Store) TakesWork(ctx context.Context) error {
 	if s.origin == nil {
 		return nil
@@ -245,5 +252,6 @@ func (s *Store) TakesWork(ctx context.Context) error {
 // pushPatience is how long a push of kept commits waits for an origin that does not answer.
 const pushPatience = 15 * time.Second
 
-// probePrefix is the ref prefix of what is pushed to see whether the origin keeps anything. No intent can have the name _probe.
+// probePrefix is the ref prefix of what is pushed to see whether the origin
+// keeps anything. No intent can have the name _probe.
 const probePrefix = "refs/forge/_probe/"

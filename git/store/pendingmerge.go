@@ -114,8 +114,9 @@ func (s *Store) PendingMerges(ctx context.Context, intent git.Name) ([]PendingMe
 	return list, nil
 }
 
-// MergesOf returns the merges that are kept of a task, in a distributed store those that the origin had when FetchFor was called for the task
-// last, and those that were kept here since. Nothing is asked of the origin.
+// MergesOf returns the merges that are kept of a task, in a distributed store
+// those that the origin had when FetchFor was called for the task last, and
+// those that were kept here since. Nothing is asked of the origin.
 func (s *Store) MergesOf(ctx context.Context, intent, task git.Name) ([]PendingMerge, error) {
 	if err := (Attempt{Intent: intent, Task: task, Number: 1}).Validate(); err != nil {
 		return nil, err
@@ -123,7 +124,8 @@ func (s *Store) MergesOf(ctx context.Context, intent, task git.Name) ([]PendingM
 	return mergesBelow(ctx, s, mergePrefix(intent, task))
 }
 
-// mergesBelow returns the merges in this repository whose refs have a prefix, which ends with a slash.
+// mergesBelow returns the merges in this repository whose refs have a prefix,
+// which ends with a slash.
 func mergesBelow(ctx context.Context, s *Store, prefix string) (list []PendingMerge, err error) {
 	refs, err := s.refsBelow(ctx, prefix)
 	for _, k := range refs {

@@ -10,13 +10,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// proposedPrefix begins the refs that say where a branch was pushed last, by the name of its task. They are at the origin, so that
-// every replica knows that, also one that comes after a crash. No intent can have the name _proposed, so cleaning never finds them.
+// proposedPrefix begins the refs that say where a branch was pushed last, by the name of
+// its task. They are at the origin, so that every replica knows that, also one that comes
+// after a crash. No intent can have the name _proposed, so cleaning never finds them.
 const proposedPrefix = "refs/forge/_proposed/"
 
 var (
-	// ErrEdited means that the branch is at a commit that was not pushed for the task: another one has pushed, and nothing was changed. The
-	// error is an *EditedError.
+	// ErrEdited means that the branch is at a commit that was not pushed for the task:
+	// another one has pushed, and nothing was changed. The error is an *EditedError.
 	ErrEdited = errors.New("another one has pushed to the branch")
 	// ErrNoOrigin means that there is no server to push to.
 	ErrNoOrigin = errors.New("the repository has no git origin")
@@ -35,9 +36,10 @@ func (e *EditedError) Error() string {
 // Is reports whether the error is told as ErrEdited.
 func (*EditedError) Is(target error) bool { return target == ErrEdited }
 
-// Propose pushes a commit to a branch at the origin, for people to look at, and returns when it is there. Only what Propose has pushed
-// for the same task is ever replaced, and the commit over of another one, which a person had become the change; empty is none. The branch,
-// and the ref that says where it was pushed, move together or not at all.
+// Propose pushes a commit to a branch at the origin, for people to look at, and returns
+// when it is there. Only what Propose has pushed for the same task is ever replaced, and
+// the commit over of another one, which a person had become the change; empty is none.
+// The branch, and the ref that says where it was pushed, move together or not at all.
 //
 //	the branch is    and was pushed last    then
 //	absent           whatever               it is made
@@ -46,8 +48,8 @@ func (*EditedError) Is(target error) bool { return target == ErrEdited }
 //	elsewhere        exactly there          it is moved
 //	elsewhere        somewhere else         ErrEdited
 //
-// A branch that people deleted is made anew: they close a pull request by closing it. Errors besides ErrEdited: ErrNoOrigin, and those of a
-// push, such as a hook that refuses it.
+// A branch that people deleted is made anew: they close a pull request by closing it. Errors
+// besides ErrEdited: ErrNoOrigin, and those of a push, such as a hook that refuses it.
 func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit, over git.OID) error {
 	if s.origin == nil {
 		return ErrNoOrigin
@@ -64,7 +66,8 @@ func (s *Store) Propose(ctx context.Context, task git.Name, b git.Branch, commit
 	return s.Locked(ctx, func([]*os.File) error { return s.propose(ctx, proposedPrefix+string(task), b, commit, over) })
 }
 
-// propose is Propose under the lock of the clone, with the ref that says where the branch was pushed last.
+// propose is Propose under the lock of the clone, with the ref that says where
+// the branch was pushed last.
 func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, over git.OID) error {
 	at, pushed, err := s.origin.proposed(ctx, last, b)
 	switch {
@@ -75,14 +78,16 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, 
 	case at != "" && at != commit && at != pushed && at != over:
 		return &EditedError{b, at}
 	}
-	// The leases are on what was seen just now. A person who is faster has the push refused as a whole.
+	// The leases are on what was seen just now. A person who is faster has the
+	// push refused as a whole.
 	_, err = s.origin.push(ctx, "--porcelain", "--atomic", "--no-verify", "--no-follow-tags",
 		"--force-with-lease="+b.Ref()+":"+string(at), "--force-with-lease="+last+":"+string(pushed),
 		"--end-of-options", s.origin.url, "+"+string(commit)+":"+b.Ref(), "+"+string(commit)+":"+last)
 	if err == nil {
 		return nil
 	}
-	// An answer that got lost on the way does not make a push that happened a failure, and a lease that did not hold is no outage.
+	// An answer that got lost on the way does not make a push that happened a
+	// failure, and a lease that did not hold is no outage.
 	now, pushed, e := s.origin.proposed(ctx, last, b)
 	switch {
 	case e != nil:
@@ -95,7 +100,8 @@ func (s *Store) propose(ctx context.Context, last string, b git.Branch, commit, 
 	return err
 }
 
-// proposed asks the origin where a branch is, and where it was pushed last; empty where there is none.
+// proposed asks the origin where a branch is, and where it was pushed last;
+// empty where there is none.
 func (o *origin) proposed(ctx context.Context, last string, b git.Branch) (at, pushed git.OID, err error) {
 	out, err := o.remote(ctx, git.OpList, "-q", "--refs", "--", o.url, b.Ref(), last)
 	if err != nil {
@@ -117,9 +123,10 @@ func (o *origin) proposed(ctx context.Context, last string, b git.Branch) (at, p
 	return at, pushed, nil
 }
 
-// FetchHead brings the head of a branch at the origin, as it is now, and returns it. Whoever asks has to compare it with the commit that
-// was seen there: whoever may push can have moved the branch between the look and the fetch. The commit stays reachable as long as the
-// attempt's refs do, and is kept only if the caller does so. Errors: ErrNoOrigin; git.ErrNoBranch.
+// FetchHead brings the head of a branch at the origin, as it is now, and returns it. Whoever
+// asks has to compare it with the commit that was seen there: whoever may push can have moved
+// the branch between the look and the fetch. The commit stays reachable as long as the attempt's
+// refs do, and is kept only if the caller does so. Errors: ErrNoOrigin; git.ErrNoBranch.
 func FetchHead(ctx context.Context, s *Store, a Attempt, b git.Branch) (head git.OID, err error) {
 	if s.origin == nil {
 		return "", ErrNoOrigin

@@ -10,11 +10,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 )
 
-// FetchProposed brings the commits to which the branches of tasks were pushed last (Propose) from a remote of a person's clone, such as
-// origin, and returns them by their tasks; none where the clone has no such remote. No ref is written: the commits can be read until the
-// person's git tidies up. Refs stay at the origin when branches are deleted, and so do the commits.
+// FetchProposed brings the commits to which the branches of tasks were pushed last (Propose)
+// from a remote of a person's clone, such as origin, and returns them by their tasks; none where
+// the clone has no such remote. No ref is written: the commits can be read until the person's
+// git tidies up. Refs stay at the origin when branches are deleted, and so do the commits.
 //
-// It is asked under the person's own configuration, as their git would. A remote that is silent for two minutes is git.ErrSilent.
+// It is asked under the person's own configuration, as their git would. A
+// remote that is silent for two minutes is git.ErrSilent.
 func FetchProposed(ctx context.Context, s *Store, remote string) (map[git.Name]git.OID, error) {
 	if _, err := git.ParseName(remote); err != nil {
 		return nil, err

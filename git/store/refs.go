@@ -127,8 +127,8 @@ func (s *Store) List(ctx context.Context, intent git.Name) ([]Kept, error) {
 	return s.refsBelow(ctx, intentPrefix(intent))
 }
 
-// refsBelow returns the refs below a prefix that ends with a slash, sorted, as git does. Where git keeps refs as files they are read
-// without it.
+// refsBelow returns the refs below a prefix that ends with a slash, sorted, as
+// git does. Where git keeps refs as files they are read without it.
 func (s *Store) refsBelow(ctx context.Context, prefix string) ([]Kept, error) {
 	if s.hasRefTable() {
 		out, err := s.Git(ctx, "for-each-ref", "--format=%(objectname) %(refname)", prefix)
@@ -137,7 +137,8 @@ func (s *Store) refsBelow(ctx context.Context, prefix string) ([]Kept, error) {
 		}
 		return slices.SortedFunc(refsOf(out, prefix), byRef), nil
 	}
-	// Files come before packed refs, and are read before: one that is packed meanwhile is found there.
+	// Files come before packed refs, and are read before: one that is packed
+	// meanwhile is found there.
 	found := map[string]git.OID{}
 	err := filepath.WalkDir(filepath.Join(s.Dir(), filepath.FromSlash(prefix)), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && (!e.Type().IsRegular() || strings.HasSuffix(path, ".lock")) {

@@ -17,8 +17,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/store"
 )
 
-// TestSlowOrigin has an origin that answers, and whose branch has more than a fetch brings in its time. The fetch is over then, and the
-// error does not say that the origin is away: it would be back at once, and the next fetch would take as long. Nothing of what came stays.
+// TestSlowOrigin has an origin that answers, and whose branch has more than a fetch brings in
+// its time. The fetch is over then, and the error does not say that the origin is away: it
+// would be back at once, and the next fetch would take as long. Nothing of what came stays.
 func TestSlowOrigin(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()

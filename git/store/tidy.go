@@ -14,16 +14,18 @@ import (
 const (
 	// fetchesBetween is how many fetches there are from one look at what they left to the next.
 	fetchesBetween = 32
-	// manyPacks, manyLoose and manyRefs are how many packs, loose objects and files of refs are too many.
+	// manyPacks, manyLoose and manyRefs are how many packs, loose objects and
+	// files of refs are too many.
 	manyPacks, manyLoose, manyRefs = 30, 2000, 300
 	// fanOut is how many folders git spreads loose objects over, evenly: one is counted for all.
 	fanOut = 256
 )
 
-// tidy packs the packs and refs that fetches and pushes leave behind in a clone, at every so many fetches: with its checks of every object git
-// makes a pack of each fetch, and a file of each ref, and every later process of git looks through all of them. It removes no object, so a
-// reader meanwhile finds each, and it is no reason for a fetch to fail: an Observer is told. The caller holds the lock of the clone; git
-// inherits it.
+// tidy packs the packs and refs that fetches and pushes leave behind in a clone, at
+// every so many fetches: with its checks of every object git makes a pack of each fetch,
+// and a file of each ref, and every later process of git looks through all of them. It
+// removes no object, so a reader meanwhile finds each, and it is no reason for a fetch
+// to fail: an Observer is told. The caller holds the lock of the clone; git inherits it.
 func tidy(ctx context.Context, s *Store, hold []*os.File) {
 	if s.fetches++; s.fetches%fetchesBetween != 1 || s.hasRefTable() {
 		return
@@ -41,7 +43,8 @@ func tidy(ctx context.Context, s *Store, hold []*os.File) {
 		errs = append(errs, err)
 	}
 	if objects {
-		// Of all packs only the small ones are read: the history of a large repository is not written again.
+		// Of all packs only the small ones are read: the history of a large
+		// repository is not written again.
 		_, err := git.Run(ctx, c, "repack", "-q", "-d", "-l", "--geometric=2", "--no-write-bitmap-index")
 		errs = append(errs, err)
 	}

@@ -26,13 +26,14 @@ type origin struct {
 	patience, short time.Duration
 	// base is the branch that a step worked on last; none before the first.
 	base atomic.Value
-	// forgetting lets one Forget at a time delete there: deletions wait for each other's locks, and not for long.
+	// forgetting lets one Forget at a time delete there: deletions wait for
+	// each other's locks, and not for long.
 	forgetting sync.Mutex
 }
 
 // remote runs a git command that talks to the origin. It takes as long as the network does,
-// so an Observer is called. An origin that is silent until the time limit of the command or of the caller yields
-// git.ErrSilent, or git.ErrSlow if it answers a short question then.
+// so an Observer is called. An origin that is silent until the time limit of the command or
+// of the caller yields git.ErrSilent, or git.ErrSlow if it answers a short question then.
 func (o *origin) remote(ctx context.Context, op git.Operation, args ...string) ([]byte, error) {
 	return o.run(ctx, o.patience, o.transport(), op, args...)
 }
@@ -45,8 +46,8 @@ func (o *origin) run(ctx context.Context, within time.Duration, c git.Command, o
 	out, err := git.Run(timed, c, append([]string{string(op)}, args...)...)
 	if e, ok := errors.AsType[*git.Error](err); ok && errors.Is(e.Err, context.DeadlineExceeded) {
 		e.Err = git.ErrSilent
-		// Whoever probes an origin that is away asks it the same. What that takes for an answer must be none of an outage: all would wait
-		// for the probe, go on, and wait again.
+		// Whoever probes an origin that is away asks it the same. What that takes for an answer
+		// must be none of an outage: all would wait for the probe, go on, and wait again.
 		if op != git.OpList && ctx.Err() == nil && !git.Unserved(o.question(ctx)) {
 			e.Err = fmt.Errorf("%w (%s)", git.ErrSlow, within)
 		}
@@ -72,9 +73,10 @@ func transport(c git.Command) git.Command {
 	return c
 }
 
-// fetch takes ref specifications, which may have "--prune" before them. Tags
-// are not fetched, and nothing is written but objects and refs. Of a fetch that failed nothing stays: a git that is killed leaves the pack
-// that it was receiving, as many bytes as came, and the next one would begin another. The caller holds the lock of the clone.
+// fetch takes ref specifications, which may have "--prune" before them. Tags are not
+// fetched, and nothing is written but objects and refs. Of a fetch that failed nothing
+// stays: a git that is killed leaves the pack that it was receiving, as many bytes as
+// came, and the next one would begin another. The caller holds the lock of the clone.
 func (o *origin) fetch(ctx context.Context, specs ...string) error {
 	err := o.bring(ctx, specs...)
 	if err != nil {
@@ -83,8 +85,8 @@ func (o *origin) fetch(ctx context.Context, specs ...string) error {
 	return err
 }
 
-// dropReceived removes packs that a fetch has not ended, and no files that we write there ourselves. The caller holds the lock of the clone,
-// so no fetch is under way.
+// dropReceived removes packs that a fetch has not ended, and no files that we write
+// there ourselves. The caller holds the lock of the clone, so no fetch is under way.
 func dropReceived(clone *worktree.Repository) {
 	dir := filepath.Join(clone.ObjectDir(), "pack")
 	for _, e := range entries(dir) {
@@ -107,8 +109,8 @@ func (o *origin) bring(ctx context.Context, specs ...string) error {
 	return err
 }
 
-// push pushes and returns the report for programs, which git prints to its standard output. In it is why a ref was
-// refused, so the error has it as well.
+// push pushes and returns the report for programs, which git prints to its
+// standard output. In it is why a ref was refused, so the error has it as well.
 func (o *origin) push(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, end := git.Begin(ctx, git.OpPush)
 	var out bytes.Buffer
@@ -140,9 +142,10 @@ func (o *origin) head(ctx context.Context, b git.Branch) (git.OID, error) {
 	return "", fmt.Errorf("branch %s: %w", b, git.ErrNoBranch)
 }
 
-// remove deletes refs at the origin. The error has only what the origin
-// said: the call itself would name all refs. An origin refuses all of them if one goes while it deletes, as when another replica deletes the head
-// of the same task, and ignores those that are gone before. So a refusal is asked for once more.
+// remove deletes refs at the origin. The error has only what the origin said:
+// the call itself would name all refs. An origin refuses all of them if one goes
+// while it deletes, as when another replica deletes the head of the same task,
+// and ignores those that are gone before. So a refusal is asked for once more.
 func (o *origin) remove(ctx context.Context, refs []string) error {
 	args := []string{"-q", "--no-verify", "--end-of-options", o.url}
 	for _, ref := range refs {
@@ -158,7 +161,8 @@ func (o *origin) remove(ctx context.Context, refs []string) error {
 	return err
 }
 
-// question has the origin list a branch within a short time: its other branches and hidden refs are left out. The clone need not be there yet.
+// question has the origin list a branch within a short time: its other branches
+// and hidden refs are left out. The clone need not be there yet.
 func (o *origin) question(ctx context.Context) error {
 	c := o.transport()
 	c.Dir = filepath.Dir(c.GitDir)

@@ -53,7 +53,8 @@ func Discover(ctx context.Context, path string) (*Repository, error) {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		// There may be one that git does not take: it is of another user, or its configuration cannot be read. Or there is no git.
+		// There may be one that git does not take: it is of another user, or
+		// its configuration cannot be read. Or there is no git.
 		var refused *git.Error
 		if errors.As(around, &refused) && !strings.Contains(refused.Stderr, "not a git repository") {
 			return nil, fmt.Errorf("%s: %w", path, around)
@@ -100,8 +101,8 @@ func (repo *Repository) Git(ctx context.Context, args ...string) ([]byte, error)
 	return git.Run(ctx, repo.RefCommand(), args...)
 }
 
-// lockTimeout is how long git waits for the lock of a ref, or of the packed ones, in milliseconds. Others hold them for moments, such as a git gc of the
-// person; git itself gives up after 100.
+// lockTimeout is how long git waits for the lock of a ref, or of the packed ones, in milliseconds.
+// Others hold them for moments, such as a git gc of the person; git itself gives up after 100.
 const lockTimeout = "10000"
 
 // RefCommand returns a command on the repository's refs. Reflogs name the service.
@@ -159,8 +160,9 @@ func (repo *Repository) resolve(ctx context.Context, ref string) (git.OID, error
 	return git.ParseOID(strings.TrimSpace(string(out)))
 }
 
-// loose returns the commit of a ref that has a file of its own, as nearly every branch that moves does; false if
-// git has to be asked. Starting a git process takes longer than everything else about a ref.
+// loose returns the commit of a ref that has a file of its own, as nearly every
+// branch that moves does; false if git has to be asked. Starting a git process
+// takes longer than everything else about a ref.
 func (repo *Repository) loose(ctx context.Context, ref string) (git.OID, bool) {
 	text, err := os.ReadFile(filepath.Join(repo.common, filepath.FromSlash(ref)))
 	if err != nil {

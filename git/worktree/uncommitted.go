@@ -61,8 +61,9 @@ func (repo *Repository) overlap(ctx context.Context, m move, k git.Command) ([]s
 // maxPathspecs bounds the paths in the arguments of a command.
 const maxPathspecs = 200
 
-// edited returns the tracked files in the working tree that are not as the index has them: those at and below the
-// paths, so that git does not look at every file of a large repository, or all if there are many paths.
+// edited returns the tracked files in the working tree that are not as the
+// index has them: those at and below the paths, so that git does not look at
+// every file of a large repository, or all if there are many paths.
 func (repo *Repository) edited(ctx context.Context, k git.Command, paths []string) ([]string, error) {
 	args := []string{"ls-files", "-z", "-m", "-d", "--"}
 	if len(paths) <= maxPathspecs {

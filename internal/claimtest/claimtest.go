@@ -1,7 +1,8 @@
 // Package claimtest makes claims for tests: honest ones, and ones that lie in a named way.
 //
-// Tests of the rules, the runner and the CLI go through Ways, so that every place that counts claims refuses every kind of lie. A new
-// kind of evidence gets its lie here, and those tests fail until it is refused.
+// Tests of the rules, the runner and the CLI go through Ways, so that every
+// place that counts claims refuses every kind of lie. A new kind of evidence
+// gets its lie here, and those tests fail until it is refused.
 package claimtest
 
 import (

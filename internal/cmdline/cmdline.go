@@ -1,8 +1,9 @@
-// Package cmdline says how much of a command line people may see who cannot read the file that it is in: viewers of pages
-// and of answers by HTTP.
+// Package cmdline says how much of a command line people may see who cannot
+// read the file that it is in: viewers of pages and of answers by HTTP.
 //
-// A shell has more ways to write a secret than a filter has rules. So nothing is searched for and taken out: a line is shown
-// up to the first word that is not plainly harmless, and the rest is left out.
+// A shell has more ways to write a secret than a filter has rules. So nothing
+// is searched for and taken out: a line is shown up to the first word that is
+// not plainly harmless, and the rest is left out.
 package cmdline
 
 import (
@@ -13,20 +14,24 @@ import (
 // Left stands in place of what is not shown.
 const Left = "…"
 
-// secretive are parts of words that name a secret, in small letters. What stands behind such a word may be the secret.
+// secretive are parts of words that name a secret, in small letters. What
+// stands behind such a word may be the secret.
 var secretive = []string{"token", "secret", "pass", "pwd", "cred", "auth", "key", "bearer", "cookie", "header", "user", "login"}
 
 const (
-	// harmless are the characters of a word that means itself to every shell, beside letters and digits of ASCII.
+	// harmless are the characters of a word that means itself to every shell,
+	// beside letters and digits of ASCII.
 	harmless = "./_-+=:@%"
-	// short are letters of flags that take a secret with some program, such as curl, mysql, redis-cli and ldapsearch. With those of
-	// glued it may follow the letter at once, or be the word after several such flags.
+	// short are letters of flags that take a secret with some program, such as
+	// curl, mysql, redis-cli and ldapsearch. With those of glued it may follow
+	// the letter at once, or be the word after several such flags.
 	short, glued = "abdtpPuUHwW", "pPuUHwW"
 )
 
-// Shown returns a command line up to the first word that may hold a secret, and Left in place of the rest. Such are words
-// that are quoted or expanded, assignments, of which the name is shown, addresses, and what follows a word that could name
-// a secret, or a flag that takes one. A secret that is a plain word among plain words is not noticed.
+// Shown returns a command line up to the first word that may hold a secret, and Left in
+// place of the rest. Such are words that are quoted or expanded, assignments, of which
+// the name is shown, addresses, and what follows a word that could name a secret, or a
+// flag that takes one. A secret that is a plain word among plain words is not noticed.
 func Shown(line string) string {
 	var shown []string
 	for rest := strings.TrimSpace(line); rest != ""; {
@@ -63,8 +68,8 @@ func ofWord(word string) (shown string, whole bool) {
 	}
 }
 
-// announces reports whether what follows a word may be a secret: it could name one, or is a flag that takes one. Several flags of a
-// letter may be in one word.
+// announces reports whether what follows a word may be a secret: it could name
+// one, or is a flag that takes one. Several flags of a letter may be in one word.
 func announces(word string) bool {
 	last := len(word) - 1
 	return namesSecret(word) || last > 0 && word[0] == '-' && word[1] != '-' && !strings.Contains(word, "=") &&
@@ -77,7 +82,8 @@ func namesSecret(word string) bool {
 	return slices.ContainsFunc(secretive, func(part string) bool { return strings.Contains(word, part) })
 }
 
-// address reports whether a word is an address that may have a password or a token in it, in front of its host or in its path.
+// address reports whether a word is an address that may have a password or a
+// token in it, in front of its host or in its path.
 func address(word string) bool {
 	user, _, host := strings.Cut(word, "@")
 	return strings.Contains(word, "//") || host && strings.Contains(user, ":")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestShown: what is harmless is shown whole, and of the rest no secret, however it is written. Each secret is S3.
+// TestShown: what is harmless is shown whole, and of the rest no secret,
+// however it is written. Each secret is S3.
 func TestShown(t *testing.T) {
 	for line, want := range map[string]string{
 		"":                                    "",

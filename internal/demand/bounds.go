@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Bounds tell how much of the machine each command may take, all its processes together. A zero field stands for the default,
-// which follows from what the machine has.
+// Bounds tell how much of the machine each command may take, all its processes together.
+// A zero field stands for the default, which follows from what the machine has.
 type Bounds struct {
-	// Memory is in bytes. Where it cannot be held, no command runs: a bound that is only believed in is worse than none.
+	// Memory is in bytes. Where it cannot be held, no command runs: a bound
+	// that is only believed in is worse than none.
 	Memory int64
 	// Disk is in bytes, for each directory that the command's sandbox lets it write to.
 	Disk int64

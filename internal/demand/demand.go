@@ -1,6 +1,6 @@
-// Package demand reads whether agents and commands need a sandbox, and how much of the machine each may take, as the user who starts
-// pfl-forge says: in the environment (FORGE_SANDBOX) or on the command line. A repository
-// cannot say so; its own policy can only be stricter.
+// Package demand reads whether agents and commands need a sandbox, and how much of the machine
+// each may take, as the user who starts pfl-forge says: in the environment (FORGE_SANDBOX) or
+// on the command line. A repository cannot say so; its own policy can only be stricter.
 package demand
 
 import "fmt"

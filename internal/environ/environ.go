@@ -1,6 +1,7 @@
-// Package environ keeps the secrets of the process's environment, such as the keys of models, where nothing reads them
-// by accident: Hide takes them out of the environment when the process begins, and from then on only who asks here has
-// them. A child gets none of them unless it is handed them by name.
+// Package environ keeps the secrets of the process's environment, such as the
+// keys of models, where nothing reads them by accident: Hide takes them out of
+// the environment when the process begins, and from then on only who asks here
+// has them. A child gets none of them unless it is handed them by name.
 package environ
 
 import (
@@ -15,11 +16,13 @@ import (
 // hidden has the secrets that were taken out of the environment, by name.
 var hidden sync.Map
 
-// Hide takes the variables that are named like secrets (see redact.SecretNames), and settings of ours with a password in
-// a URL, out of the environment. On Linux it also erases them in the block of memory that /proc/<pid>/environ shows, as
-// far as the kernel lets it. A main calls it first, before process.Protect, which takes the right to do that. It is called once.
+// Hide takes the variables that are named like secrets (see redact.SecretNames), and settings
+// of ours with a password in a URL, out of the environment. On Linux it also erases them in
+// the block of memory that /proc/<pid>/environ shows, as far as the kernel lets it. A main
+// calls it first, before process.Protect, which takes the right to do that. It is called once.
 func Hide() {
-	// What is no secret by its name stays: most variables are read by libraries, in the environment alone.
+	// What is no secret by its name stays: most variables are read by
+	// libraries, in the environment alone.
 	names := redact.SecretNames(os.Environ())
 	for _, entry := range os.Environ() {
 		// Those of others stay, such as HTTPS_PROXY: libraries read them there.

@@ -58,8 +58,8 @@ func hides() {
 	report(bytes.Contains(out, []byte(secret)), "a child has it")
 }
 
-// TestSecretsLeaveTheEnvironment: after Hide a secret is in no environment, neither the process's, nor the block that the
-// kernel shows of it, nor a child's, and is there for who asks for it.
+// TestSecretsLeaveTheEnvironment: after Hide a secret is in no environment, neither the process's,
+// nor the block that the kernel shows of it, nor a child's, and is there for who asks for it.
 func TestSecretsLeaveTheEnvironment(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

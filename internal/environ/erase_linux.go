@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// The fields of /proc/<pid>/stat behind the name of the program, where the block of the environment begins and ends.
+// The fields of /proc/<pid>/stat behind the name of the program, where the
+// block of the environment begins and ends.
 const (
 	envStart = 47
 	envEnd   = 48
 )
 
-// erase overwrites the values of variables in the block that the kernel gave the process, with zeros. It does not matter
-// that it fails: the block is as it was before, and no process of another may read it once process.Protect was called.
+// erase overwrites the values of variables in the block that the kernel gave the
+// process, with zeros. It does not matter that it fails: the block is as it was
+// before, and no process of another may read it once process.Protect was called.
 func erase(names []string) {
 	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
@@ -36,8 +38,8 @@ func erase(names []string) {
 		return
 	}
 	defer func() { _ = memory.Close() }()
-	// Go's own strings of the environment lie in the same memory: what is read later of these variables is zeros, so
-	// Hide has copied them before.
+	// Go's own strings of the environment lie in the same memory: what is read
+	// later of these variables is zeros, so Hide has copied them before.
 	block := make([]byte, end-start)
 	if _, err := memory.ReadAt(block, start); err != nil {
 		return

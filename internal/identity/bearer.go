@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// Bearer verifies tokens of an issuer that come with requests, one with each. It is safe for concurrent use.
+// Bearer verifies tokens of an issuer that come with requests, one with each.
+// It is safe for concurrent use.
 //
-// A token counts that the issuer has signed for the client id of the Bearer, now, and that is bound to no login: one with a nonce is proof of
-// the login that made the nonce, as at the console or of a connection to NATS, and of nothing else.
+// A token counts that the issuer has signed for the client id of the Bearer, now,
+// and that is bound to no login: one with a nonce is proof of the login that made
+// the nonce, as at the console or of a connection to NATS, and of nothing else.
 type Bearer struct {
 	cfg    SiteConfig
 	issuer *issuer
@@ -19,17 +21,19 @@ type Bearer struct {
 type Person struct {
 	// Name is the value of the claim that tells people apart.
 	Name string
-	// Subject is the claim sub, by which the issuer itself knows them for ever. It is whole, and so is Name.
+	// Subject is the claim sub, by which the issuer itself knows them for ever.
+	// It is whole, and so is Name.
 	Subject string
 	// Until is when the token expires.
 	Until time.Time
 }
 
-// maxIssuer bounds the URL of an issuer, in bytes: with MaxName and the name of an entry it fits into the journal, which takes 500.
+// maxIssuer bounds the URL of an issuer, in bytes: with MaxName and the name of
+// an entry it fits into the journal, which takes 500.
 const maxIssuer = 150
 
-// NewBearer returns a Bearer. Of the settings it has no use for SecretFile and Back. The issuer is asked when the first token comes.
-// An error names a field as a file of settings has it.
+// NewBearer returns a Bearer. Of the settings it has no use for SecretFile and Back. The issuer
+// is asked when the first token comes. An error names a field as a file of settings has it.
 func NewBearer(cfg SiteConfig) (*Bearer, error) {
 	if len(cfg.Issuer) > maxIssuer {
 		return nil, fmt.Errorf("issuer: has %d bytes; at most %d fit into the journal, beside the name of a person", len(cfg.Issuer), maxIssuer)
@@ -38,11 +42,12 @@ func NewBearer(cfg SiteConfig) (*Bearer, error) {
 	return &Bearer{cfg, i}, err
 }
 
-// IsToken reports whether a text has the form of a token of an issuer, so that Verify is worth a try.
+// IsToken reports whether a text has the form of a token of an issuer, so that
+// Verify is worth a try.
 func IsToken(text string) bool { return len(text) <= maxToken && compact.MatchString(text) }
 
-// Verify returns who a token is about. The error says why it does not count, in words for whoever sent it; it is ErrAway where that cannot
-// be known, because the issuer does not answer.
+// Verify returns who a token is about. The error says why it does not count, in words for
+// whoever sent it; it is ErrAway where that cannot be known, because the issuer does not answer.
 func (b *Bearer) Verify(ctx context.Context, token string) (Person, error) {
 	url, err := issuerOf(token)
 	if err != nil {

@@ -24,7 +24,8 @@ func newBearer(t *testing.T, i *issuertest.Issuer, claim string, now func() time
 	return b
 }
 
-// TestBearer: a token of the issuer counts if it is for us, now, by a key of its own, and of no login; and no other one does.
+// TestBearer: a token of the issuer counts if it is for us, now, by a key of
+// its own, and of no login; and no other one does.
 func TestBearer(t *testing.T) {
 	t.Parallel()
 	i, other := issuertest.Start(t), issuertest.Start(t)
@@ -77,8 +78,9 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// TestBearerWhileTheIssuerIsAway: keys that are known count without a question, and key ids that are made up have the issuer asked a few times and
-// not more, however many there are. A key that it has made since counts nevertheless.
+// TestBearerWhileTheIssuerIsAway: keys that are known count without a question,
+// and key ids that are made up have the issuer asked a few times and not more,
+// however many there are. A key that it has made since counts nevertheless.
 func TestBearerWhileTheIssuerIsAway(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -135,7 +137,8 @@ func TestBearerWhileTheIssuerIsAway(t *testing.T) {
 	}
 }
 
-// TestBearerKeepsItsKeys: an issuer that answers about itself, and not for its keys, does not make those unknown that are known.
+// TestBearerKeepsItsKeys: an issuer that answers about itself, and not for its
+// keys, does not make those unknown that are known.
 func TestBearerKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -151,7 +154,8 @@ func TestBearerKeepsItsKeys(t *testing.T) {
 	}
 }
 
-// TestRefresh: a login that stays is refreshed by what the issuer gave, which counts once; and the token of a login by HTTP is bound to nothing.
+// TestRefresh: a login that stays is refreshed by what the issuer gave, which
+// counts once; and the token of a login by HTTP is bound to nothing.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -190,7 +194,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestBearerTakesNoKeysInTheClear: an issuer that shows its keys at an address without TLS shows those of whoever is on the way.
+// TestBearerTakesNoKeysInTheClear: an issuer that shows its keys at an address
+// without TLS shows those of whoever is on the way.
 func TestBearerTakesNoKeysInTheClear(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)

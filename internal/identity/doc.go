@@ -1,5 +1,6 @@
-// Package identity says whose account a token is for: one that an OpenID Connect issuer has signed about a person who logged in
-// there, or that a Kubernetes cluster has signed about a service account.
+// Package identity says whose account a token is for: one that an OpenID
+// Connect issuer has signed about a person who logged in there, or that a
+// Kubernetes cluster has signed about a service account.
 //
 // One file, which an operator writes, names the issuers and says which claim makes which account:
 //

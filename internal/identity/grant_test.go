@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestGrantOrAway: only a refusal in the words of OAuth 2.0 ends a login. After whatever else comes, or does not, it is asked for again; and none of it
-// is repeated. What refreshes a login is sent to the issuer alone.
+// TestGrantOrAway: only a refusal in the words of OAuth 2.0 ends a login. After
+// whatever else comes, or does not, it is asked for again; and none of it is
+// repeated. What refreshes a login is sent to the issuer alone.
 func TestGrantOrAway(t *testing.T) {
 	t.Parallel()
 	var led atomic.Int32
@@ -65,8 +66,8 @@ func TestGrantOrAway(t *testing.T) {
 	}
 }
 
-// TestCodesOfAnotherIssuer: an issuer that describes itself as another one is none, and a code that came in the name of another one is not sent: ours
-// would end the login of the person there.
+// TestCodesOfAnotherIssuer: an issuer that describes itself as another one is none, and a code
+// that came in the name of another one is not sent: ours would end the login of the person there.
 func TestCodesOfAnotherIssuer(t *testing.T) {
 	t.Parallel()
 	i, other := issuertest.Start(t), issuertest.Start(t)
@@ -114,7 +115,8 @@ func TestCodesOfAnotherIssuer(t *testing.T) {
 	}
 }
 
-// TestNamesAreWhole: what an issuer calls a person is taken as a whole or not at all: cut, or without what is not shown, it would be another's.
+// TestNamesAreWhole: what an issuer calls a person is taken as a whole or not
+// at all: cut, or without what is not shown, it would be another's.
 func TestNamesAreWhole(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)

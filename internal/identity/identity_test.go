@@ -49,8 +49,8 @@ func open(t *testing.T, text string, now func() time.Time) (book *identity.Book,
 	return book, path
 }
 
-// TestTokens checks whose each token is: those that an honest issuer signs for us and now are the accounts that the file says, and all
-// others are nobody's.
+// TestTokens checks whose each token is: those that an honest issuer signs for
+// us and now are the accounts that the file says, and all others are nobody's.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	i, other := issuertest.Start(t), issuertest.Start(t)
@@ -115,7 +115,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestEmailHasToBeVerified checks that an email counts only if the issuer says that it is its owner's.
+// TestEmailHasToBeVerified checks that an email counts only if the issuer says
+// that it is its owner's.
 func TestEmailHasToBeVerified(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -182,8 +183,8 @@ func TestKeysOfTheIssuer(t *testing.T) {
 	}
 }
 
-// TestRulesAreReadAgain checks that a person who is taken out of the file is not known any more, and that a broken file leaves the
-// former one in force.
+// TestRulesAreReadAgain checks that a person who is taken out of the file is
+// not known any more, and that a broken file leaves the former one in force.
 func TestRulesAreReadAgain(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -264,7 +265,8 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// FuzzTokens: of all texts those that the issuer has signed are tokens, for whom it has signed them.
+// FuzzTokens: of all texts those that the issuer has signed are tokens, for
+// whom it has signed them.
 func FuzzTokens(f *testing.F) {
 	i := issuertest.Start(f)
 	signed := map[string]string{}

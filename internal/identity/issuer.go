@@ -29,7 +29,8 @@ import (
 const (
 	// maxToken bounds a token, in bytes.
 	maxToken = 12 << 10
-	// maxReason bounds the part of an error that quotes an answer which is no description of an issuer, in characters.
+	// maxReason bounds the part of an error that quotes an answer which is no
+	// description of an issuer, in characters.
 	maxReason = 300
 	// maxAnswer bounds the documents about an issuer and its keys, in bytes.
 	maxAnswer = 1 << 20
@@ -39,10 +40,11 @@ const (
 	// askAgain is for how long the keys of an issuer count before it is asked anew,
 	// so that one that was withdrawn ends.
 	askAgain = 10 * time.Minute
-	// failsFor is for how long an issuer of which nothing is known is not asked again after it has failed.
+	// failsFor is for how long an issuer of which nothing is known is not asked
+	// again after it has failed.
 	failsFor = 5 * time.Second
-	// keysEach is how often an issuer is asked for its keys because of tokens by a key that is not known, in the long run, and keysAtOnce how
-	// often one after the other.
+	// keysEach is how often an issuer is asked for its keys because of tokens by a key
+	// that is not known, in the long run, and keysAtOnce how often one after the other.
 	keysEach, keysAtOnce = 5 * time.Second, 3
 	// leeway is how far the clock of an issuer may be ahead.
 	leeway = time.Minute
@@ -89,7 +91,8 @@ type provider struct {
 	keys []jose.JSONWebKey
 	// endpoint is where people log in there.
 	endpoint oauth2.Endpoint
-	// methods are the ways in which a client proves who it is when it sends a code; none stands for client_secret_basic.
+	// methods are the ways in which a client proves who it is when it sends a
+	// code; none stands for client_secret_basic.
 	methods []string
 	// scopes are those that a client may ask for; none where the issuer does not say.
 	scopes []string
@@ -163,8 +166,8 @@ type bounded struct {
 	io.Closer
 }
 
-// claims returns the claims of a token and when it expires, if the issuer has signed it, for us and for
-// now. key is that of the connection with which the token came.
+// claims returns the claims of a token and when it expires, if the issuer has signed
+// it, for us and for now. key is that of the connection with which the token came.
 func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any, time.Time, error) {
 	if _, err := s.ask(ctx); err != nil {
 		return nil, time.Time{}, err
@@ -205,9 +208,9 @@ func (s *issuer) claims(ctx context.Context, token, key string) (map[string]any,
 	return claims, t.Expiry, nil
 }
 
-// ask returns the description of the issuer, with its keys. It asks the issuer at first and again after a while; an
-// issuer that does not answer then leaves its former keys in force. However many ask, the issuer is asked once; each
-// of them waits as long as ctx lets it.
+// ask returns the description of the issuer, with its keys. It asks the issuer at first and
+// again after a while; an issuer that does not answer then leaves its former keys in force.
+// However many ask, the issuer is asked once; each of them waits as long as ctx lets it.
 func (s *issuer) ask(ctx context.Context) (*provider, error) {
 	if p, known, err := s.remembered(); known {
 		return p, err
@@ -232,7 +235,8 @@ func (s *issuer) together(ctx context.Context, what string, do func() (*provider
 	}
 }
 
-// remembered returns the last answer of the issuer, or its last failure, and whether they still count.
+// remembered returns the last answer of the issuer, or its last failure, and
+// whether they still count.
 func (s *issuer) remembered() (p *provider, counts bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +247,8 @@ func (s *issuer) remembered() (p *provider, counts bool, err error) {
 	return nil, age < failsFor, s.failed
 }
 
-// discover asks the issuer about itself and for its keys. One of which nothing new comes keeps what is known.
+// discover asks the issuer about itself and for its keys. One of which nothing
+// new comes keeps what is known.
 func (s *issuer) discover() (*provider, error) {
 	next, err := s.describe()
 	s.mu.Lock()

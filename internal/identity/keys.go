@@ -39,9 +39,10 @@ func (o *signatureOf) VerifySignature(ctx context.Context, token string) (conten
 	return content, o.err
 }
 
-// signed returns the content of a token that a key of the issuer has signed. Keys that are known count
-// without a question, also while the issuer is away. A token by another one has the issuer asked for its keys, since it may have a new one;
-// key ids can be made up, so that is bounded, together for all tokens. Errors: errSignature, and those that are ErrAway.
+// signed returns the content of a token that a key of the issuer has signed. Keys that are
+// known count without a question, also while the issuer is away. A token by another one has
+// the issuer asked for its keys, since it may have a new one; key ids can be made up, so that
+// is bounded, together for all tokens. Errors: errSignature, and those that are ErrAway.
 func (s *issuer) signed(ctx context.Context, token string) ([]byte, error) {
 	jws, err := jose.ParseSigned(token, signatures())
 	if err != nil {
@@ -80,8 +81,9 @@ func (p *provider) open(jws *jose.JSONWebSignature) ([]byte, bool) {
 	return nil, false
 }
 
-// askKeys asks the issuer for its keys, and returns it with these. All who ask at the same time wait for one answer, as long as their ctx
-// lets them. Too many questions are answered with errSignature, and not asked.
+// askKeys asks the issuer for its keys, and returns it with these. All who ask
+// at the same time wait for one answer, as long as their ctx lets them. Too
+// many questions are answered with errSignature, and not asked.
 func (s *issuer) askKeys(ctx context.Context) (*provider, error) {
 	return s.together(ctx, "keys", func() (*provider, error) {
 		if !s.keyLimit.AllowN(s.now(), 1) {
@@ -103,7 +105,8 @@ func (s *issuer) askKeys(ctx context.Context) (*provider, error) {
 	})
 }
 
-// fetchKeys returns the keys at an address of the issuer. One of a kind that is not known here is left out.
+// fetchKeys returns the keys at an address of the issuer. One of a kind that is
+// not known here is left out.
 func (s *issuer) fetchKeys(ctx context.Context, address string) (keys []jose.JSONWebKey, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

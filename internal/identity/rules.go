@@ -139,7 +139,8 @@ func (r *Rule) check() error {
 	return r.checkEntries()
 }
 
-// isSafe reports whether no one on the way can read or alter what goes to an address and comes back: by TLS, or on this machine.
+// isSafe reports whether no one on the way can read or alter what goes to an
+// address and comes back: by TLS, or on this machine.
 func isSafe(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost"))
@@ -247,7 +248,8 @@ func (r *Rules) account(rule *Rule, claims map[string]any) (access.Account, erro
 	return access.Account{}, fmt.Errorf("%q, the %s of the token, is not among people, pattern and services", value, rule.Claim)
 }
 
-// MaxName bounds the name that an issuer has for a person, in bytes. OpenID Connect Core bounds the claim sub by it.
+// MaxName bounds the name that an issuer has for a person, in bytes. OpenID
+// Connect Core bounds the claim sub by it.
 const MaxName = 255
 
 // value returns the value of the claim that tells people apart.
@@ -259,8 +261,8 @@ func (r *Rule) value(claims map[string]any) (string, error) {
 	return value, err
 }
 
-// nameIn returns the value of a claim that names a person. It is taken as a whole or not at all: cut, or without a character that is not shown,
-// it may be the name of another.
+// nameIn returns the value of a claim that names a person. It is taken as a whole or not
+// at all: cut, or without a character that is not shown, it may be the name of another.
 func nameIn(claims map[string]any, claim string) (string, error) {
 	value, _ := claims[claim].(string)
 	switch {

@@ -21,7 +21,8 @@ import (
 type SiteConfig struct {
 	// Issuer is its URL, as its tokens have it.
 	Issuer string
-	// Client is the id that it knows us by, and SecretFile has the secret that it gave us; empty where it gave none.
+	// Client is the id that it knows us by, and SecretFile has the secret that
+	// it gave us; empty where it gave none.
 	Client, SecretFile string
 	// Claim names the claim that tells people apart; sub if it is empty.
 	Claim string
@@ -29,27 +30,30 @@ type SiteConfig struct {
 	CA string
 	// Back is the address of ours to which its page leads back, as the issuer has it registered.
 	Back string
-	// Stays asks the issuer for something to refresh a login with, after its first token has expired.
+	// Stays asks the issuer for something to refresh a login with, after its
+	// first token has expired.
 	Stays bool
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Site has people log in on the page of an issuer, which leads them back to a page of ours with a code, and finds out by
-// the code who they are. It is the authorization code flow of OpenID Connect with PKCE (RFC 7636). It is safe for
-// concurrent use.
+// Site has people log in on the page of an issuer, which leads them back to a page of
+// ours with a code, and finds out by the code who they are. It is the authorization
+// code flow of OpenID Connect with PKCE (RFC 7636). It is safe for concurrent use.
 type Site struct {
 	cfg    SiteConfig
 	issuer *issuer
-	// codes bounds how many codes are sent, which can be made up. Each may have the keys fetched, too: both fit into the bound of
-	// the issuer, so that no login ends between them.
+	// codes bounds how many codes are sent, which can be made up. Each may have the keys
+	// fetched, too: both fit into the bound of the issuer, so that no login ends between them.
 	codes *rate.Limiter
 }
 
-// ErrOften says that too many codes were sent to an issuer, by whomever, so that another one was not sent.
+// ErrOften says that too many codes were sent to an issuer, by whomever, so
+// that another one was not sent.
 var ErrOften = errors.New("the issuer was sent too many codes")
 
-// NewSite returns a Site. The issuer is asked at the first login. An error names a field as a file of settings has it.
+// NewSite returns a Site. The issuer is asked at the first login. An error
+// names a field as a file of settings has it.
 func NewSite(cfg SiteConfig) (*Site, error) {
 	i, err := cfg.issuer(true)
 	return &Site{cfg: cfg, issuer: i, codes: rate.NewLimiter(rate.Every(500*time.Millisecond), 4)}, err
@@ -64,11 +68,11 @@ func (c *SiteConfig) issuer(bound bool) (*issuer, error) {
 	return newIssuer(rule, c.Now)
 }
 
-// Attempt is one login. All of it stays with the browser that began it: whoever has seen the code of another can do
-// nothing with it.
+// Attempt is one login. All of it stays with the browser that began it: whoever
+// has seen the code of another can do nothing with it.
 type Attempt struct {
-	// State comes back with the code, Key binds the token to the login, and Verifier proves that the code is ours. Without a Key the token is
-	// bound to nothing, and counts for who has it.
+	// State comes back with the code, Key binds the token to the login, and Verifier proves that
+	// the code is ours. Without a Key the token is bound to nothing, and counts for who has it.
 	State, Key, Verifier string
 }
 
@@ -105,13 +109,16 @@ type Grant struct {
 	Refresh string
 }
 
-// ErrGrant says that an issuer gives nothing for a code, or for what it gave to refresh a login with: only another login helps.
+// ErrGrant says that an issuer gives nothing for a code, or for what it gave to
+// refresh a login with: only another login helps.
 var ErrGrant = errors.New("the issuer does not take the code")
 
-// Token returns the grant of who has logged in. query is that of the address to which the issuer led back, whose state
-// the caller has compared. The error is ErrOften where the code was not sent, and counts later.
+// Token returns the grant of who has logged in. query is that of the address to
+// which the issuer led back, whose state the caller has compared. The error is
+// ErrOften where the code was not sent, and counts later.
 //
-// The code of another issuer is not sent (RFC 9207): ours would have it, and could end the login there in the person's place.
+// The code of another issuer is not sent (RFC 9207): ours would have it, and
+// could end the login there in the person's place.
 func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (Grant, error) {
 	p, err := s.issuer.ask(ctx)
 	if err != nil {
@@ -134,8 +141,9 @@ func (s *Site) Token(ctx context.Context, a Attempt, query url.Values) (Grant, e
 	return s.issuer.granted(cfg.Exchange(oidc.ClientContext(ctx, s.issuer.client), code, oauth2.VerifierOption(a.Verifier)))
 }
 
-// Refresh returns a new grant for one whose token is about to expire. Errors: ErrGrant where the issuer wants another login, and ErrAway, after
-// which it may be tried again. An issuer that gives nothing new to refresh with wants the same used again.
+// Refresh returns a new grant for one whose token is about to expire. Errors: ErrGrant
+// where the issuer wants another login, and ErrAway, after which it may be tried
+// again. An issuer that gives nothing new to refresh with wants the same used again.
 func (s *Site) Refresh(ctx context.Context, g Grant) (Grant, error) {
 	if g.Refresh == "" {
 		return Grant{}, fmt.Errorf("%w: it gave none to refresh the login with", ErrGrant)
@@ -164,9 +172,10 @@ func (s *issuer) granted(answer *oauth2.Token, err error) (Grant, error) {
 	return g, nil
 }
 
-// notGranted returns ErrGrant for a refusal in the words of OAuth 2.0 (RFC 6749, 5.2), and ErrAway for everything else: no answer, one that says
-// that the issuer is busy or broken, and the page of a proxy before it may be followed by a grant. The library's own error would quote
-// what came, which may be a page.
+// notGranted returns ErrGrant for a refusal in the words of OAuth 2.0 (RFC 6749,
+// 5.2), and ErrAway for everything else: no answer, one that says that the
+// issuer is busy or broken, and the page of a proxy before it may be followed by
+// a grant. The library's own error would quote what came, which may be a page.
 func (s *issuer) notGranted(err error) error {
 	if broken, ok := errors.AsType[*url.Error](err); ok {
 		return s.away(broken.Err)
@@ -182,7 +191,8 @@ func (s *issuer) notGranted(err error) error {
 	return fmt.Errorf("%w: %.200q", ErrGrant, refused.ErrorCode)
 }
 
-// End returns who has logged in: the value of the claim in a token that was issued for this attempt. The rest is as with Token.
+// End returns who has logged in: the value of the claim in a token that was
+// issued for this attempt. The rest is as with Token.
 func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, error) {
 	given, err := s.Token(ctx, a, query)
 	if err != nil {
@@ -195,7 +205,8 @@ func (s *Site) End(ctx context.Context, a Attempt, query url.Values) (string, er
 	return s.issuer.rule.value(claims)
 }
 
-// config returns the settings of the library for the issuer. The secret is read each time, so that it can be replaced.
+// config returns the settings of the library for the issuer. The secret is read
+// each time, so that it can be replaced.
 func (s *Site) config(ctx context.Context) (*oauth2.Config, error) {
 	p, err := s.issuer.ask(ctx)
 	if err != nil {

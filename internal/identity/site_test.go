@@ -32,8 +32,8 @@ func newSite(t *testing.T, i *issuertest.Issuer, now func() time.Time) *identity
 	return site
 }
 
-// TestSlowIssuer: all who log in at an issuer that does not answer wait for one answer, each as long as they want; and what has failed is not
-// asked again at once.
+// TestSlowIssuer: all who log in at an issuer that does not answer wait for one
+// answer, each as long as they want; and what has failed is not asked again at once.
 func TestSlowIssuer(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -72,7 +72,8 @@ func TestSlowIssuer(t *testing.T) {
 	}
 }
 
-// TestCodeIsSentOnce: a code is sent once, whether it is taken or not, with the secret as the issuer wants it.
+// TestCodeIsSentOnce: a code is sent once, whether it is taken or not, with the
+// secret as the issuer wants it.
 func TestCodeIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for about, one := range map[string]struct {

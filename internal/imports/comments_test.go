@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// riddle matches definitions by a clause instead of a noun, which a reader has to
-// parse twice: "foo is what ..." anywhere, "foo returns what ..." at the beginning.
-// Verbs of saying may have a question as their object: "foo says what is wrong".
-// It also matches a person or choice as a clause at the beginning ("asker is who asked"), and people that are not there.
+// riddle matches definitions by a clause instead of a noun, which a reader has to parse
+// twice: "foo is what ..." anywhere, "foo returns what ..." at the beginning. Verbs of saying
+// may have a question as their object: "foo says what is wrong". It also matches a person or
+// choice as a clause at the beginning ("asker is who asked"), and people that are not there.
 var riddle = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were|has|have) what|somebody|nobody|anybody|former life)\b` +
 	`|^(?:(?:an?|the) )?[\w.]+ (?:\w+ )?what\b|^(?:(?:an?|the) )?[\w.]+ (?:is|are|was|were) (?:whom?|whose|which)\b`)
 
@@ -38,10 +38,12 @@ func riddles(folders []folder) []figure {
 	return out
 }
 
-// habit matches words that texts for people had too often, where English has plainer ones: continues, fix, your own.
+// habit matches words that texts for people had too often, where English has
+// plainer ones: continues, fix, your own.
 var habit = regexp.MustCompile(`(?i)\b(?:goes on|mend(?:s|ed|ing)?|of yours|told so)\b`)
 
-// habits counts the habit words in the texts of each folder: in all strings of the code but the paths of imports.
+// habits counts the habit words in the texts of each folder: in all strings of
+// the code but the paths of imports.
 func habits(folders []folder) []figure {
 	var out []figure
 	for _, folder := range folders {
@@ -65,8 +67,9 @@ func habits(folders []folder) []figure {
 // widest is the bound on the columns of a comment that stands on lines of its own.
 const widest = 100
 
-// wideComments counts the lines of such comments that are wider, in files without tests. What stands behind code, directives, and lines that
-// are set in from the others, as lists, code and diagrams are, keep the width of code.
+// wideComments counts the lines of such comments that are wider, in files
+// without tests. What stands behind code, directives, and lines that are set in
+// from the others, as lists, code and diagrams are, keep the width of code.
 func wideComments(folders []folder) []figure {
 	var out []figure
 	for _, folder := range folders {

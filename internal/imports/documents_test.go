@@ -26,8 +26,8 @@ var (
 	makeTarget   = regexp.MustCompile(`(?m)^([a-z0-9-]+):`)
 )
 
-// TestDocuments checks that what documents refer to exists: files, headings, tests with their scripts and planted bugs, and
-// targets of make.
+// TestDocuments checks that what documents refer to exists: files, headings,
+// tests with their scripts and planted bugs, and targets of make.
 func TestDocuments(t *testing.T) {
 	const root = "../.."
 	documents, tests := map[string]string{}, map[string]bool{}
@@ -94,8 +94,8 @@ func checkTitle(t *testing.T, documents map[string]string, path, text string) {
 	}
 }
 
-// checkScripts checks the names of scripts and planted bugs in a document: a promise that one of them asserts is none without it.
-// Decisions name what there was when they were taken.
+// checkScripts checks the names of scripts and planted bugs in a document: a promise that one
+// of them asserts is none without it. Decisions name what there was when they were taken.
 func checkScripts(t *testing.T, root, from, text string) {
 	t.Helper()
 	if filepath.Base(filepath.Dir(from)) == "adr" {
@@ -183,8 +183,8 @@ func readDocument(t *testing.T, path string) string {
 	return string(data)
 }
 
-// checkCode checks that a file has the names that stand in brackets behind it. flow stands for the package of the
-// rules. Decisions name what there was when they were taken.
+// checkCode checks that a file has the names that stand in brackets behind it. flow stands
+// for the package of the rules. Decisions name what there was when they were taken.
 func checkCode(t *testing.T, root, document, file string, names [][]string) {
 	t.Helper()
 	if filepath.Base(filepath.Dir(document)) == "adr" {

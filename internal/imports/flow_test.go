@@ -7,10 +7,12 @@ import (
 	"testing"
 )
 
-// flowPackage is a composition of the rules, and projects below it the other one; the small machines are the other packages below it.
+// flowPackage is a composition of the rules, and projects below it the other
+// one; the small machines are the other packages below it.
 const flowPackage = module + "/services/runner/flow"
 
-// shared lists packages below flowPackage that every small machine may import: they decide on no event.
+// shared lists packages below flowPackage that every small machine may import:
+// they decide on no event.
 var shared = []string{"cause", "outbox", "rule", "session"}
 
 // machine is a row of machines.
@@ -19,9 +21,10 @@ type machine struct {
 	reason string
 }
 
-// machines lists the small machines that import others, besides those that are shared, and why. A machine may hold a part of another one's kind in
-// its own state, and name its facts; it never gets at the state that the other one has in the composition. Whoever needs that has it handed
-// as an argument.
+// machines lists the small machines that import others, besides those that are
+// shared, and why. A machine may hold a part of another one's kind in its own
+// state, and name its facts; it never gets at the state that the other one has
+// in the composition. Whoever needs that has it handed as an argument.
 var machines = map[string]machine{
 	"adoption":   {[]string{"pull", "task"}, "it finds the task of a commit that was seen at a branch, and changes none"},
 	"bound":      {[]string{"approval", "plan", "task"}, "it compares the approvals of a plan with those of the changes, which are kept where each is"},
@@ -32,8 +35,8 @@ var machines = map[string]machine{
 	"task":       {[]string{"approval", "pull", "retry"}, "a task has the approval of its change, the words of its pull request, and attempts that failed"},
 }
 
-// TestMachinesOfTheFlow checks that the small machines of the rules import no others than machines says, that each row is needed, and that no two
-// import each other, also not by way of others.
+// TestMachinesOfTheFlow checks that the small machines of the rules import no others than machines
+// says, that each row is needed, and that no two import each other, also not by way of others.
 func TestMachinesOfTheFlow(t *testing.T) {
 	imported := map[string][]string{}
 	for _, f := range workspace(t) {

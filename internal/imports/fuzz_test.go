@@ -19,8 +19,9 @@ const (
 	tests    = "is for tests, and reads what they send"
 )
 
-// decoding says of each file that makes something of bytes by which fuzz target it is reached, by its name or, of another
-// package, with the folder before it; or, with a space in it, why it needs none. A folder stands for all its files.
+// decoding says of each file that makes something of bytes by which fuzz target
+// it is reached, by its name or, of another package, with the folder before it;
+// or, with a space in it, why it needs none. A folder stands for all its files.
 var decoding = map[string]string{
 	"agent/agenttest": tests, "bus/bustest": tests, "agent/agenttest/conformance": tests, "agent/agenttest/injection": tests, "forgedir/schematest": tests,
 	"internal/telemetry/otlptest": tests, "internal/testreport": tests, "services/gateway/forges/forgetest": tests,
@@ -91,7 +92,8 @@ var decoding = map[string]string{
 	"services/runner/sim/shelf": tests,
 }
 
-// others are fuzz targets of packages that read no bytes by the calls above, and texts all the same.
+// others are fuzz targets of packages that read no bytes by the calls above,
+// and texts all the same.
 var others = map[string][]string{
 	"agent/prompt": {"FuzzFence"}, "bus/codec": {"FuzzRoundTrip"}, "bus/internal/wire": {"FuzzCommand"}, "bus/requests": {"FuzzRead", "FuzzAnswer"},
 	"bus/signed": {"FuzzTogether"}, "bus/subjects": {"FuzzParseSubjects", "FuzzTimerSubjects", "FuzzOutside"},
@@ -110,8 +112,9 @@ var decoder = regexp.MustCompile(`\b(?:json\.(?:Unmarshal|NewDecoder)|proto\.Unm
 // target finds fuzz targets.
 var target = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
 
-// TestDecodersAreFuzzed checks that each file that makes something of bytes says by which fuzz target it is reached, or why
-// it needs none, and that the target is there: so none is forgotten, also in a package that has a target for another one.
+// TestDecodersAreFuzzed checks that each file that makes something of bytes says by
+// which fuzz target it is reached, or why it needs none, and that the target is
+// there: so none is forgotten, also in a package that has a target for another one.
 func TestDecodersAreFuzzed(t *testing.T) {
 	root := os.DirFS(repository(t))
 	files, err := scan(root)

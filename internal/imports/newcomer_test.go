@@ -15,7 +15,8 @@ type way struct {
 	parts    []passage
 }
 
-// passage is a part of a file, from the first place of one text up to the next place of another; to the end without one.
+// passage is a part of a file, from the first place of one text up to the next
+// place of another; to the end without one.
 type passage struct{ file, from, to string }
 
 const (
@@ -49,10 +50,12 @@ var ways = []way{
 	{"For a new service?", []passage{recipes, {contributing, "### A new service", "### A new setting"}}},
 }
 
-// Reading that is slower than prose, because half of it is names of files; and the limit of docs/newcomer.md.
+// Reading that is slower than prose, because half of it is names of files; and
+// the limit of docs/newcomer.md.
 const wordsInAMinute, mostMinutes = 120, 10
 
-// TestNewcomer counts the words on each way of docs/newcomer.md, compares them with its table, and holds them to ten minutes.
+// TestNewcomer counts the words on each way of docs/newcomer.md, compares them
+// with its table, and holds them to ten minutes.
 func TestNewcomer(t *testing.T) {
 	root := repository(t)
 	text := func(file string) string {

@@ -48,7 +48,8 @@ var rules = []rule{
 		reason: "a newcomer can list the doors of a type: give each concern a type of its own",
 	},
 	{
-		// Comments and blank lines do not count: whoever explains more must not have to divide a package for it.
+		// Comments and blank lines do not count: whoever explains more must not
+		// have to divide a package for it.
 		name: "lines of code", bound: 2400, measure: size(source.code),
 		reason: "a package is read before it is changed: divide it by what its parts are about",
 	},
@@ -81,8 +82,8 @@ var rules = []rule{
 		reason: "comment lines for each 100 lines of code: contracts and reasons that the code cannot say",
 	},
 	{
-		// Lower than the bound of all together: of tables, fakes and mains, names say most of what there is to say, and
-		// comments that fill up a number say nothing.
+		// Lower than the bound of all together: of tables, fakes and mains, names say
+		// most of what there is to say, and comments that fill up a number say nothing.
 		name: "sparse", bound: 13, least: true, measure: densities,
 		reason: "comment lines for each 100 lines of code of one package: who calls, units, errors, order, the source of a rule",
 	},

@@ -10,8 +10,9 @@ import (
 	"testing/fstest"
 )
 
-// skipping are the files whose tests may be skipped, and what the machine lacks then. In CI, which has all of it, a skipped test is a
-// failure; so a test that has nothing to do for some of its cases leaves those out.
+// skipping are the files whose tests may be skipped, and what the machine lacks
+// then. In CI, which has all of it, a skipped test is a failure; so a test that
+// has nothing to do for some of its cases leaves those out.
 var skipping = map[string]string{
 	"agent/agenttest/cli.go":                                 "an agent CLI",
 	"agent/process/bounds_linux_test.go":                     "a sandbox, or the right to mount",

@@ -235,7 +235,8 @@ var restrictions = []restriction{
 		reason:   "tests get their server from bustest",
 	},
 	{
-		// The tests of what is exported read it as a collector does, and those of the simulator what earlier versions wrote.
+		// The tests of what is exported read it as a collector does, and those
+		// of the simulator what earlier versions wrote.
 		imports:  []string{"./proto/...", "google.golang.org/protobuf/..."},
 		packages: []string{"./bus/...", "./proto/...", "./internal/telemetry/otlptest", "./deploy/k8s/internal/testpod", "./services/runner/sim"},
 		tests:    true,

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestErrorsAreListed: an alert on ERROR wakes a person, so each one is in the operators' guide with
-// what to do, and was thought about; what mends itself is no ERROR.
+// TestErrorsAreListed: an alert on ERROR wakes a person, so each one is in the operators'
+// guide with what to do, and was thought about; what mends itself is no ERROR.
 func TestErrorsAreListed(t *testing.T) {
 	listed := map[string]bool{}
 	guide, err := os.ReadFile("../../docs/guide-operators.md")

@@ -10,15 +10,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/patchid"
 )
 
-// headers are the lines that git prints before the hunks of a file, when it is not asked to look for renames.
+// headers are the lines that git prints before the hunks of a file, when it is
+// not asked to look for renames.
 var headers = [][]byte{
 	[]byte("old mode "), []byte("new mode "), []byte("deleted file mode "), []byte("new file mode "), []byte("index "),
 	[]byte("--- "), []byte("+++ "), []byte("Binary files "),
 }
 
-// exact returns an error if a text is not exactly what git prints of a change. The id of a change has every line in it, but neither the
-// counts of hunks nor where they are: with a count that is too small, a line has its part in the id and belongs to no hunk, and whoever
-// parses the text would not show it. So nothing may be between the hunks, and each has as many lines as it says.
+// exact returns an error if a text is not exactly what git prints of a change. The id of a change
+// has every line in it, but neither the counts of hunks nor where they are: with a count that is
+// too small, a line has its part in the id and belongs to no hunk, and whoever parses the text
+// would not show it. So nothing may be between the hunks, and each has as many lines as it says.
 func exact(text []byte) error {
 	var w walk
 	for n := 1; len(text) > 0; n++ {
@@ -37,8 +39,8 @@ func exact(text []byte) error {
 	return nil
 }
 
-// walk is a place in a text: outside of hunks, where the beginning of a line says of what kind it is, or in one, where each is content
-// although it may look like a header.
+// walk is a place in a text: outside of hunks, where the beginning of a line says of
+// what kind it is, or in one, where each is content although it may look like a header.
 type walk struct {
 	// files and lines count the files so far, and the lines of all of their hunks.
 	files, lines int
@@ -49,8 +51,8 @@ type walk struct {
 // inHunk reports whether the next line is one of a hunk.
 func (w *walk) inHunk() bool { return w.before > 0 || w.after > 0 }
 
-// line takes a line, and returns false for one that cannot be there. Nothing may be before the first file, and nothing but the next
-// hunk or file behind a hunk that is complete.
+// line takes a line, and returns false for one that cannot be there. Nothing may be before
+// the first file, and nothing but the next hunk or file behind a hunk that is complete.
 func (w *walk) line(l []byte) bool {
 	is := func(prefix string) bool { return bytes.HasPrefix(l, []byte(prefix)) }
 	switch {
@@ -92,8 +94,9 @@ func (w *walk) content(l []byte) bool {
 	return w.before >= 0 && w.after >= 0
 }
 
-// alike reports whether a deleted file and an added one have the same content, as far as the id of the change says so: that has the lines of
-// text files, and the names of the objects of binary ones.
+// alike reports whether a deleted file and an added one have the same content,
+// as far as the id of the change says so: that has the lines of text files, and
+// the names of the objects of binary ones.
 func alike(gone, come *gitdiff.File) bool {
 	if gone.IsBinary || come.IsBinary {
 		return gone.IsBinary && come.IsBinary && gone.OldOIDPrefix != "" && gone.OldOIDPrefix == come.NewOIDPrefix

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/patchid"
 )
 
-// TestNothingOfTheIDIsHidden forges texts that have the id of a change and would be shown as another one: a line that belongs to no hunk, and an
-// added file that is said to be one that was only moved.
+// TestNothingOfTheIDIsHidden forges texts that have the id of a change and
+// would be shown as another one: a line that belongs to no hunk, and an added
+// file that is said to be one that was only moved.
 func TestNothingOfTheIDIsHidden(t *testing.T) {
 	t.Parallel()
 	text := diff(t, map[string]string{"f": "-1\n2\n3\n"}, map[string]string{"f": "-1\n2\n3\ngood\nevil\n"})
@@ -51,8 +52,8 @@ func object(t *testing.T, text []byte, side int) []byte {
 	return bytes.Split(line, []byte(".."))[side]
 }
 
-// TestManyLines: what is stored of a change with very many short lines can be read by a process with little memory, and a text with more of them
-// is read by none.
+// TestManyLines: what is stored of a change with very many short lines can be read
+// by a process with little memory, and a text with more of them is read by none.
 func TestManyLines(t *testing.T) {
 	t.Parallel()
 	text := diff(t, nil, map[string]string{"a": "-a\n", "many": "-" + strings.Repeat("\n", patch.MaxLines), "z": "-z\n"})

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/patchid"
 )
 
-// FuzzUnpack: a stored change, which any worker may have written, is the one that was asked for, or is said to prove nothing, or is
-// refused.
+// FuzzUnpack: a stored change, which any worker may have written, is the one
+// that was asked for, or is said to prove nothing, or is refused.
 func FuzzUnpack(f *testing.F) {
 	const text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 	zipped := func(text string) []byte {

@@ -22,8 +22,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// diff returns the patch that git makes of two versions of a folder, a path with its content each; "x" before
-// a content stands for an executable file, "l" for a link.
+// diff returns the patch that git makes of two versions of a folder, a path with its
+// content each; "x" before a content stands for an executable file, "l" for a link.
 func diff(t *testing.T, before, after map[string]string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,7 +65,8 @@ func stored(text []byte, n int) *patch.Patch {
 	return w.Patch()
 }
 
-// TestFiles: what a reader gets of every kind of change, however the text comes, with names that nobody would choose.
+// TestFiles: what a reader gets of every kind of change, however the text
+// comes, with names that nobody would choose.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	names := []string{"a b", "\u00e4", "new\nline", "\x1b[31mred", "\u202egnp.exe", `back\slash`, `quo"te`, "tab\there", "diff --git a/x b/x", "x => y"}
@@ -137,7 +138,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestCut: a file that is too large is there by name and counts, and the patch proves nothing any more; the next file is whole.
+// TestCut: a file that is too large is there by name and counts, and the patch
+// proves nothing any more; the next file is whole.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	text := diff(t, map[string]string{"z": "-z\n"}, map[string]string{
@@ -174,7 +176,8 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestRead: what is read is the change that the journal names, or an error. Any worker may write to the store.
+// TestRead: what is read is the change that the journal names, or an error. Any
+// worker may write to the store.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)

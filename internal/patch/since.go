@@ -17,13 +17,13 @@ const around = 3
 // they differ, by their paths, and how many files are the same in both. planned is as in Files.
 // Error: ErrDamaged.
 //
-// Every line of either patch that the other does not have is returned, whatever it is: a text
-// is compared byte by byte, and what cannot be compared counts as different. On the same base a
-// line that is added or deleted counts with its place in the file, and lines around it do not
-// count; on another base the places mean nothing, so the lines around and the section of the
-// hunk, such as the function, count in their stead: a line that moved to where these are equal
-// is not told. A file that was renamed is one that was deleted and one that was added, because only so are all
-// of its lines there.
+// Every line of either patch that the other does not have is returned, whatever it is:
+// a text is compared byte by byte, and what cannot be compared counts as different. On
+// the same base a line that is added or deleted counts with its place in the file, and
+// lines around it do not count; on another base the places mean nothing, so the lines
+// around and the section of the hunk, such as the function, count in their stead: a
+// line that moved to where these are equal is not told. A file that was renamed is one
+// that was deleted and one that was added, because only so are all of its lines there.
 func (p *Patch) Since(former *Patch, planned []string) (files []document.DiffFile, same int, err error) {
 	now, err := p.sides()
 	if err != nil {

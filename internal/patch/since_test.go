@@ -31,7 +31,8 @@ func told(f *document.DiffFile) string {
 	return b.String()
 }
 
-// TestSince: what two attempts do with the same files is told as it differs, and what is the same in both is counted.
+// TestSince: what two attempts do with the same files is told as it differs,
+// and what is the same in both is counted.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	lines := func(change ...string) string {
@@ -97,7 +98,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestSinceOnAnotherBase: on another base the same lines elsewhere are the same change, and lines beside it that are others are told.
+// TestSinceOnAnotherBase: on another base the same lines elsewhere are the same
+// change, and lines beside it that are others are told.
 func TestSinceOnAnotherBase(t *testing.T) {
 	t.Parallel()
 	text := func(before, beside, more string) map[string]string {
@@ -136,8 +138,8 @@ func sameLines(got, want string) bool {
 	return true
 }
 
-// TestSinceHidesNothing: whatever two attempts do on one base or on two, for every line of the changes the comparison tells of as many more, and
-// as many fewer, as there are.
+// TestSinceHidesNothing: whatever two attempts do on one base or on two, for every line
+// of the changes the comparison tells of as many more, and as many fewer, as there are.
 func TestSinceHidesNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -207,7 +209,8 @@ func TestSinceHidesNothing(t *testing.T) {
 	}
 }
 
-// plainFiles returns the files of a patch with all of their lines, also those of renamed ones: compared with nothing.
+// plainFiles returns the files of a patch with all of their lines, also those
+// of renamed ones: compared with nothing.
 func plainFiles(p *patch.Patch) ([]document.DiffFile, error) {
 	files, _, err := p.Since(&patch.Patch{About: patch.About{Base: p.Base}}, nil)
 	return files, err

@@ -9,13 +9,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// LeaveOutSpace leaves out of the files of a change the lines that it changes in white space alone, and returns how many these are of all
-// files; each file has its own count. What is left of a hunk may be several runs, or none.
+// LeaveOutSpace leaves out of the files of a change the lines that it changes
+// in white space alone, and returns how many these are of all files; each file
+// has its own count. What is left of a hunk may be several runs, or none.
 //
-// A deleted line and an added one that comes in its place are such lines if they are equal without blanks and tabs at their ends and
-// with each run of them inside taken for one blank. So an indent does not matter, nor an end of a line by CR, while "no way" never
-// becomes "noway". Every other character counts, whatever it looks like: a blank that is none, or one that cannot be seen, is never left
-// out, and neither is a line with bytes that are no text, which may look the same and be another one.
+// A deleted line and an added one that comes in its place are such lines if they are
+// equal without blanks and tabs at their ends and with each run of them inside taken
+// for one blank. So an indent does not matter, nor an end of a line by CR, while "no
+// way" never becomes "noway". Every other character counts, whatever it looks like:
+// a blank that is none, or one that cannot be seen, is never left out, and neither
+// is a line with bytes that are no text, which may look the same and be another one.
 func LeaveOutSpace(files []document.DiffFile) (hidden int) {
 	for i := range files {
 		f := &files[i]
@@ -36,8 +39,8 @@ func LeaveOutSpace(files []document.DiffFile) (hidden int) {
 	return hidden
 }
 
-// unspaced returns the lines of a hunk, of which those that are changed in white space alone stay as they are after the change, and how
-// many lines of the change are not told by that.
+// unspaced returns the lines of a hunk, of which those that are changed in white space alone
+// stay as they are after the change, and how many lines of the change are not told by that.
 func unspaced(lines []document.DiffLine) (kept []document.DiffLine, hidden int) {
 	for from := 0; from < len(lines); {
 		if lines[from].Op == " " {
@@ -69,7 +72,8 @@ func unspaced(lines []document.DiffLine) (kept []document.DiffLine, hidden int) 
 	return kept, hidden
 }
 
-// spaceKeys returns a key for each line, which lines of both sides have in common if they differ in white space alone.
+// spaceKeys returns a key for each line, which lines of both sides have in
+// common if they differ in white space alone.
 func spaceKeys(lines []document.DiffLine) []lineKey {
 	list := make([]lineKey, len(lines))
 	for i := range lines {

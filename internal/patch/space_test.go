@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/patch"
 )
 
-// lines returns the lines of a change that are told, one after the other, without those around them.
+// lines returns the lines of a change that are told, one after the other,
+// without those around them.
 func lines(f *document.DiffFile) string {
 	var b strings.Builder
 	for _, h := range f.Hunks {
@@ -22,8 +23,8 @@ func lines(f *document.DiffFile) string {
 	return b.String()
 }
 
-// TestLeaveOutSpace: lines that are changed in white space alone are left out and counted; every other line is told, whatever it looks like, and so is
-// one that joins two words.
+// TestLeaveOutSpace: lines that are changed in white space alone are left out and counted;
+// every other line is told, whatever it looks like, and so is one that joins two words.
 func TestLeaveOutSpace(t *testing.T) {
 	t.Parallel()
 	for about, c := range map[string]struct {
@@ -68,7 +69,8 @@ func TestLeaveOutSpace(t *testing.T) {
 	}
 }
 
-// TestLeaveOutSpacePlaces: of a file that is indented as a whole there is left what is around the lines that are told, where they are on either side.
+// TestLeaveOutSpacePlaces: of a file that is indented as a whole there is left
+// what is around the lines that are told, where they are on either side.
 func TestLeaveOutSpacePlaces(t *testing.T) {
 	t.Parallel()
 	var before, after strings.Builder

@@ -1,8 +1,9 @@
 // Package patchid computes the id of a change from the text of its patch. Who has git and the
 // commits, and who has only a patch that was stored, come to the same id of the same change.
 //
-// It is git's own patch-id: line numbers and object names do not count. Implementers name a verified change by it, approvals are bound to
-// it, and a runner that shows a stored change computes it again. Two texts with one id have the same lines in the same files.
+// It is git's own patch-id: line numbers and object names do not count. Implementers name
+// a verified change by it, approvals are bound to it, and a runner that shows a stored
+// change computes it again. Two texts with one id have the same lines in the same files.
 package patchid
 
 import (

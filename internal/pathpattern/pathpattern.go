@@ -15,9 +15,9 @@ import (
 )
 
 // Match reports whether a pattern is about a file: a directory if it ends with a
-// slash, or the link or file that would take its place; otherwise a name, with wildcards as in path.Match, of the whole path, or
-// of its last element if the pattern has no slash. Letter case is ignored, because
-// some file systems do.
+// slash, or the link or file that would take its place; otherwise a name, with
+// wildcards as in path.Match, of the whole path, or of its last element if the
+// pattern has no slash. Letter case is ignored, because some file systems do.
 func Match(pattern, file string) bool {
 	pattern, file = strings.ToLower(pattern), strings.ToLower(file)
 	if dir, ok := strings.CutSuffix(pattern, "/"); ok {

@@ -1,19 +1,22 @@
 // Package plainjson writes the structs of package forge as JSON, and reads them back.
 //
-// These structs have no tags, because the vocabulary is of no format. A field is found under its name
-// in snake_case, a field of an embedded struct as one of the struct around it, a duration is a number of
-// nanoseconds. What is zero is left out; a list that is empty and not nil is an empty one. So what is read
-// is exactly what was written. A struct that has tags, and all that is in it, is left to encoding/json.
+// These structs have no tags, because the vocabulary is of no format. A field is found
+// under its name in snake_case, a field of an embedded struct as one of the struct
+// around it, a duration is a number of nanoseconds. What is zero is left out; a list
+// that is empty and not nil is an empty one. So what is read is exactly what was
+// written. A struct that has tags, and all that is in it, is left to encoding/json.
 //
 // A reader passes over fields that it does not know: the writer may be of a newer version.
 //
-// Beside this there are three other forms of the vocabulary, each for its own readers: package bus/codec writes it in the binary format of
-// proto/forge/v1, for journals and for what services tell each other; package document has the accounts for other systems, whose names
-// are kept for ever; and package forgedir writes files that a person edits. This one is for a program that has the same vocabulary, of
-// about the same version, and shows all of it.
+// Beside this there are three other forms of the vocabulary, each for its own readers:
+// package bus/codec writes it in the binary format of proto/forge/v1, for journals and for
+// what services tell each other; package document has the accounts for other systems, whose
+// names are kept for ever; and package forgedir writes files that a person edits. This one is
+// for a program that has the same vocabulary, of about the same version, and shows all of it.
 //
-// What is in the vocabulary decides what has a form here: structs, lists, maps with texts as keys, pointers, texts, numbers,
-// times and durations. An interface has none, because what is behind it would have to be named.
+// What is in the vocabulary decides what has a form here: structs, lists, maps
+// with texts as keys, pointers, texts, numbers, times and durations. An
+// interface has none, because what is behind it would have to be named.
 package plainjson
 
 import (
@@ -33,11 +36,13 @@ import (
 // ErrLong says that the JSON of a value would have more bytes than it may.
 var ErrLong = errors.New("is too long")
 
-// Marshal returns the JSON of a value. Error: a type that is none of a plain struct's, such as an interface.
+// Marshal returns the JSON of a value. Error: a type that is none of a plain
+// struct's, such as an interface.
 func Marshal(v any) ([]byte, error) { return MarshalMost(v, math.MaxInt) }
 
-// MarshalMost is Marshal for a value whose JSON has at most so many bytes. It ends where these are written, and before a value whose texts alone
-// are more than what is left, so that what is too long costs no more than what is not. Error: ErrLong.
+// MarshalMost is Marshal for a value whose JSON has at most so many bytes. It ends
+// where these are written, and before a value whose texts alone are more than what
+// is left, so that what is too long costs no more than what is not. Error: ErrLong.
 func MarshalMost(v any, most int) ([]byte, error) {
 	w := writer{most: most}
 	err := w.write(reflect.ValueOf(v))
@@ -69,7 +74,8 @@ func Name(field string) string {
 	return b.String()
 }
 
-// Tagged reports whether a type is left to encoding/json: one with tags, a time, or one that writes itself.
+// Tagged reports whether a type is left to encoding/json: one with tags, a
+// time, or one that writes itself.
 func Tagged(t reflect.Type) bool {
 	if t == reflect.TypeFor[time.Time]() || t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		return true
@@ -155,8 +161,9 @@ func (b *writer) writeTagged(v reflect.Value) error {
 	return err
 }
 
-// writeFields appends the fields of a struct that are not zero. The object begins at start of the buffer. Fields of an embedded
-// struct are written into the same object; two of one name would be written twice, which the vocabulary does not have.
+// writeFields appends the fields of a struct that are not zero. The object begins at
+// start of the buffer. Fields of an embedded struct are written into the same object;
+// two of one name would be written twice, which the vocabulary does not have.
 func (b *writer) writeFields(v reflect.Value, start int) error {
 	for f, one := range v.Fields() {
 		switch {
@@ -205,8 +212,9 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// least returns a number of bytes that the JSON of a value has at least, those of its texts and one for each entry of a list, or one that is
-// more than most. It is asked before a value is written that encoding/json writes as a whole. No document has a field that another one hides.
+// least returns a number of bytes that the JSON of a value has at least, those of its texts and
+// one for each entry of a list, or one that is more than most. It is asked before a value is
+// written that encoding/json writes as a whole. No document has a field that another one hides.
 func least(v reflect.Value, most int) (n int) {
 	if t := v.Type(); t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
 		return 0 // its fields need not be in it

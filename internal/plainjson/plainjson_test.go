@@ -76,7 +76,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNewer passes over what a newer version has written besides, and says where something is of another type.
+// TestNewer passes over what a newer version has written besides, and says
+// where something is of another type.
 func TestNewer(t *testing.T) {
 	var v struct {
 		Name string
@@ -106,7 +107,8 @@ func (c counted) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.text)
 }
 
-// TestMostIsWritten: nothing is written behind the bound, and nothing of a value whose texts alone are more than there is room for.
+// TestMostIsWritten: nothing is written behind the bound, and nothing of a
+// value whose texts alone are more than there is room for.
 func TestMostIsWritten(t *testing.T) {
 	const most = 10 << 10
 	text, tooLong := strings.Repeat("x", 1<<10), strings.Repeat("x", most+1)

@@ -29,7 +29,8 @@ func Environ(environ []string) []string {
 	return secrets
 }
 
-// SecretNames returns the names of the variables in an environment whose whole values Environ takes for secrets.
+// SecretNames returns the names of the variables in an environment whose whole
+// values Environ takes for secrets.
 func SecretNames(environ []string) []string {
 	var names []string
 	for _, entry := range environ {

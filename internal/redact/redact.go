@@ -51,11 +51,13 @@ var shapes = pattern.New(strings.Join([]string{
 	`(?i:\b(?:bearer|basic)\s+)([A-Za-z0-9._~+/=-]{16,})`, // headers
 }, "|"))
 
-// value matches the value of an option or a variable, as a shell reads it. What stands for another one is none, such as $TOKEN, and neither is a
-// file's name. One in double quotes may be in a string of JSON.
+// value matches the value of an option or a variable, as a shell reads it. What
+// stands for another one is none, such as $TOKEN, and neither is a file's name.
+// One in double quotes may be in a string of JSON.
 const value = `("[^"$\n][^"\n]{3,}"|'[^'$\n][^'\n]{3,}'|\\"[^"\\$\n][^"\\\n]{3,}\\"|[^\s"'\x60\\$=/.~;&|<>()\[{][^\s"'\x60\\;&|<>()]{3,})`
 
-// named matches secrets in the line of a command by what they are given as. The group is the secret.
+// named matches secrets in the line of a command by what they are given as. The
+// group is the secret.
 var named = pattern.New(strings.Join([]string{
 	`\b[A-Z0-9_]{0,32}(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|(?:ACCESS|PRIVATE|SECRET)_KEY|_PWD|_PAT)=` + value, // variables
 	`--(?:[a-z]{1,16}-){0,2}(?:token|secret|password|passwd|passphrase|api-?key)=` + value,                                   // options
@@ -198,7 +200,8 @@ func (r *Redactor) find(s string) []span {
 	return found
 }
 
-// findNamed returns the secrets that a command line gives by a name or a flag, such as TOKEN=... and --password ...
+// findNamed returns the secrets that a command line gives by a name or a flag,
+// such as TOKEN=... and --password ...
 func findNamed(s string) (found []span) {
 	if !namedHint(s) {
 		return nil

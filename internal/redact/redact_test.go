@@ -54,7 +54,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestCommandLines looks at the lines of commands, which those who may only look are told: what is given as a secret is none of theirs.
+// TestCommandLines looks at the lines of commands, which those who may only
+// look are told: what is given as a secret is none of theirs.
 func TestCommandLines(t *testing.T) {
 	var none redact.Redactor
 	for line, want := range map[string]string{

@@ -1,8 +1,9 @@
 // Package retry paces what is tried until it succeeds: how long to wait before the next try
 // ([Pace]), and which of the tries are worth a line in the log ([Notices]).
 //
-// The bus, the git store, workers and the CLI use it where something outside may be away: NATS, an origin, a gateway. Pauses double up to a
-// maximum and are shortened at random, so that those who wait for the same do not return at the same moment.
+// The bus, the git store, workers and the CLI use it where something outside may be
+// away: NATS, an origin, a gateway. Pauses double up to a maximum and are shortened
+// at random, so that those who wait for the same do not return at the same moment.
 package retry
 
 import (

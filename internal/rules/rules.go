@@ -1,5 +1,5 @@
-// Package rules numbers the rules of package flow. Each record of a journal has the number of those that it was decided by, and is
-// folded by them for ever (docs/adr/0086).
+// Package rules numbers the rules of package flow. Each record of a journal has the
+// number of those that it was decided by, and is folded by them for ever (docs/adr/0086).
 //
 // The history of versions:
 //
@@ -20,13 +20,14 @@
 //	   for a reason of a replica is for any of them next; a step that no replica can do stays with the workers, which say so ever less often;
 //	   a recipe whose check fails where others were merged meanwhile is made again with precedence
 //
-// Whoever changes what an event leads to, in a state that may be in a journal, counts Newest up, adds a line here and a Change
-// below, and has the rules ask for it where they differ:
+// Whoever changes what an event leads to, in a state that may be in a journal, counts Newest
+// up, adds a line here and a Change below, and has the rules ask for it where they differ:
 //
 //	if s.DecidedBy.Has(rules.AnsweredLook) {
 //
-// A field that no record had yet needs none of that: where it is missing, the rules do what they did before it was there. TestJournals
-// of package sim folds what every version has decided, and fails where this was forgotten.
+// A field that no record had yet needs none of that: where it is missing, the
+// rules do what they did before it was there. TestJournals of package sim folds
+// what every version has decided, and fails where this was forgotten.
 package rules
 
 import (
@@ -41,12 +42,14 @@ type Version int
 const (
 	// First is the version of records that carry none.
 	First Version = 1
-	// Newest is the one that this program decides by, as soon as every runner knows it. A record of a newer one is not for this program.
+	// Newest is the one that this program decides by, as soon as every runner
+	// knows it. A record of a newer one is not for this program.
 	Newest Version = 5
 )
 
-// Change is a place in which the rules of two versions differ. It can be deleted, with the branch of the versions before, when
-// no journal that is ever read again has a record of those; `pfl-forge doctor --deep` says which there are.
+// Change is a place in which the rules of two versions differ. It can be deleted,
+// with the branch of the versions before, when no journal that is ever read again
+// has a record of those; `pfl-forge doctor --deep` says which there are.
 type Change struct {
 	// Name is for people.
 	Name string
@@ -63,7 +66,8 @@ var (
 		Name: "AnsweredLook", Since: 2,
 		Why: "an intent that is paused while it looks, and answers with another task, was never asked to look again",
 	}
-	// AskedChecks is asked for where an intent tells its project how a change did on a red base branch.
+	// AskedChecks is asked for where an intent tells its project how a change
+	// did on a red base branch.
 	AskedChecks = Change{
 		Name: "AskedChecks", Since: 2,
 		Why: "checks that a reviewer asked for were taken for a verify that passes, and a red base branch for fixed",
@@ -98,7 +102,8 @@ var (
 		Name: "StandingChange", Since: 4,
 		Why: "the retry of a task whose review could not be made had its change made again, found nothing to commit, and failed for that",
 	}
-	// RequestedChanges is asked for where a person asks for changes: the message came with this version, and no runner of one before reads it.
+	// RequestedChanges is asked for where a person asks for changes: the
+	// message came with this version, and no runner of one before reads it.
 	RequestedChanges = Change{
 		Name: "RequestedChanges", Since: 4,
 		Why: "who was to approve a plan or a change could not ask for another one",
@@ -108,7 +113,8 @@ var (
 		Name: "FailedAgain", Since: 5,
 		Why: "a recipe whose change failed made the same change twice more, and each time the fault was searched for again",
 	}
-	// SettledCheck is asked for where a change is to be verified: what a worker reports then is read by package verdict, which has no versions.
+	// SettledCheck is asked for where a change is to be verified: what a worker
+	// reports then is read by package verdict, which has no versions.
 	SettledCheck = Change{
 		Name: "SettledCheck", Since: 5,
 		Why: "a check that failed once on a change, and not on the base branch, cost a good change its attempts",
@@ -118,7 +124,8 @@ var (
 		Name: "FailedTrials", Since: 5,
 		Why: "a change that failed twice in its trials failed twice more on the same tree in its merge, before it was found out whose fault that is",
 	}
-	// Schedules is asked for where schedules are set: the messages came with this version, and no runner of one before reads them.
+	// Schedules is asked for where schedules are set: the messages came with
+	// this version, and no runner of one before reads them.
 	Schedules = Change{Name: "Schedules", Since: 5, Why: "what is to be done every night had to be asked for by something else"}
 	// LateChecks is asked for in package mergequeue.
 	LateChecks = Change{Name: "LateChecks", Since: 5, Why: "a check that never came was told after a day, and not which one"}
@@ -196,16 +203,17 @@ func (v Version) Has(c Change) bool { return v >= c.Since }
 // Of returns the version that a record was decided by.
 func Of(rec *forge.Record) Version { return max(Version(rec.Rules), First) }
 
-// Stamp writes into a record by which version it was decided. The first is not written: programs that know no versions refuse
-// records with one, and they are to read those of the rules that they know.
+// Stamp writes into a record by which version it was decided. The first is not
+// written: programs that know no versions refuse records with one, and they are
+// to read those of the rules that they know.
 func (v Version) Stamp(rec *forge.Record) {
 	if rec.Rules = 0; v > First {
 		rec.Rules = int(v)
 	}
 }
 
-// Active returns the version for new decisions, of those that all runners have said they know. A runner that says none is of the time
-// before there were versions.
+// Active returns the version for new decisions, of those that all runners have said
+// they know. A runner that says none is of the time before there were versions.
 func Active(known []Version) Version {
 	if len(known) == 0 {
 		return First

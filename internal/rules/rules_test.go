@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// TestVersionOfARecord writes and reads the version. The first is not written, since programs before it refuse records that have one.
+// TestVersionOfARecord writes and reads the version. The first is not written,
+// since programs before it refuse records that have one.
 func TestVersionOfARecord(t *testing.T) {
 	for by, want := range map[rules.Version]int{0: 0, rules.First: 0, 2: 2, 9: 9} {
 		rec := forge.Record{Rules: 5}
@@ -21,7 +22,8 @@ func TestVersionOfARecord(t *testing.T) {
 	}
 }
 
-// TestActive takes the newest version that all runners know, and never one that this program does not.
+// TestActive takes the newest version that all runners know, and never one that
+// this program does not.
 func TestActive(t *testing.T) {
 	newer := rules.Newest + 1
 	for _, test := range []struct {

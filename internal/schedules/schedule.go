@@ -25,11 +25,13 @@ const (
 	Skip = "skip" // there is none
 )
 
-// Validate returns the first mistake in a schedule; nil if there is none. Fields are named as in a file.
+// Validate returns the first mistake in a schedule; nil if there is none.
+// Fields are named as in a file.
 //
-// It is asked by whoever reads a file, so that a mistake has its line, and by the rules, which check whatever is sent: the same measure for both, so
-// that what one takes is not refused by the other. Commands are refused since a file may have been copied from anywhere, and dependencies
-// since an intent of each night can name none.
+// It is asked by whoever reads a file, so that a mistake has its line, and by the
+// rules, which check whatever is sent: the same measure for both, so that what one
+// takes is not refused by the other. Commands are refused since a file may have been
+// copied from anywhere, and dependencies since an intent of each night can name none.
 func Validate(s *forge.Schedule) *forge.FieldError {
 	if _, err := forge.ParseReplicaID(s.Name); err != nil {
 		return &forge.FieldError{Field: "name", Reason: fmt.Sprintf("is %q; use a-z, 0-9 and hyphens, at most %d", short(s.Name), forge.MaxIDLength)}
@@ -58,9 +60,9 @@ func Validate(s *forge.Schedule) *forge.FieldError {
 	return nil
 }
 
-// Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for it: they could have asked for the same
-// at that time by themselves, and it goes the same way. Its id, and the id of its event, follow from the project, the schedule's name and the
-// time alone.
+// Intent returns the intent of a schedule for one of its times. Whoever set the schedule asks for
+// it: they could have asked for the same at that time by themselves, and it goes the same way. Its
+// id, and the id of its event, follow from the project, the schedule's name and the time alone.
 func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by ...forge.Identity) *forge.Intent {
 	instant := at.UTC().Format(time.RFC3339)
 	return &forge.Intent{
@@ -70,7 +72,8 @@ func Intent(s *forge.Schedule, project forge.ProjectID, at time.Time, by ...forg
 	}
 }
 
-// actor returns the name of who set it last; empty in the check of a file, which was not applied yet.
+// actor returns the name of who set it last; empty in the check of a file,
+// which was not applied yet.
 func actor(by []forge.Identity) string {
 	if len(by) == 0 {
 		return ""
@@ -78,9 +81,9 @@ func actor(by []forge.Identity) string {
 	return by[0].Name
 }
 
-// Digest returns a text that is the same for schedules that are the same in every field, and no others. By it a person's file is compared
-// with a list that has no texts. It is not kept anywhere, so programs of two versions may have different ones; then a schedule counts as
-// changed once.
+// Digest returns a text that is the same for schedules that are the same in every field, and no
+// others. By it a person's file is compared with a list that has no texts. It is not kept anywhere,
+// so programs of two versions may have different ones; then a schedule counts as changed once.
 func Digest(s *forge.Schedule) string {
 	text, err := json.Marshal(s)
 	if err != nil {

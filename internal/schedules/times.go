@@ -1,10 +1,13 @@
-// Package schedules says when a schedule is due, and what is wrong with one. It is pure: it knows no clock but the one it is asked about.
+// Package schedules says when a schedule is due, and what is wrong with one. It
+// is pure: it knows no clock but the one it is asked about.
 //
-// Expressions are those of crontab(5): five fields, or a word such as @daily. They are parsed by package gronx. Where both fields of
-// days are given, a day has to fit one of the two, as in crontab.
+// Expressions are those of crontab(5): five fields, or a word such as @daily.
+// They are parsed by package gronx. Where both fields of days are given, a day
+// has to fit one of the two, as in crontab.
 //
-// Times are those of a wall clock in a zone. Each of them comes once: of an hour that the clock shows twice, when it is put back, the
-// second is left out, and a time that the clock leaps over, when it is put forward, comes as much later as it leaps.
+// Times are those of a wall clock in a zone. Each of them comes once: of an hour that
+// the clock shows twice, when it is put back, the second is left out, and a time that
+// the clock leaps over, when it is put forward, comes as much later as it leaps.
 package schedules
 
 import (
@@ -32,8 +35,8 @@ type Times struct {
 	zone       *time.Location
 }
 
-// Parse returns the times of an expression in a zone of the IANA database; without one they are those of UTC. An expression that never
-// comes is refused.
+// Parse returns the times of an expression in a zone of the IANA database;
+// without one they are those of UTC. An expression that never comes is refused.
 func Parse(expression, zone string) (*Times, error) {
 	t := &Times{expression: strings.Join(strings.Fields(expression), " "), zone: time.UTC}
 	if full := words[t.expression]; full != "" {
@@ -72,8 +75,8 @@ func (e ZoneError) Error() string {
 	return fmt.Sprintf("%q is no time zone; write one such as Europe/Berlin, or leave it out for UTC", string(e))
 }
 
-// location returns a zone by its name. A path, which leads out of the database, is none, and neither is that of the machine: runners are in
-// different ones.
+// location returns a zone by its name. A path, which leads out of the database,
+// is none, and neither is that of the machine: runners are in different ones.
 func location(name string) (*time.Location, error) {
 	if name == "Local" || strings.HasPrefix(name, "/") {
 		return nil, ZoneError(name)
@@ -85,12 +88,13 @@ func location(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Next returns the first time after another one, in UTC; zero if there is none within years. It looks for it on a clock without leaps,
-// and then for when the clock of the zone shows that; what that one shows before the given time is passed over, so that times grow
-// strictly whatever the zone does.
+// Next returns the first time after another one, in UTC; zero if there is none
+// within years. It looks for it on a clock without leaps, and then for when the
+// clock of the zone shows that; what that one shows before the given time is
+// passed over, so that times grow strictly whatever the zone does.
 //
-// What the clock leaps over comes after the leap, among the times that it shows then. So the look begins before a leap that was lately, and goes
-// on until nothing earlier can follow.
+// What the clock leaps over comes after the leap, among the times that it shows then. So the
+// look begins before a leap that was lately, and goes on until nothing earlier can follow.
 func (t *Times) Next(after time.Time) (first time.Time) {
 	// A clock without leaps: gronx would leave out what a real one leaps over.
 	wall := after.UTC().Truncate(time.Second).Add(min(offset(after, t.zone), offset(after.Add(-nearby), t.zone)))
@@ -113,7 +117,8 @@ func (t *Times) Next(after time.Time) (first time.Time) {
 // longestLeap is the greatest leap of any clock, in minutes: on the Pacific a day was left out.
 const longestLeap = 48 * 60
 
-// nearby is how far from a time a leap changes what the clock shows at it: more than any clock differs from UTC, and than any leap.
+// nearby is how far from a time a leap changes what the clock shows at it: more
+// than any clock differs from UTC, and than any leap.
 const nearby = 36 * time.Hour
 
 // offset returns how far the clock of a zone is ahead of UTC.
@@ -122,8 +127,8 @@ func offset(at time.Time, zone *time.Location) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// shown returns when the clock of a zone first shows a time, in UTC. One that it leaps over comes as long after the leap as it is after the
-// leap's beginning.
+// shown returns when the clock of a zone first shows a time, in UTC. One that it
+// leaps over comes as long after the leap as it is after the leap's beginning.
 func shown(wall time.Time, zone *time.Location) time.Time {
 	before, after := wall.Add(-offset(wall.Add(-nearby), zone)), wall.Add(-offset(wall.Add(nearby), zone))
 	if at := before; at.Add(offset(at, zone)).Equal(wall) {

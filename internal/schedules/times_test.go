@@ -15,7 +15,8 @@ func TestNext(t *testing.T) {
 		{"0 9 * * MON-FRI", "Europe/Berlin", "2026-11-27T12:00:00Z", "2026-11-30T08:00:00Z 2026-12-01T08:00:00Z"},
 		{"0 0 29 2 *", "", "2026-11-29T12:00:00Z", "2028-02-29T00:00:00Z 2032-02-29T00:00:00Z"},
 		{"0 0 * * 7", "", "2026-11-29T12:00:00Z", "2026-12-06T00:00:00Z"},
-		// The clock is put forward from 2:00 to 3:00: a nightly schedule comes on that day, too, and one of each half hour not twice.
+		// The clock is put forward from 2:00 to 3:00: a nightly schedule comes
+		// on that day, too, and one of each half hour not twice.
 		{"30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:30:00Z 2026-03-30T00:30:00Z"},
 		{"*/30 * * * *", "Europe/Berlin", "2026-03-29T00:29:00Z", "2026-03-29T00:30:00Z 2026-03-29T01:00:00Z 2026-03-29T01:30:00Z 2026-03-29T02:00:00Z"},
 		// What is leapt over comes later even if it is asked about only after the leap.

@@ -1,8 +1,10 @@
-// Package statedir tells whether a service's state directory can be worked in: whether it can be written to, and is the one that
-// it was when the process began. A service that cannot is not ready, and takes no work.
+// Package statedir tells whether a service's state directory can be worked in:
+// whether it can be written to, and is the one that it was when the process
+// began. A service that cannot is not ready, and takes no work.
 //
-// Package service asks it for /readyz, and for a worker before and after each attempt (ADR 0080). A mark in the directory shows that it was
-// not replaced by an empty one. At most one write is under way, however long the disk takes, so asking never piles up.
+// Package service asks it for /readyz, and for a worker before and after each attempt
+// (ADR 0080). A mark in the directory shows that it was not replaced by an empty one. At
+// most one write is under way, however long the disk takes, so asking never piles up.
 package statedir
 
 import (
@@ -25,19 +27,21 @@ const (
 	illInterval = time.Second
 	// probeSize is how much the probe writes, in bytes: a block, so that a full disk is noticed.
 	probeSize = 4096
-	// markFile is by what a process knows its directory again. One that was removed, or whose volume is not mounted, can be
-	// written to as well once it is made anew, and has none of the clones on which each command works.
+	// markFile is by what a process knows its directory again. One that was
+	// removed, or whose volume is not mounted, can be written to as well once
+	// it is made anew, and has none of the clones on which each command works.
 	markFile = ".life"
 )
 
-// Disk tells whether a directory can be written to, by writing a small file, and is the one that it was. At most one
-// write is under way, however long the disk takes. It is safe for concurrent use.
+// Disk tells whether a directory can be written to, by writing a small file, and is the one that it
+// was. At most one write is under way, however long the disk takes. It is safe for concurrent use.
 type Disk struct {
 	// dir is made if it is missing at the start.
 	dir string
 	// mark is the content of markFile.
 	mark string
-	// marked says that the mark was written, or taken. Only New and the probe that is under way read it.
+	// marked says that the mark was written, or taken. Only New and the probe
+	// that is under way read it.
 	marked bool
 	// write writes the file; tests replace it.
 	write func(name string) error
@@ -49,15 +53,17 @@ type Disk struct {
 	err     error
 }
 
-// New returns a Disk that probes a state directory, and marks that. Where this cannot be done, the first probe that can does it.
+// New returns a Disk that probes a state directory, and marks that. Where this
+// cannot be done, the first probe that can does it.
 func New(dir string) *Disk {
 	d := &Disk{dir: dir, write: writeProbe, mark: rand.Text()}
 	_ = d.known() // a probe says why
 	return d
 }
 
-// known marks the directory once, or takes the mark that is there, so that a second process which waits for the end of the first one
-// takes nothing from that. From then on it returns an error if the directory is another one.
+// known marks the directory once, or takes the mark that is there, so that a
+// second process which waits for the end of the first one takes nothing from
+// that. From then on it returns an error if the directory is another one.
 func (d *Disk) known() error {
 	path := filepath.Join(d.dir, markFile)
 	text, err := os.ReadFile(path)

@@ -80,8 +80,9 @@ func TestDiskProbeWrites(t *testing.T) {
 	}
 }
 
-// TestAnotherDirectoryIsNoticed: where the state directory is gone, what takes its place can be written to, and has no clones. So the replica
-// stays unwell until it has its own again, or is started anew.
+// TestAnotherDirectoryIsNoticed: where the state directory is gone, what takes
+// its place can be written to, and has no clones. So the replica stays unwell
+// until it has its own again, or is started anew.
 func TestAnotherDirectoryIsNoticed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	d := New(dir)

@@ -16,7 +16,8 @@ const nullTag = "!!null"
 // maxErrors bounds the report on a file that is something else entirely.
 const maxErrors = 20
 
-// Short lets a struct be written as one text in place of a mapping. A pointer to the struct implements it.
+// Short lets a struct be written as one text in place of a mapping. A pointer
+// to the struct implements it.
 type Short interface {
 	// SetShort takes the text, which stands for the whole of the struct.
 	SetShort(text string)

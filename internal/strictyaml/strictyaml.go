@@ -16,8 +16,8 @@
 //     words than true and false for a bool.
 //
 // A field of type string receives what the file says: no, 1e3, 0123 and 2026-01-02 stay
-// as they are. A struct that is a [Short] may be one text. The [Positions] that Decode returns let a caller report what it finds
-// wrong with a value later at the same line.
+// as they are. A struct that is a [Short] may be one text. The [Positions] that Decode
+// returns let a caller report what it finds wrong with a value later at the same line.
 //
 // # Writing
 //

@@ -23,11 +23,12 @@ var (
 	losses = []PodLoss{
 		PodNotStarted, PodEvicted, PodOutOfMemory, PodPreempted, PodDeadline, PodNode, PodDeleted, PodConnection,
 	}
-	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed. A reason that is not among them is
-	// not shown, since an attribute has a closed set of values.
+	// projectFacts are the reasons for which a project has an entry in ProjectSummary.Closed. A
+	// reason that is not among them is not shown, since an attribute has a closed set of values.
 	projectFacts = []forge.FailureReason{forge.FailAuth, forge.FailQuota, forge.FailOrigin, forge.FailPush, forge.FailBase}
 	refusals     = []PodRefusal{PodDenied, PodQuota, PodTemplate}
-	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares them with what it serves.
+	// httpRoutes are those of the gateway; its TestRequestsAreMeasured compares
+	// them with what it serves.
 	httpRoutes = []string{
 		intentRoute + "s", intentRoute + "s/{intent}", "/api/v1/projects/{project}/events", "/api/v1/projects/{project}/audit",
 		"/api/v1/projects/{project}/costs", "/api/v1/projects/{project}/settings",

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ASCII returns a JSON text with all but printable ASCII escaped: the same document, which steers no
-// terminal.
+// ASCII returns a JSON text with all but printable ASCII escaped: the same
+// document, which steers no terminal.
 func ASCII(text []byte) []byte {
 	safe := make([]byte, 0, len(text))
 	for len(text) > 0 {

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns s with each character spelled out, as <U+00A0>, that cannot be told from a blank or from nothing, or that
-// a terminal obeys. Unlike [Sanitize] it leaves nothing out, and takes the spaces and fillers for invisible that ordinary text
-// has: it is for a reader who has to see all that another reader gets. Only "\n", "\r\n", tabs and blanks stay, and the variation
-// selector U+FE0F right behind a symbol that it turns into an emoji. Bytes that are not UTF-8 become U+FFFD.
+// Visible returns s with each character spelled out, as <U+00A0>, that cannot be told from a blank
+// or from nothing, or that a terminal obeys. Unlike [Sanitize] it leaves nothing out, and takes the
+// spaces and fillers for invisible that ordinary text has: it is for a reader who has to see all
+// that another reader gets. Only "\n", "\r\n", tabs and blanks stay, and the variation selector
+// U+FE0F right behind a symbol that it turns into an emoji. Bytes that are not UTF-8 become U+FFFD.
 func Visible(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -29,7 +30,8 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Hides reports whether a character behind another one cannot be seen, or changes the order of those around it.
+// Hides reports whether a character behind another one cannot be seen, or
+// changes the order of those around it.
 func Hides(r, before rune) bool {
 	switch {
 	case r == '\n', r == '\t', r == 0xfe0f && isSymbol(before):
@@ -38,8 +40,9 @@ func Hides(r, before rune) bool {
 	return isControl(r) || isDeceptive(r) || isBlank(r)
 }
 
-// isBlank reports whether r looks like a blank or like nothing, although ordinary text has it: spaces but the blank itself, the
-// empty Braille pattern, variation selectors, controls of shorthand.
+// isBlank reports whether r looks like a blank or like nothing, although
+// ordinary text has it: spaces but the blank itself, the empty Braille pattern,
+// variation selectors, controls of shorthand.
 func isBlank(r rune) bool {
 	switch {
 	case r == 0x00a0, r == 0x1680, r == 0x202f, r == 0x205f, r == 0x2028, r == 0x2029, r == 0x2800, r == 0x3000:

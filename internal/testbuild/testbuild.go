@@ -1,6 +1,7 @@
 // Package testbuild builds the programs that tests run as processes.
 //
-// A test that kills a program, or starts two of them, needs it as it is shipped; a goroutine in the test's own process cannot be killed.
+// A test that kills a program, or starts two of them, needs it as it is
+// shipped; a goroutine in the test's own process cannot be killed.
 package testbuild
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// Programs builds main packages of the workspace into a folder, all at once, each with the name of its package. It returns what the go command
-// prints.
+// Programs builds main packages of the workspace into a folder, all at once,
+// each with the name of its package. It returns what the go command prints.
 func Programs(dir string, packages ...string) ([]byte, error) {
 	args := []string{"build", "-o", dir + string(filepath.Separator)}
 	if raceEnabled && !testsize.Full() {
@@ -28,7 +29,8 @@ func Programs(dir string, packages ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// Shipped makes a go command compile as images are compiled. Then a package that another checkout has, too, is not compiled again.
+// Shipped makes a go command compile as images are compiled. Then a package
+// that another checkout has, too, is not compiled again.
 func Shipped(cmd *exec.Cmd) {
 	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath")
 }

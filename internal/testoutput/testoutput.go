@@ -1,7 +1,7 @@
 // Package testoutput collects the output of processes and loggers in tests.
 //
-// An Output is given to a process as stdout or stderr, or to a logger, and read while they still write: bytes.Buffer is not
-// safe for that.
+// An Output is given to a process as stdout or stderr, or to a logger, and read
+// while they still write: bytes.Buffer is not safe for that.
 package testoutput
 
 import (

@@ -1,7 +1,9 @@
-// Package testport gives tests ports for servers that start late, or that stop and start again at the same address.
+// Package testport gives tests ports for servers that start late, or that stop
+// and start again at the same address.
 //
-// A server that starts at once listens on port 0 and needs none of this. Free hands out ports from outside the range of those
-// that the kernel chooses for port 0, each once per process, so that parallel tests do not get each other's.
+// A server that starts at once listens on port 0 and needs none of this. Free
+// hands out ports from outside the range of those that the kernel chooses for
+// port 0, each once per process, so that parallel tests do not get each other's.
 package testport
 
 import (
@@ -12,9 +14,10 @@ import (
 	"testing"
 )
 
-// The ports that are given out, from first to before last: above those of well-known services, and below those that systems give to
-// connections and to who listens on port 0, which begin at 32768 on Linux and at 49152 elsewhere. A port of those may be taken before its
-// server starts, even by a client that tries to reach that very port and is given it as its own.
+// The ports that are given out, from first to before last: above those of well-known services,
+// and below those that systems give to connections and to who listens on port 0, which begin
+// at 32768 on Linux and at 49152 elsewhere. A port of those may be taken before its server
+// starts, even by a client that tries to reach that very port and is given it as its own.
 const (
 	first = 12_000
 	last  = 32_000

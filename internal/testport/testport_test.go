@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testport"
 )
 
-// TestFree: ports are given once, can be listened on, and are none that a connection may have been given.
+// TestFree: ports are given once, can be listened on, and are none that a
+// connection may have been given.
 func TestFree(t *testing.T) {
 	seen := map[int]bool{}
 	for range 100 {

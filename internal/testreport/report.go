@@ -37,7 +37,8 @@ type event struct {
 	Elapsed float64 `json:"elapsed"`
 }
 
-// A report names at most so many of the slowest tests, and none that took less than so many seconds.
+// A report names at most so many of the slowest tests, and none that took less
+// than so many seconds.
 const (
 	slowest = 25
 	slow    = 10
@@ -127,7 +128,8 @@ func (r *reporter) test(e event) {
 	}
 }
 
-// printSlowest prints the tests that took longest, the longest first: where a run can be made shorter.
+// printSlowest prints the tests that took longest, the longest first: where a
+// run can be made shorter.
 func (r *reporter) printSlowest() {
 	slices.SortStableFunc(r.slow, func(a, b slowTest) int { return cmp.Compare(b.seconds, a.seconds) })
 	for _, t := range r.slow[:min(len(r.slow), slowest)] {

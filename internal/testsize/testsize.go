@@ -44,12 +44,13 @@ func First[T any](quick int, cases []T) []T {
 	return cases[:Of(min(quick, len(cases)), len(cases))]
 }
 
-// PartVariable is the environment variable that asks for a part of long lists of cases, such as 2/3 for the second of
-// three parts. Where the time is bounded, commit after commit can have another part, and all of them have all cases.
+// PartVariable is the environment variable that asks for a part of long lists of
+// cases, such as 2/3 for the second of three parts. Where the time is bounded,
+// commit after commit can have another part, and all of them have all cases.
 const PartVariable = "PFL_FORGE_TEST_PART"
 
-// Part returns the cases of the part that is asked for: every third, from the second on, for 2/3. Without one it
-// returns all.
+// Part returns the cases of the part that is asked for: every third, from the
+// second on, for 2/3. Without one it returns all.
 func Part[T any](t testing.TB, cases []T) []T {
 	t.Helper()
 	text := os.Getenv(PartVariable)

@@ -1,8 +1,10 @@
-// Package together has several who ask for the same at about the same time share one answer. It is pure but for its goroutines.
+// Package together has several who ask for the same at about the same time
+// share one answer. It is pure but for its goroutines.
 //
-// An answer is never older than the question: who asks while an answer is being made gets the next one, which begins when that is ready,
-// together with all who asked meanwhile; who asks before one has begun shares that. So a thousand who ask at once cost two answers, and no answer is of a time
-// before its question.
+// An answer is never older than the question: who asks while an answer is being
+// made gets the next one, which begins when that is ready, together with all who
+// asked meanwhile; who asks before one has begun shares that. So a thousand who
+// ask at once cost two answers, and no answer is of a time before its question.
 package together
 
 import (
@@ -10,11 +12,14 @@ import (
 	"sync"
 )
 
-// Group has the answers that are being made, by keys. The zero value has none. It is safe for concurrent use.
+// Group has the answers that are being made, by keys. The zero value has none.
+// It is safe for concurrent use.
 type Group[T any] struct {
-	// Gather, if not nil, waits before an answer begins, for more who ask: a change is told to all who look within some milliseconds.
+	// Gather, if not nil, waits before an answer begins, for more who ask: a
+	// change is told to all who look within some milliseconds.
 	Gather func()
-	// Alone, if not nil, reports whether an error is of the one alone whose f was called, such as that they may not see something: the others ask again. Any
+	// Alone, if not nil, reports whether an error is of the one alone whose f was
+	// called, such as that they may not see something: the others ask again. Any
 	// other error is everybody's: what is slow or away is not asked by each of them.
 	Alone func(error) bool
 
@@ -28,13 +33,15 @@ type answer[T any] struct {
 	value T
 	err   error
 	make  func() (T, error)
-	// begun says that it is being made, so that who asks now gets next, which is nil if no one has asked since.
+	// begun says that it is being made, so that who asks now gets next, which
+	// is nil if no one has asked since.
 	begun bool
 	next  *answer[T]
 }
 
-// Do returns the value of f, or of the f of another one with the same key. It is called after Do was; not by whoever asks, so that it goes on when they
-// leave: f bounds itself. The error is that of ctx, of f, or of another f if it is not of that one alone.
+// Do returns the value of f, or of the f of another one with the same key. It is called
+// after Do was; not by whoever asks, so that it goes on when they leave: f bounds itself.
+// The error is that of ctx, of f, or of another f if it is not of that one alone.
 func (g *Group[T]) Do(ctx context.Context, key string, f func() (T, error)) (value T, err error) {
 	for { // each time, one more has been told their own error
 		value, own, err := g.once(ctx, key, f)

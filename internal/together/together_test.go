@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestDo: those who ask while an answer is being made share the next one, which begins afterwards; other keys are apart; one who leaves takes
-// nothing from the others; nothing is kept.
+// TestDo: those who ask while an answer is being made share the next one, which begins afterwards;
+// other keys are apart; one who leaves takes nothing from the others; nothing is kept.
 func TestDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Group[int]
@@ -74,8 +74,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestAlone: an error of the one whose answer all wait for is told to that one, and the others share another answer; any other is told to all, and costs
-// one answer.
+// TestAlone: an error of the one whose answer all wait for is told to that one, and
+// the others share another answer; any other is told to all, and costs one answer.
 func TestAlone(t *testing.T) {
 	barred, away := errors.New("barred"), errors.New("away")
 	for wrong, want := range map[error][2]int64{barred: {2, 1}, away: {1, 20}} {

@@ -1,8 +1,9 @@
-// Package trailers has the lines at the end of a commit's message by which it says which task it is the change of, who asked
-// for that and who approved it.
+// Package trailers has the lines at the end of a commit's message by which it
+// says which task it is the change of, who asked for that and who approved it.
 //
-// An implementer writes them into the one commit of a task, a gateway into what a forge merges by its own, and whoever compares a
-// branch with the journals reads them. They prove nothing: whoever can push can write them.
+// An implementer writes them into the one commit of a task, a gateway into what
+// a forge merges by its own, and whoever compares a branch with the journals
+// reads them. They prove nothing: whoever can push can write them.
 package trailers
 
 import (
@@ -30,8 +31,8 @@ type Change struct {
 	Project forge.ProjectID
 	Intent  forge.IntentID
 	Task    forge.TaskID
-	// Requester names who asked for it, as the server knows them, and Claimed those whom senders only named. Either
-	// may be several, with commas between them, or empty.
+	// Requester names who asked for it, as the server knows them, and Claimed those whom
+	// senders only named. Either may be several, with commas between them, or empty.
 	Requester, Claimed string
 	// Approver names who approved it, in the same form.
 	Approver string
@@ -55,10 +56,10 @@ func (c *Change) Lines() []string {
 	return list
 }
 
-// Read returns the changes that a message names, in its order; usually one. A forge that makes one commit of several puts their
-// messages one below the other, and some add a last paragraph of their own: so each paragraph is looked at, where git itself
-// takes only those of the last one for trailers. A paragraph that does not name project, intent and task of one change
-// names none.
+// Read returns the changes that a message names, in its order; usually one. A forge that makes
+// one commit of several puts their messages one below the other, and some add a last paragraph of
+// their own: so each paragraph is looked at, where git itself takes only those of the last one
+// for trailers. A paragraph that does not name project, intent and task of one change names none.
 func Read(message string) []Change {
 	var list []Change
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(message, "\r\n", "\n"), "\n\n") {

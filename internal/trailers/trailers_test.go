@@ -12,7 +12,8 @@ import (
 
 var fix = trailers.Change{Project: "shop", Intent: "fix", Task: "fix-001", Requester: "ada, bob", Claimed: "boss", Approver: "grace"}
 
-// TestRead: what is written is read, wherever a forge puts it; what names no change in full names none.
+// TestRead: what is written is read, wherever a forge puts it; what names no
+// change in full names none.
 func TestRead(t *testing.T) {
 	ours := strings.Join(fix.Lines(), "\n")
 	other := trailers.Change{Project: "shop", Intent: "fix", Task: "fix-002"}

@@ -29,7 +29,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// FuzzWhole: a stored transcript, which any worker may have written, is read up to its bound, or is none.
+// FuzzWhole: a stored transcript, which any worker may have written, is read up
+// to its bound, or is none.
 func FuzzWhole(f *testing.F) {
 	var out bytes.Buffer
 	zip := gzip.NewWriter(&out)

@@ -30,8 +30,8 @@ type Line struct {
 	Kind forge.ProgressKind `json:"kind" yaml:"kind"`
 	// Agent is the back end, where one is at work.
 	Agent string `json:"agent,omitempty" yaml:"agent,omitempty"`
-	// Text has the agent's words, or says what was done. In the last line (forge.ProgressEnded) it is the
-	// outcome: OutcomeOK or a reason.
+	// Text has the agent's words, or says what was done. In the last line
+	// (forge.ProgressEnded) it is the outcome: OutcomeOK or a reason.
 	Text string `json:"text,omitempty" yaml:"text,omitempty"`
 	// Usage is set in lines that report it.
 	Usage *Usage `json:"usage,omitempty" yaml:"usage,omitempty"`

@@ -65,8 +65,9 @@ func want(t *testing.T, about string, got []string, written ...[]transcript.Line
 	}
 }
 
-// TestPage: page by page a transcript comes as a whole and once, while it is written, when it is stored as a whole, and when the
-// stream has lost it; a place that was given out leads on from where it was.
+// TestPage: page by page a transcript comes as a whole and once, while it is
+// written, when it is stored as a whole, and when the stream has lost it; a
+// place that was given out leads on from where it was.
 func TestPage(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -141,8 +142,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageOfOthers: what any worker may write to the stream and to the store harms no reader: a line of 8 MB, bytes that are no text, what
-// moves a cursor or hides text, a secret, another project's name; and a stored whole that is damaged hides nothing of the stream.
+// TestPageOfOthers: what any worker may write to the stream and to the store harms no reader:
+// a line of 8 MB, bytes that are no text, what moves a cursor or hides text, a secret,
+// another project's name; and a stored whole that is damaged hides nothing of the stream.
 func TestPageOfOthers(t *testing.T) {
 	b := bustest.Start(t)
 	evil := line(forge.ProgressText, "a\x1b[2Jb\u202ec ghp_0123456789abcdefghijklmnopqrstuvwxyz")
@@ -237,7 +239,8 @@ func packed(t *testing.T, text string) []byte {
 	return out.Bytes()
 }
 
-// TestPageOfTooMuch: a transcript that lost its oldest lines says so once, and places count what was there before.
+// TestPageOfTooMuch: a transcript that lost its oldest lines says so once, and
+// places count what was there before.
 func TestPageOfTooMuch(t *testing.T) {
 	b := bustest.Start(t)
 	var text strings.Builder

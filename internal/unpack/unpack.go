@@ -1,17 +1,20 @@
-// Package unpack takes values off bytes in which they stand one after the other: numbers as varints, texts with their length before them, and
-// texts of a known length. Whoever puts them there uses binary.AppendUvarint or package protowire, which write the same.
+// Package unpack takes values off bytes in which they stand one after the other: numbers
+// as varints, texts with their length before them, and texts of a known length. Whoever
+// puts them there uses binary.AppendUvarint or package protowire, which write the same.
 package unpack
 
 import "encoding/binary"
 
-// Reader has the bytes that are left. Once a value is not there, nothing is left, and all that follow are zero: so a caller may look at
-// Bad once for several of them, and has to before it goes by a number that was read.
+// Reader has the bytes that are left. Once a value is not there, nothing is
+// left, and all that follow are zero: so a caller may look at Bad once for
+// several of them, and has to before it goes by a number that was read.
 type Reader struct {
 	rest string
 	bad  bool
 }
 
-// New returns a Reader of bytes. What it returns is part of one copy of them: ten thousand texts are one piece of memory.
+// New returns a Reader of bytes. What it returns is part of one copy of them:
+// ten thousand texts are one piece of memory.
 func New(data []byte) *Reader { return &Reader{rest: string(data)} }
 
 // Bad reports whether a value was not there.
@@ -44,7 +47,8 @@ func (r *Reader) Number() uint64 {
 	return v
 }
 
-// Count returns the number of values that follow, of a byte each at least: no more than there can be, so that memory may be taken for them.
+// Count returns the number of values that follow, of a byte each at least: no
+// more than there can be, so that memory may be taken for them.
 func (r *Reader) Count() int {
 	n := r.Number()
 	if n > uint64(len(r.rest)) {

@@ -22,7 +22,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderOfLies: a length that is longer than what there is reserves nothing, and a number without an end is none.
+// TestReaderOfLies: a length that is longer than what there is reserves
+// nothing, and a number without an end is none.
 func TestReaderOfLies(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string][]byte{

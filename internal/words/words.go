@@ -36,8 +36,8 @@ var dense = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Hangul,
 func Set(text string) map[string]bool {
 	set := map[string]bool{}
 	var run []rune // of characters of dense scripts that stand side by side
-	// Two characters are the shortest unit that carries a meaning in these scripts; longer ones would
-	// have to begin at the same place in both texts to be found.
+	// Two characters are the shortest unit that carries a meaning in these scripts;
+	// longer ones would have to begin at the same place in both texts to be found.
 	flush := func() {
 		if len(run) == 1 && !unicode.Is(unicode.Hiragana, run[0]) {
 			set[string(run)] = true
@@ -52,8 +52,8 @@ func Set(text string) map[string]bool {
 	for tokens := words.FromString(strings.ToLower(norm.NFKC.String(text))); tokens.Next(); {
 		for _, w := range strings.FieldsFunc(tokens.Value(), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) }) {
 			first, _ := utf8.DecodeRuneInString(w)
-			// The library cuts Han and hiragana into single characters, and Hangul at spaces: both become
-			// one run again.
+			// The library cuts Han and hiragana into single characters, and
+			// Hangul at spaces: both become one run again.
 			if unicode.In(first, dense...) {
 				run = append(run, []rune(w)...)
 				continue
@@ -63,8 +63,8 @@ func Set(text string) map[string]bool {
 				set[w] = true
 			}
 		}
-		// A space or a full stop ends a run. Without that, the last character of a word and the first of
-		// the next would be taken for one.
+		// A space or a full stop ends a run. Without that, the last character
+		// of a word and the first of the next would be taken for one.
 		if !strings.ContainsFunc(tokens.Value(), unicode.IsLetter) {
 			flush()
 		}

@@ -1,8 +1,9 @@
 // Package backends puts together what a worker process needs to run agents: every
 // agent that there is, with what it takes from the process's environment.
 //
-// The mains of the workers and package local call Open or Host; doctor calls CheckAll. It is the only place that imports all back ends: a
-// new one is a line here (CONTRIBUTING.md). Credentials are read when a call begins, so a new key counts without a restart.
+// The mains of the workers and package local call Open or Host; doctor calls CheckAll. It
+// is the only place that imports all back ends: a new one is a line here (CONTRIBUTING.md).
+// Credentials are read when a call begins, so a new key counts without a restart.
 package backends
 
 import (
@@ -34,8 +35,8 @@ import (
 )
 
 // Host returns a host with all agents. stateDir is absolute and belongs to this
-// process alone. The executor runs agents and commands; nil: this machine's namespaces, within the bounds.
-// read has the agents' credentials.
+// process alone. The executor runs agents and commands; nil: this machine's
+// namespaces, within the bounds. read has the agents' credentials.
 func Host(stateDir string, executor process.Executor, bounds demand.Bounds, read Read, log *slog.Logger) jobs.Host {
 	owner := process.NewOwner(stateDir).RunIn(executor).Within(bounds)
 	models := openModels(read, log)

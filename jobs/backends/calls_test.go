@@ -97,7 +97,8 @@ func TestCalls(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) { test(t, nil, "") })
 		t.Run(tt.name+" in a container", func(t *testing.T) {
 			remotetest.Need(t)
-			// All directories of the test are below one, which is the service's state to the container.
+			// All directories of the test are below one, which is the service's
+			// state to the container.
 			test(t, remotetest.Container{T: t, State: filepath.Dir(testdir.New(t))}, "policy: {network: model}\n")
 		})
 	}

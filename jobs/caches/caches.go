@@ -1,11 +1,11 @@
 // Package caches keeps what the commands of a project cache, such as compiled packages and
 // downloaded modules, and keeps one change from writing what another one reads.
 //
-// Commands run before a change is reviewed, and a program that writes to a build cache decides which
-// code others run. So a command reads the caches, and writes to a layer of its own above them. A
-// layer is kept if the tree that it was made from is that of a commit on the base branch: a change
-// that has passed all rules may leave something behind. All others are thrown away. Caches that an
-// operator names, with GOCACHE for example, are only ever read.
+// Commands run before a change is reviewed, and a program that writes to a build cache decides
+// which code others run. So a command reads the caches, and writes to a layer of its own above
+// them. A layer is kept if the tree that it was made from is that of a commit on the base
+// branch: a change that has passed all rules may leave something behind. All others are thrown
+// away. Caches that an operator names, with GOCACHE for example, are only ever read.
 package caches
 
 import (
@@ -134,7 +134,8 @@ func (c *Caches) Keep(ctx context.Context, layer string, tree git.OID, merged Me
 	return c.takeOver(ctx, merged)
 }
 
-// TakeOver takes over the layers that wait, of trees that are merged. It asks for those only if a layer waits.
+// TakeOver takes over the layers that wait, of trees that are merged. It asks
+// for those only if a layer waits.
 func (c *Caches) TakeOver(ctx context.Context, merged Merged) error {
 	if list, err := os.ReadDir(filepath.Join(c.dir, awaited)); err != nil || len(list) == 0 {
 		return nil

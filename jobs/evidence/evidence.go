@@ -52,8 +52,8 @@ type Judged struct {
 	Runs []forge.CheckRun
 }
 
-// Resolve looks up the evidence of claims, and returns them with what was found. The
-// claims that it is given stay as they are. An error is one of the store or of ctx: wrong evidence is none.
+// Resolve looks up the evidence of claims, and returns them with what was found. The claims that
+// it is given stay as they are. An error is one of the store or of ctx: wrong evidence is none.
 func (j *Judged) Resolve(ctx context.Context, claims []forge.Claim) ([]forge.Claim, error) {
 	if len(claims) == 0 {
 		return nil, nil

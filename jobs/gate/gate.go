@@ -10,9 +10,9 @@
 // long as a limit lasts, but no longer than an hour, and for ten seconds after a refusal of the
 // credentials. A probe is the first call after that; others wait for what becomes of it. So no
 // account stays closed by an error, or by a lie, for longer than a probe takes to show it. What a
-// process knows ends with it. What a project knows lasts (package account of the rules): it is told of each refusal,
-// and holds further calls. A person who resumes the account there knows better than a gate that is still
-// closed: the first call that was issued after that is a probe at once.
+// process knows ends with it. What a project knows lasts (package account of the rules): it is told
+// of each refusal, and holds further calls. A person who resumes the account there knows better
+// than a gate that is still closed: the first call that was issued after that is a probe at once.
 package gate
 
 import (
@@ -60,15 +60,16 @@ type closed struct {
 type Caller struct {
 	// Project is the one whose call it is.
 	Project forge.ProjectID
-	// Known is the number of the project's knowledge of accounts when the call was issued. It rises when a
-	// person says that they take calls again.
+	// Known is the number of the project's knowledge of accounts when the call
+	// was issued. It rises when a person says that they take calls again.
 	Known int
 }
 
 // refused notes the number of a project's knowledge when it was refused.
 func (c *closed) refused(by Caller) {
-	// Numbers of different projects say nothing about each other, and a project that was not refused yet has
-	// heard nothing of this refusal: its first call is refused like that of any other.
+	// Numbers of different projects say nothing about each other, and a project
+	// that was not refused yet has heard nothing of this refusal: its first
+	// call is refused like that of any other.
 	if c.known == nil {
 		c.known = map[forge.ProjectID]int{}
 	}
@@ -100,7 +101,8 @@ func (g *Gates) Run(ctx context.Context, account string, by Caller, a agent.Agen
 	}
 	err = g.Call(ctx, account, by, func(accepted func()) (err error) {
 		out, err = a.Run(ctx, call, func(e agent.Event) {
-			// What an agent says may be the refusal in its own words; these come of the model alone.
+			// What an agent says may be the refusal in its own words; these
+			// come of the model alone.
 			if e.Kind == agent.EventTool || e.Kind == agent.EventThinking || e.Usage.OutputTokens > 0 {
 				accepted()
 			}

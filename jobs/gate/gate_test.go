@@ -175,7 +175,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// What a person resumed is tried at once, by one call: the gate may be closed still. Others of before are refused.
+// What a person resumed is tried at once, by one call: the gate may be closed
+// still. Others of before are refused.
 func TestResumed(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	g := &Gates{now: func() time.Time { return now }}

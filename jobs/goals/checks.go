@@ -25,8 +25,8 @@ type Command struct {
 	// Line is the command line: the project's for a check that is named, otherwise the one
 	// that a person wrote.
 	Line string
-	// Timeout bounds it: that of the criterion, of the project's check, or of verify commands, the first
-	// that says something.
+	// Timeout bounds it: that of the criterion, of the project's check, or of
+	// verify commands, the first that says something.
 	Timeout time.Duration
 
 	// check says which criterion it decides, and what is expected of it.

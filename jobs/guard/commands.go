@@ -62,8 +62,8 @@ type naming struct {
 	dirs []string
 }
 
-// command adds the files that a command line names. One that cannot be parsed is taken by its words, as if
-// each was run.
+// command adds the files that a command line names. One that cannot be parsed
+// is taken by its words, as if each was run.
 func (n *naming) command(line string) {
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -94,7 +94,8 @@ func (n *naming) command(line string) {
 	})
 }
 
-// substituted adds the files whose content a call runs as other commands print it, as in sh -c "$(cat x)".
+// substituted adds the files whose content a call runs as other commands print
+// it, as in sh -c "$(cat x)".
 func (n *naming) substituted(call *syntax.CallExpr) {
 	words := wordsOf(call)
 	if len(words) == 0 {
@@ -156,7 +157,8 @@ func runsInput(s *syntax.Stmt) (runs bool) {
 	return runs
 }
 
-// program returns the place of the program that is run in the end, behind those that only run another one.
+// program returns the place of the program that is run in the end, behind those
+// that only run another one.
 func program(words []string) int {
 	p, wrapped := 0, false
 	for i, w := range words {
@@ -199,10 +201,11 @@ func literal(w *syntax.Word) string {
 	return strings.ReplaceAll(text.String(), `\`, "")
 }
 
-// call adds the files that the words of one call name: a program that is a file, the file
-// that an interpreter runs, arguments of options that name a file, arguments that look like a
-// script, and the files that a program reads by itself. There is no whole list of programs that run
-// another one: as long as no file of the repository was named to run, every argument that has a directory counts as one.
+// call adds the files that the words of one call name: a program that is a file, the
+// file that an interpreter runs, arguments of options that name a file, arguments
+// that look like a script, and the files that a program reads by itself. There is no
+// whole list of programs that run another one: as long as no file of the repository
+// was named to run, every argument that has a directory counts as one.
 func (n *naming) call(words []string) {
 	p := program(words)
 	if n.onlyReads(words, p) {
@@ -245,8 +248,8 @@ func (n *naming) byItself(program string) {
 	}
 }
 
-// onlyReads reports whether the program of a call, which has the place p, runs nothing that it is given, and adds the
-// directory of hooks that git is told to run.
+// onlyReads reports whether the program of a call, which has the place p, runs
+// nothing that it is given, and adds the directory of hooks that git is told to run.
 func (n *naming) onlyReads(words []string, p int) bool {
 	if len(words) == 0 || !slices.Contains(readers, words[p]) {
 		return false

@@ -33,13 +33,15 @@ type Change struct {
 	Base, Head git.OID
 	// Files are the paths that differ.
 	Files []string
-	// Checks decide criteria of the change's goal. Those that are commands are run besides those of the configuration.
+	// Checks decide criteria of the change's goal. Those that are commands are
+	// run besides those of the configuration.
 	Checks []forge.Check
 }
 
 // Findings are about one change.
 type Findings struct {
-	// Reasons say, a phrase for each file, why a person has to approve it; in the order of the change's files.
+	// Reasons say, a phrase for each file, why a person has to approve it; in
+	// the order of the change's files.
 	Reasons []string
 	// Run are the files of the change that commands of the base branch run.
 	Run []string

@@ -164,7 +164,8 @@ func TestNextCommit(t *testing.T) {
 	look()
 }
 
-// TestConfigurationIsGuarded: a project's own list of protected paths cannot leave the configuration out.
+// TestConfigurationIsGuarded: a project's own list of protected paths cannot
+// leave the configuration out.
 func TestConfigurationIsGuarded(t *testing.T) {
 	r, g := repository(t)
 	head := r.Head("HEAD")
@@ -189,7 +190,8 @@ func FuzzCommandFiles(f *testing.F) {
 	})
 }
 
-// The file that a check runs is found, also behind a program that runs another one; what is only read is not.
+// The file that a check runs is found, also behind a program that runs another
+// one; what is only read is not.
 func TestWrappedCommands(t *testing.T) {
 	for _, line := range []string{
 		"timeout 600 scripts/coverage 80", "env CI=1 scripts/coverage 80", "nice scripts/coverage", "exec scripts/coverage", "nice -n 5 sh scripts/coverage",

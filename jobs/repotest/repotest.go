@@ -1,7 +1,8 @@
 // Package repotest opens repositories for tests of workers.
 //
-// Tests of the analyzer, implementer, reviewer and reflector use it to have a jobs.Repository over a real git repository, with the recipe
-// agent or a real CLI whose model follows a scenario. Each is closed when the test ends, and its state directory is gone.
+// Tests of the analyzer, implementer, reviewer and reflector use it to have a jobs.Repository
+// over a real git repository, with the recipe agent or a real CLI whose model follows a
+// scenario. Each is closed when the test ends, and its state directory is gone.
 package repotest
 
 import (
@@ -64,7 +65,8 @@ func openHost(t testing.TB, host jobs.Host, src jobs.Source, others ...agent.Age
 	return set
 }
 
-// Unconfined is Local, with commands that reach files outside of their checkout, such as a counter of their runs.
+// Unconfined is Local, with commands that reach files outside of their
+// checkout, such as a counter of their runs.
 func Unconfined(t testing.TB, path string, others ...agent.Agent) *jobs.Set {
 	t.Helper()
 	return openHost(t, jobs.Host{StateDir: t.TempDir(), Sandbox: demand.Unconfined}, jobs.Source{Project: Project, Path: path}, others...)

@@ -21,7 +21,8 @@ const (
 	// maxSession bounds the files of a session, in bytes before compression. A larger
 	// session is not stored: another replica then starts with a recap.
 	maxSession = 64 << 20
-	// maxFiles bounds their number: empty ones take no bytes of an archive, and still a place on the disk.
+	// maxFiles bounds their number: empty ones take no bytes of an archive, and
+	// still a place on the disk.
 	maxFiles = 2000
 	// maxHead bounds the head of a stored session, in bytes.
 	maxHead = 16 << 20

@@ -39,8 +39,8 @@ func archiveOf(t testing.TB, entries ...tar.Header) []byte {
 	return out.Bytes()
 }
 
-// FuzzUnpack: a stored session, which any worker may have written, makes files in its own directory and nowhere else, no links,
-// and no more bytes than a session may have.
+// FuzzUnpack: a stored session, which any worker may have written, makes files in its
+// own directory and nowhere else, no links, and no more bytes than a session may have.
 func FuzzUnpack(f *testing.F) {
 	packed, err := pack(saved{Host: "h", Session: "s"}, []file{{"a/b.jsonl", []byte("x")}})
 	if err != nil {
@@ -82,7 +82,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestSessionOfTooManyFiles: empty files take next to nothing of an archive, and are bounded all the same.
+// TestSessionOfTooManyFiles: empty files take next to nothing of an archive,
+// and are bounded all the same.
 func TestSessionOfTooManyFiles(t *testing.T) {
 	var entries []tar.Header
 	for i := range maxFiles + 1 {

@@ -1,13 +1,14 @@
-// Package vitals knows what a replica cannot do at present, beside keeping files: start processes, run git, make sandboxes, or reach
-// an origin that others reach.
+// Package vitals knows what a replica cannot do at present, beside keeping files:
+// start processes, run git, make sandboxes, or reach an origin that others reach.
 //
 //	         an attempt fails by it, and so does a probe          a probe succeeds
 //	can -----------------------------------------------> cannot ----------------------> can
 //	                                                     |    ^
 //	                                                     +----+ a probe fails: the next comes later
 //
-// Nothing is probed before an attempt has failed by it: a replica that works is not looked at. What the failed attempt was told is no
-// proof, since its own processes may have been the cause. So the first probe is made after they have ended, and decides.
+// Nothing is probed before an attempt has failed by it: a replica that works is not
+// looked at. What the failed attempt was told is no proof, since its own processes may
+// have been the cause. So the first probe is made after they have ended, and decides.
 package vitals
 
 import (
@@ -72,8 +73,9 @@ func (v *Vitals) Close() {
 	v.probes.Wait()
 }
 
-// Suspect probes an ability, and returns why the replica lacks it; nil if it has it. One that it lacks is probed until it has it again,
-// and at most one probe of an ability is under way. An end of ctx is an answer of nothing.
+// Suspect probes an ability, and returns why the replica lacks it; nil if it
+// has it. One that it lacks is probed until it has it again, and at most one
+// probe of an ability is under way. An end of ctx is an answer of nothing.
 func (v *Vitals) Suspect(ctx context.Context, a Ability) error {
 	v.mu.Lock()
 	l := v.lacking[a.Name]
@@ -152,7 +154,8 @@ func (v *Vitals) Lacks(name string) error {
 	return v.lacks(func(l *lack) bool { return l.Name == name })
 }
 
-// lacks returns an error for each ability that is lacking and of a kind, in the order of their names.
+// lacks returns an error for each ability that is lacking and of a kind, in the
+// order of their names.
 func (v *Vitals) lacks(of func(*lack) bool) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

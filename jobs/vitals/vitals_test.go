@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/vitals"
 )
 
-// TestSuspect: what an attempt failed by makes a replica unwell only if a probe fails as well, until one succeeds. It is probed less and less
-// often, once at a time, and by itself.
+// TestSuspect: what an attempt failed by makes a replica unwell only if a probe fails as
+// well, until one succeeds. It is probed less and less often, once at a time, and by itself.
 func TestSuspect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := vitals.New(slog.New(slog.DiscardHandler))
@@ -76,7 +76,8 @@ func TestPartial(t *testing.T) {
 	})
 }
 
-// TestSilentProbe: a probe that does not answer is one that failed, and who asks and is stopped does not wait for it.
+// TestSilentProbe: a probe that does not answer is one that failed, and who
+// asks and is stopped does not wait for it.
 func TestSilentProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := vitals.New(slog.New(slog.DiscardHandler))
@@ -91,8 +92,9 @@ func TestSilentProbe(t *testing.T) {
 	})
 }
 
-// TestOrigin: a replica that cannot reach an origin says so, since the project finds out by others whether it is away. One that fails again
-// after the project has heard otherwise, and has not reached it since, is alone with that. It is alone for a while only: then all are.
+// TestOrigin: a replica that cannot reach an origin says so, since the project finds out by
+// others whether it is away. One that fails again after the project has heard otherwise, and
+// has not reached it since, is alone with that. It is alone for a while only: then all are.
 func TestOrigin(t *testing.T) {
 	now := time.Unix(0, 0)
 	var o vitals.Origin

@@ -1,4 +1,5 @@
-// Package announced makes a replica known to those who ask which services run, and has them know while it is not well.
+// Package announced makes a replica known to those who ask which services run,
+// and has them know while it is not well.
 package announced
 
 import (
@@ -13,14 +14,15 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked whether others are to be told of this replica's health. A look costs a write of a few
-	// KiB every ten seconds.
+	// lookEvery is how often it is looked whether others are to be told of this
+	// replica's health. A look costs a write of a few KiB every ten seconds.
 	lookEvery = 2 * time.Second
 	// lookTime bounds one look: a disk that does not answer is one that cannot be used.
 	lookTime = 2 * time.Second
 )
 
-// Announcer announces one replica. The zero value announces nothing. It is safe for concurrent use, but for Announce and Leave.
+// Announcer announces one replica. The zero value announces nothing. It is safe
+// for concurrent use, but for Announce and Leave.
 type Announcer struct {
 	services *presence.Services
 	log      *slog.Logger
@@ -30,21 +32,23 @@ type Announcer struct {
 	mu sync.Mutex
 	// checks return why the replica is not well; nil if it is.
 	checks []func(context.Context) error
-	// replica is announced at present, until withdraw is called; both nil before the first announcement.
+	// replica is announced at present, until withdraw is called; both nil
+	// before the first announcement.
 	replica  *presence.Replica
 	withdraw func()
 }
 
-// AddCheck adds a check, whose error others are told for as long as there is one. It is called every few seconds, so it must cost little, and its
-// error must not name anything that not all may know.
+// AddCheck adds a check, whose error others are told for as long as there is
+// one. It is called every few seconds, so it must cost little, and its error
+// must not name anything that not all may know.
 func (a *Announcer) AddCheck(check func(context.Context) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.checks = append(a.checks, check)
 }
 
-// Announce makes a replica known until ctx ends, or it is called again for the same one, with why it is not well while it is not.
-// What goes wrong is only logged.
+// Announce makes a replica known until ctx ends, or it is called again for the same
+// one, with why it is not well while it is not. What goes wrong is only logged.
 func (a *Announcer) Announce(ctx context.Context, services *presence.Services, log *slog.Logger, r *presence.Replica) {
 	a.mu.Lock()
 	first := a.replica == nil
@@ -71,7 +75,8 @@ func (a *Announcer) Leave() {
 	a.withdraw()
 }
 
-// announce makes the replica known, in place of what was announced before. The caller holds the lock.
+// announce makes the replica known, in place of what was announced before. The
+// caller holds the lock.
 func (a *Announcer) announce(ctx context.Context) {
 	stop, err := a.services.Announce(ctx, *a.replica)
 	if err != nil && ctx.Err() == nil {
@@ -88,7 +93,8 @@ func (a *Announcer) announce(ctx context.Context) {
 	}
 }
 
-// watch announces the replica anew, until ctx ends, when it becomes unable to do its work, and when it can again.
+// watch announces the replica anew, until ctx ends, when it becomes unable to
+// do its work, and when it can again.
 func (a *Announcer) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -1,13 +1,15 @@
-// Package elsewhere knows when a replica leaves a command to another one of its service, although it is ready for work: where an
-// attempt failed for a reason of the replica, which is not the task's.
+// Package elsewhere knows when a replica leaves a command to another one of its
+// service, although it is ready for work: where an attempt failed for a reason
+// of the replica, which is not the task's.
 //
 //	an attempt ends with                        what follows here
 //	a cause that lasts: no such program, ...    left to others for as long as the command's Patience, then answered
 //	a cause that may be the task's own          left to others once, then answered
 //	an answer that may be the replica's         the next attempt of the step is left to others for a moment
 //
-// That an attempt was left to others once is noted in its lease. Nothing else is stored: what a process knows ends with it, and whoever
-// is given a command for long enough begins it, so that none waits for a replica that is not there.
+// That an attempt was left to others once is noted in its lease. Nothing else is
+// stored: what a process knows ends with it, and whoever is given a command for
+// long enough begins it, so that none waits for a replica that is not there.
 package elsewhere
 
 import (
@@ -21,10 +23,11 @@ import (
 )
 
 const (
-	// Patience is for how long a command goes round that says nothing of it (forge.Command.Patience).
+	// Patience is for how long a command goes round that says nothing of it
+	// (forge.Command.Patience).
 	Patience = 15 * time.Second
-	// most is the number of deliveries that a command takes at least before it is answered that no replica can do it: by Pause, those
-	// of Patience.
+	// most is the number of deliveries that a command takes at least before it
+	// is answered that no replica can do it: by Pause, those of Patience.
 	most = 8
 	// aMoment is the number of deliveries for which the next attempt is left to others.
 	aMoment = 4
@@ -37,8 +40,8 @@ const (
 	maxMemory = 10_000
 )
 
-// places are the reasons of failures that may lie in the replica. Programs that crash are not among them, since
-// they run, and neither is a pod that is lost, which is elsewhere.
+// places are the reasons of failures that may lie in the replica. Programs that crash are
+// not among them, since they run, and neither is a pod that is lost, which is elsewhere.
 var places = []forge.FailureReason{
 	forge.FailRepository, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox,
 }
@@ -55,7 +58,8 @@ type Round struct {
 	Delivery int
 	// Waited is the time since it was issued.
 	Waited time.Duration
-	// GivenBack says that its attempt was left to others once already for a cause that may be the task's own.
+	// GivenBack says that its attempt was left to others once already for a
+	// cause that may be the task's own.
 	GivenBack bool
 }
 
@@ -67,17 +71,20 @@ func patience(cmd *forge.Command) time.Duration {
 	return Patience
 }
 
-// Pause returns after how long a command is delivered again that was left to another replica at that delivery, which counts from 1. One
-// that waits for long is tried less often, since each try costs a replica something.
+// Pause returns after how long a command is delivered again that was left to
+// another replica at that delivery, which counts from 1. One that waits for
+// long is tried less often, since each try costs a replica something.
 func Pause(cmd *forge.Command, delivery int) time.Duration {
 	return min(firstPause<<min(max(delivery-1, 0), 10), patience(cmd)/3, longestPause)
 }
 
-// Hold returns for how long a replica that can do no work keeps a command before it gives it back, which costs nothing.
+// Hold returns for how long a replica that can do no work keeps a command
+// before it gives it back, which costs nothing.
 func Hold(cmd *forge.Command) time.Duration { return min(hold, patience(cmd)/most) }
 
-// BeginsAfter returns after how long a replica that has begun a command says so, since the rules think that none can do it: what it lacks would have
-// shown by then. 0: none has answered so of this step.
+// BeginsAfter returns after how long a replica that has begun a command says
+// so, since the rules think that none can do it: what it lacks would have shown
+// by then. 0: none has answered so of this step.
 func BeginsAfter(cmd *forge.Command) time.Duration {
 	if cmd.Patience <= Patience {
 		return 0
@@ -85,7 +92,8 @@ func BeginsAfter(cmd *forge.Command) time.Duration {
 	return min(Patience, cmd.Patience/most)
 }
 
-// ReportBegun calls a function after BeginsAfter, unless ctx ends before. Its error changes nothing: the result follows.
+// ReportBegun calls a function after BeginsAfter, unless ctx ends before. Its
+// error changes nothing: the result follows.
 func ReportBegun(ctx context.Context, cmd *forge.Command, tell func(context.Context) error) {
 	after := BeginsAfter(cmd)
 	if after == 0 {
@@ -103,7 +111,8 @@ func ReportBegun(ctx context.Context, cmd *forge.Command, tell func(context.Cont
 // causesKey is the context key of what NotHere says.
 type causesKey struct{}
 
-// Causes keeps the words of NotHere about an attempt. It is safe for concurrent use; a nil one has none.
+// Causes keeps the words of NotHere about an attempt. It is safe for concurrent
+// use; a nil one has none.
 type Causes struct {
 	// unwell returns why the replica can do no work; nil if it can.
 	unwell func(context.Context) error
@@ -113,14 +122,15 @@ type Causes struct {
 	lasts bool
 }
 
-// Listen returns the context of an attempt, and the words of NotHere in it. unwell returns why the replica can do no work now; nil if it can.
+// Listen returns the context of an attempt, and the words of NotHere in it.
+// unwell returns why the replica can do no work now; nil if it can.
 func Listen(ctx context.Context, unwell func(context.Context) error) (context.Context, *Causes) {
 	h := &Causes{unwell: unwell}
 	return context.WithValue(ctx, causesKey{}, h), h
 }
 
-// Unwell returns why the replica of an attempt can do no work now, so that the attempt is handed back when it ends, whatever it found; nil
-// if it can.
+// Unwell returns why the replica of an attempt can do no work now, so that the
+// attempt is handed back when it ends, whatever it found; nil if it can.
 func Unwell(ctx context.Context) error {
 	h, ok := ctx.Value(causesKey{}).(*Causes)
 	if !ok || h.unwell == nil {
@@ -132,9 +142,10 @@ func Unwell(ctx context.Context) error {
 // Listens reports whether there may be other replicas, and so whether NotHere is heard.
 func Listens(ctx context.Context) bool { return ctx.Value(causesKey{}) != nil }
 
-// NotHere says that the attempt of ctx failed for a reason of this replica, so that another one may succeed. A cause that
-// lasts is of the replica for sure, and the attempt has done nothing. Any other may be the task's own, such as processes of it
-// that leave no room for more: where another replica fails as well, it is taken for that.
+// NotHere says that the attempt of ctx failed for a reason of this replica, so that
+// another one may succeed. A cause that lasts is of the replica for sure, and the attempt
+// has done nothing. Any other may be the task's own, such as processes of it that leave
+// no room for more: where another replica fails as well, it is taken for that.
 func NotHere(ctx context.Context, why error, lasts bool) {
 	h, ok := ctx.Value(causesKey{}).(*Causes)
 	if !ok {
@@ -145,9 +156,10 @@ func NotHere(ctx context.Context, why error, lasts bool) {
 	h.why, h.lasts = why, lasts
 }
 
-// Leave returns why an attempt that failed is left to another replica; nil: its failure counts. The failure of one
-// that none can do, and that has done nothing, becomes forge.FailReplica where a person would have to bring something to the replicas. A step of a
-// project is left for as long as the reason lasts: no rule waits for a replica with it.
+// Leave returns why an attempt that failed is left to another replica; nil: its failure
+// counts. The failure of one that none can do, and that has done nothing, becomes
+// forge.FailReplica where a person would have to bring something to the replicas. A step of
+// a project is left for as long as the reason lasts: no rule waits for a replica with it.
 func (h *Causes) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
 	if h == nil || f == nil {
 		return nil
@@ -185,7 +197,8 @@ type step struct {
 	step forge.Step
 }
 
-// Memory lists the steps that failed at this replica. The zero value is empty. It is safe for concurrent use.
+// Memory lists the steps that failed at this replica. The zero value is empty.
+// It is safe for concurrent use.
 type Memory struct {
 	mu     sync.Mutex
 	failed map[step]time.Time
@@ -206,8 +219,8 @@ func (m *Memory) Record(cmd *forge.Command, f *forge.Failure, now time.Time) {
 	m.failed[key] = now
 }
 
-// Avoid returns why a command is left to others for a moment: the attempt before it failed here. Of one that is for this replica alone
-// that is not asked.
+// Avoid returns why a command is left to others for a moment: the attempt before
+// it failed here. Of one that is for this replica alone that is not asked.
 func (m *Memory) Avoid(cmd *forge.Command, delivery int, now time.Time) error {
 	if delivery > aMoment || cmd.Replica != "" {
 		return nil
@@ -221,11 +234,12 @@ func (m *Memory) Avoid(cmd *forge.Command, delivery int, now time.Time) error {
 	return fmt.Errorf("left to another replica: the attempt before it failed here at %s", at.UTC().Format("15:04:05 MST"))
 }
 
-// Begins reports whether a command is begun here although a hook had rather left it to others: it went round for long enough.
+// Begins reports whether a command is begun here although a hook had rather
+// left it to others: it went round for long enough.
 func Begins(delivery int) bool { return delivery >= most }
 
-// Answers reports whether a command that no replica takes is answered with forge.FailReplica, so that people see why it waits: one whose rules know
-// that reason, which they say by its Patience.
+// Answers reports whether a command that no replica takes is answered with forge.FailReplica, so
+// that people see why it waits: one whose rules know that reason, which they say by its Patience.
 func Answers(cmd *forge.Command, r Round) bool {
 	return cmd.Patience > 0 && r.Delivery >= most && r.Waited >= cmd.Patience && !cmd.Attempt.Step.OfProject()
 }

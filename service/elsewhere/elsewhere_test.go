@@ -15,9 +15,10 @@ var implement = forge.Command{
 	Patience: elsewhere.Patience,
 }
 
-// TestLeave: a cause that lasts leaves a command to others until they have had their time, and then it is answered that none can. A cause
-// that may be the task's own leaves it once: a task that harms each replica on which it runs is not handed from one to the next. How often
-// the command came before for other reasons does not count.
+// TestLeave: a cause that lasts leaves a command to others until they have had their
+// time, and then it is answered that none can. A cause that may be the task's own
+// leaves it once: a task that harms each replica on which it runs is not handed from
+// one to the next. How often the command came before for other reasons does not count.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	early, late := elsewhere.Round{Delivery: 7, Waited: time.Hour}, elsewhere.Round{Delivery: 8, Waited: time.Minute}
@@ -78,8 +79,9 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestAvoid: the next attempt of a step that failed here for a reason that may be the replica's goes to another one, if there is one. A failure
-// of the program itself says nothing of the replica, and what another replica does not take is begun here in the end.
+// TestAvoid: the next attempt of a step that failed here for a reason that may be the
+// replica's goes to another one, if there is one. A failure of the program itself says
+// nothing of the replica, and what another replica does not take is begun here in the end.
 func TestAvoid(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
@@ -112,8 +114,9 @@ func TestAvoid(t *testing.T) {
 	}
 }
 
-// TestAnswers: people hear why a command waits that no replica takes, not before it waited for as long as it says, and not of the steps of a
-// project, nor where the rules do not know that answer. A command never goes round without a pause, and not much longer than that takes.
+// TestAnswers: people hear why a command waits that no replica takes, not before it waited for
+// as long as it says, and not of the steps of a project, nor where the rules do not know that
+// answer. A command never goes round without a pause, and not much longer than that takes.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	merge, probe, old, patient := implement, implement, implement, implement

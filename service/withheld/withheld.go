@@ -58,8 +58,9 @@ func texts(v reflect.Value, by func(string) string) {
 	}
 }
 
-// publishable reports whether a signed statement is one in which by replaces nothing. What is in an envelope is encoded, and a
-// text without a part of it would not be what was signed, so one with a secret is not told at all.
+// publishable reports whether a signed statement is one in which by replaces
+// nothing. What is in an envelope is encoded, and a text without a part of it
+// would not be what was signed, so one with a secret is not told at all.
 func publishable(e forge.Envelope, by func(string) string) bool {
 	s, err := proof.Unseal(e)
 	return err == nil && by(string(s.Payload)) == string(s.Payload)

@@ -22,14 +22,15 @@ const (
 // activeFunc lists the intents under way for a call that is about to be made.
 type activeFunc func(context.Context, *jobs.Job) ([]forge.Summary, error)
 
-// active returns the intents of the project that have not ended, as they are now: the last records of
-// their journals say so, as they do in every list.
+// active returns the intents of the project that have not ended, as they are
+// now: the last records of their journals say so, as they do in every list.
 func (a *Analyzer) active(ctx context.Context, j *jobs.Job) ([]forge.Summary, error) {
 	if a.others == nil {
 		return nil, nil
 	}
-	// A later attempt follows an answer of a person or a failure: what came together with the intent has
-	// long been there, and nothing is waited for. The second may be the first call: before it only the policy was read.
+	// A later attempt follows an answer of a person or a failure: what came
+	// together with the intent has long been there, and nothing is waited for.
+	// The second may be the first call: before it only the policy was read.
 	first := j.Command.Attempt.Number <= 2 && !j.Command.Resume
 	list, err := a.others(ctx, j.Command.To.Project)
 	for known, n := 0, 0; err == nil && first && len(list) > known && n < moments; n++ {

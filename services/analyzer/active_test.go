@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs"
 )
 
-// The first analysis of an intent waits for what is still coming; a later one is told at once. Both are
-// told what is active then.
+// The first analysis of an intent waits for what is still coming; a later one
+// is told at once. Both are told what is active then.
 func TestActiveWhenItRuns(t *testing.T) {
 	asked := 0
 	summary := func(id forge.IntentID, s forge.Status) forge.Summary {

@@ -10,11 +10,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 )
 
-// electAgain is after how long a gateway that lost the lease on a forge, or could not ask for it, asks again.
+// electAgain is after how long a gateway that lost the lease on a forge, or
+// could not ask for it, asks again.
 const electAgain = 5 * time.Second
 
-// alone returns a loop that has others run as long as this gateway is the one that watches a forge. Another one waits meanwhile: it goes on at
-// once when this one ends, and after 30 seconds when it is killed or cut off from NATS.
+// alone returns a loop that has others run as long as this gateway is the one
+// that watches a forge. Another one waits meanwhile: it goes on at once when
+// this one ends, and after 30 seconds when it is killed or cut off from NATS.
 func (g *Gateway) alone(forge string, loops []func(context.Context) error) func(context.Context) error {
 	holder := work.LeaseHolder{Replica: g.cfg.Replica, Life: rand.Text()}
 	return func(ctx context.Context) error {
@@ -35,7 +37,8 @@ func (g *Gateway) alone(forge string, loops []func(context.Context) error) func(
 	}
 }
 
-// lead waits until no other gateway watches a forge, and has the loops run until ctx ends or the lease is lost.
+// lead waits until no other gateway watches a forge, and has the loops run
+// until ctx ends or the lease is lost.
 func (g *Gateway) lead(ctx context.Context, forge string, holder work.LeaseHolder, loops []func(context.Context) error) error {
 	lease, err := g.cfg.Bus.Leases.AcquireWatch(ctx, forge, holder)
 	if err != nil {

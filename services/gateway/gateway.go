@@ -58,7 +58,8 @@ type Config struct {
 	Replica forge.ReplicaID
 	// Metrics records how requests are answered; nil: nothing does.
 	Metrics *telemetry.Recorder
-	// Worker returns the worker that carries out the steps of pull requests; nil where no forge of the settings has any.
+	// Worker returns the worker that carries out the steps of pull requests;
+	// nil where no forge of the settings has any.
 	Worker func(...service.Handler) *service.Worker
 }
 
@@ -174,7 +175,8 @@ func (g *Gateway) addConsole(served *api.API, book *tokens.Book) error {
 	return nil
 }
 
-// addHooks mounts the hooks, and returns them. What systems send to those with an entry is read and submitted.
+// addHooks mounts the hooks, and returns them. What systems send to those with
+// an entry is read and submitted.
 func (g *Gateway) addHooks(served *api.API, book *tokens.Book) ([]hooks.Hook, error) {
 	path := g.cfg.Settings.Hooks
 	if path == "" {
@@ -241,7 +243,8 @@ func (g *Gateway) addForges(list []hooks.Hook, served *api.API, book *tokens.Boo
 	return nil
 }
 
-// Projects returns the projects with a repository at a watched forge: their issues become intents, or their pull requests are opened here.
+// Projects returns the projects with a repository at a watched forge: their
+// issues become intents, or their pull requests are opened here.
 func (g *Gateway) Projects() []forge.ProjectID { return g.projects }
 
 // Mount has a handler serve everything below a path, such as "/hooks/".

@@ -60,7 +60,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestLoginSettings reads the issuer with whose accounts people sign in, and names each field that makes no sense.
+// TestLoginSettings reads the issuer with whose accounts people sign in, and
+// names each field that makes no sense.
 func TestLoginSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gateway.yaml")
 	good := map[string]string{
@@ -109,7 +110,8 @@ func TestLoginSettings(t *testing.T) {
 	}
 }
 
-// TestAPILoginSettings reads the issuer whose tokens count for the API. Where people sign in to the console as well, it is the same one.
+// TestAPILoginSettings reads the issuer whose tokens count for the API. Where
+// people sign in to the console as well, it is the same one.
 func TestAPILoginSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gateway.yaml")
 	const api = "login: {issuer: https://git.example.com/, client_id: pfl-forge}\n"
@@ -140,7 +142,8 @@ func TestAPILoginSettings(t *testing.T) {
 	}
 }
 
-// TestStopped: a task is stopped if it failed because it was cancelled, whatever else was to go on since; one that failed by itself is not.
+// TestStopped: a task is stopped if it failed because it was cancelled,
+// whatever else was to go on since; one that failed by itself is not.
 func TestStopped(t *testing.T) {
 	at := time.Date(2026, 11, 30, 7, 0, 0, 0, time.UTC)
 	cancel := document.Decided{What: "cancel", Task: "a-001", At: at}
@@ -172,8 +175,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestSettingsOfTheManifests reads the settings that the components of deploy/k8s give to gateways. Their
-// ports name what listens there.
+// TestSettingsOfTheManifests reads the settings that the components of
+// deploy/k8s give to gateways. Their ports name what listens there.
 func TestSettingsOfTheManifests(t *testing.T) {
 	for component, want := range map[string]func(*Settings) bool{
 		"gateway": func(s *Settings) bool { return s.Tokens != "" && s.Hooks == "" && s.Forges == "" },

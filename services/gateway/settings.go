@@ -26,17 +26,19 @@ type Settings struct {
 	// Tokens is the path of the file of tokens, from the folder of this one; empty: the API
 	// is not served.
 	Tokens string `yaml:"tokens"`
-	// Login has the tokens of an OpenID Connect issuer count for the API, besides those of the file.
+	// Login has the tokens of an OpenID Connect issuer count for the API,
+	// besides those of the file.
 	Login *APILogin `yaml:"login"`
 	// Console is for people with browsers; without its key it is not served.
 	Console Console `yaml:"console"`
 	// Hooks is the path of the file of hooks, from the folder of this one; empty: none is
 	// served.
 	Hooks string `yaml:"hooks"`
-	// Forges is the path of the file of forges whose issues become intents, from the folder of this one; empty: none is watched.
-	// Only one gateway may watch a forge.
+	// Forges is the path of the file of forges whose issues become intents, from the
+	// folder of this one; empty: none is watched. Only one gateway may watch a forge.
 	Forges string `yaml:"forges"`
-	// Chats is the path of the file of chats whose people are told and decide, from the folder of this one; empty: there is none.
+	// Chats is the path of the file of chats whose people are told and decide,
+	// from the folder of this one; empty: there is none.
 	Chats string `yaml:"chats"`
 	// PerSecond bounds the requests of one token in the long run; 0 stands for 20.
 	PerSecond float64 `yaml:"per_second"`
@@ -57,14 +59,16 @@ type TLS struct {
 
 // Console are the settings of the web console.
 type Console struct {
-	// Key is the path of the file with the key of its sessions, from the folder of the settings. It is made if it is missing;
-	// gateways behind one address share it.
+	// Key is the path of the file with the key of its sessions, from the folder of the
+	// settings. It is made if it is missing; gateways behind one address share it.
 	Key string `yaml:"key"`
 	// Projects are those that are shown to people with roles in every project.
 	Projects []string `yaml:"projects"`
-	// TraceURL is where people read traces, with {trace_id} for the id; empty: the console has no links to them.
+	// TraceURL is where people read traces, with {trace_id} for the id; empty:
+	// the console has no links to them.
 	TraceURL string `yaml:"trace_url"`
-	// Login has people sign in with their account at an OpenID Connect issuer, besides with a token.
+	// Login has people sign in with their account at an OpenID Connect issuer,
+	// besides with a token.
 	Login *Login `yaml:"login"`
 }
 
@@ -74,8 +78,8 @@ type Login struct {
 	Name string `yaml:"name"`
 	// Issuer is its URL, as its tokens have it.
 	Issuer string `yaml:"issuer"`
-	// ClientID is the id by which it knows the console, and ClientSecret the path of the file of the secret that it gave, from
-	// the folder of the settings; empty where it gave none.
+	// ClientID is the id by which it knows the console, and ClientSecret the path of the file
+	// of the secret that it gave, from the folder of the settings; empty where it gave none.
 	ClientID     string `yaml:"client_id"`
 	ClientSecret string `yaml:"client_secret"`
 	// Claim names the claim that entries of the file of tokens have as login; empty stands for sub.
@@ -126,8 +130,9 @@ func (l *APILogin) bearer() (*identity.Bearer, error) {
 	return identity.NewBearer(identity.SiteConfig{Issuer: l.Issuer, Client: l.ClientID, Claim: l.Claim, CA: l.CA, Now: time.Now})
 }
 
-// checkLogin calls note with what is wrong with the issuer whose tokens count, by field. The logins of entries are names at one issuer: at
-// another one, or by another claim, the same name may be that of another person.
+// checkLogin calls note with what is wrong with the issuer whose tokens count,
+// by field. The logins of entries are names at one issuer: at another one, or
+// by another claim, the same name may be that of another person.
 func (s *Settings) checkLogin(note func(field, format string, args ...any)) {
 	l, shown := s.Login, s.Console.Login
 	if l == nil {

@@ -35,7 +35,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// The kinds of forges that are watched. Forgejo speaks as Gitea does, and an Enterprise Server as GitHub.
+// The kinds of forges that are watched. Forgejo speaks as Gitea does, and an
+// Enterprise Server as GitHub.
 const (
 	kindGitea  = "gitea"
 	kindGitHub = "github"
@@ -45,21 +46,25 @@ const (
 // speaks has the kind of hooks of each kind of forge.
 var speaks = map[string]hooks.Kind{kindGitea: hooks.Gitea, kindGitHub: hooks.GitHub, kindGitLab: hooks.GitLab}
 
-// leastEvery is the least time between two sweeps: each asks for every repository, and forges limit that.
+// leastEvery is the least time between two sweeps: each asks for every
+// repository, and forges limit that.
 const leastEvery = 10 * time.Second
 
-// watchAgain is how long a forge is left alone that did not let us in: a person has to do something about it.
+// watchAgain is how long a forge is left alone that did not let us in: a person
+// has to do something about it.
 const watchAgain = time.Minute
 
 // watched are the settings of a forge whose issues become intents.
 type watched struct {
-	// Name is the forge's in rules, and the system's in whose name intents are submitted: an id as a project's.
+	// Name is the forge's in rules, and the system's in whose name intents are
+	// submitted: an id as a project's.
 	Name string `yaml:"name"`
 	// Kind says how it speaks: gitea, github or gitlab.
 	Kind string `yaml:"kind"`
 	// URL is the forge's, such as https://git.example.com.
 	URL string `yaml:"url"`
-	// TokenFile is the path of the file with the token of our account there, which is read for each request.
+	// TokenFile is the path of the file with the token of our account there,
+	// which is read for each request.
 	TokenFile string `yaml:"token_file"`
 	// App is a GitHub App, in whose name the gateway acts in place of an account with a token.
 	App *appSettings `yaml:"app"`
@@ -67,11 +72,13 @@ type watched struct {
 	Bots []string `yaml:"bots"`
 	// Repositories are those that are watched, as owner/name, or group/subgroup/name of GitLab.
 	Repositories []string `yaml:"repositories"`
-	// Hooks are the names of the hooks through which the forge tells; without one, the sweep alone finds what happened.
+	// Hooks are the names of the hooks through which the forge tells; without
+	// one, the sweep alone finds what happened.
 	Hooks []string `yaml:"hooks"`
 	// Rules is the path of the intake rules.
 	Rules string `yaml:"rules"`
-	// PullRequests has the repository here, as owner/name, of each project whose changes are merged by pull requests, by the project's id.
+	// PullRequests has the repository here, as owner/name, of each project
+	// whose changes are merged by pull requests, by the project's id.
 	PullRequests map[string]string `yaml:"pull_requests"`
 	// SweepEvery is the time between two sweeps; 0 for 5 minutes.
 	SweepEvery time.Duration `yaml:"sweep_every"`
@@ -114,8 +121,8 @@ type watching struct {
 	projects []forge.ProjectID
 }
 
-// readForges reads the file of forges, and returns all that is done with each. Everything that is wrong is told at once, by
-// field and line.
+// readForges reads the file of forges, and returns all that is done with each.
+// Everything that is wrong is told at once, by field and line.
 func readForges(path string, known []hooks.Hook, cfg *Config, served *api.API, book *tokens.Book) ([]watching, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -148,14 +155,16 @@ func readForges(path string, known []hooks.Hook, cfg *Config, served *api.API, b
 	return list, nil
 }
 
-// watch has a watcher of a forge run until ctx ends. A forge that does not let us in does not end the API: it is tried again.
+// watch has a watcher of a forge run until ctx ends. A forge that does not let
+// us in does not end the API: it is tried again.
 func (g *Gateway) watch(ctx context.Context, forge string, run func(context.Context) error) error {
 	return again(ctx, run, func(err error) {
 		g.cfg.Log.ErrorContext(ctx, "a forge is not watched; it is tried again in a minute", "forge", forge, "error", err)
 	})
 }
 
-// again has a loop run until ctx ends. One that ends before is told to failed, and runs again in a minute.
+// again has a loop run until ctx ends. One that ends before is told to failed,
+// and runs again in a minute.
 func again(ctx context.Context, run func(context.Context) error, failed func(error)) error {
 	for {
 		err := run(ctx)
@@ -227,8 +236,8 @@ func (f *watchedFile) config(n int, w *watched) watching {
 		f.wrong(n, field, "%s", why)
 		return watching{issues: cfg}
 	}
-	// Nothing that is written to the forge has our own token in it. A token that is replaced later is not known here; those of an App are
-	// known by their shape.
+	// Nothing that is written to the forge has our own token in it. A token that is
+	// replaced later is not known here; those of an App are known by their shape.
 	token, _ := os.ReadFile(f.path(w.TokenFile))
 	cfg.Forge, cfg.Secrets = client, redact.New(append(redact.Environ(environ.All()), string(token))...)
 	projects := slices.Clone(cfg.Projects)
@@ -238,7 +247,8 @@ func (f *watchedFile) config(n int, w *watched) watching {
 	return watching{issues: cfg, pulls: f.pullRequests(n, w, &cfg, client), projects: projects}
 }
 
-// checkRepository returns an error unless name can be one of the forge: GitLab alone has groups in groups.
+// checkRepository returns an error unless name can be one of the forge: GitLab
+// alone has groups in groups.
 func (w *watched) checkRepository(name string) error {
 	if w.Kind == kindGitLab {
 		return intake.CheckNested(name)
@@ -264,7 +274,8 @@ func (f *watchedFile) client(w *watched) (pulls.Forge, error) {
 	return gitea.New(gitea.Config{URL: w.URL, TokenFile: token, Bots: w.Bots})
 }
 
-// pullRequests returns the keeper of a forge's pull requests; nil if it has none. A project's changes are merged in one repository.
+// pullRequests returns the keeper of a forge's pull requests; nil if it has
+// none. A project's changes are merged in one repository.
 func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client pulls.Forge) *pulls.Keeper {
 	repositories := map[forge.ProjectID]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.PullRequests)) {
@@ -304,8 +315,9 @@ func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.Tas
 	return stoppedIn(&d, task), err
 }
 
-// stoppedIn says whether a person stopped an intent, or a task of it. A task that failed by itself is not stopped, also where it was cancelled
-// before: whoever retries the intent goes on with it. Its reason says so: a retry may be that of something else, or come from the parent.
+// stoppedIn says whether a person stopped an intent, or a task of it. A task that failed by
+// itself is not stopped, also where it was cancelled before: whoever retries the intent goes on
+// with it. Its reason says so: a retry may be that of something else, or come from the parent.
 func stoppedIn(d *document.Detail, task forge.TaskID) pulls.Stopped {
 	if d.Status == forge.StatusCancelled || d.Status == forge.StatusRejected {
 		return pulls.Stopped{Status: d.Status, At: d.UpdatedAt}

@@ -125,8 +125,8 @@ func readGuide(t *testing.T, forge hooks.Kind) {
 	}
 }
 
-// TestForgeSettings reads the file of forges, and refuses what would watch nothing, speak for the wrong person, or send the token in
-// the clear; each by its field.
+// TestForgeSettings reads the file of forges, and refuses what would watch nothing,
+// speak for the wrong person, or send the token in the clear; each by its field.
 func TestForgeSettings(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -213,7 +213,8 @@ func TestForgeSettings(t *testing.T) {
 	}
 }
 
-// TestGitLabSettings reads a forge of GitLab, whose projects may be in groups of groups, and refuses names that are paths.
+// TestGitLabSettings reads a forge of GitLab, whose projects may be in groups
+// of groups, and refuses names that are paths.
 func TestGitLabSettings(t *testing.T) {
 	dir := t.TempDir()
 	known := []hooks.Hook{{Name: "work", Kind: hooks.GitLab}}

@@ -15,7 +15,8 @@ const (
 	ada           = "Ada <ada@example.com>"
 )
 
-// edited is a world with an origin in which a change is proposed, and a person has its branch checked out.
+// edited is a world with an origin in which a change is proposed, and a person
+// has its branch checked out.
 type edited struct {
 	*world
 	origin, person gittest.Repo
@@ -64,8 +65,9 @@ func (w *edited) authors(rev string) string {
 	return strings.TrimSpace(w.origin.Git("log", "-1", "--format=%an <%ae>, %cn", rev))
 }
 
-// TestAdopt makes the commit of a person the change: verified on the tip, with their name as its author and our trailers, and pushed over
-// exactly that commit. On a tip that moved it stays theirs, and what they push meanwhile is told and stays as it is.
+// TestAdopt makes the commit of a person the change: verified on the tip, with their
+// name as its author and our trailers, and pushed over exactly that commit. On a tip
+// that moved it stays theirs, and what they push meanwhile is told and stays as it is.
 func TestAdopt(t *testing.T) {
 	w := newEdited(t)
 	w.person.Commit("and more\n\nForge-Approver: eve", map[string]string{"more.txt": "y\n"})
@@ -112,7 +114,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptAgain puts an adopted change on the tip once more: its author stays, whoever has added to it.
+// TestAdoptAgain puts an adopted change on the tip once more: its author stays,
+// whoever has added to it.
 func TestAdoptAgain(t *testing.T) {
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})
@@ -123,8 +126,8 @@ func TestAdoptAgain(t *testing.T) {
 	}
 }
 
-// TestAdoptUpdatedBranch: whoever presses "update branch" at a forge merges the base branch into it. The change is what the branch has beside
-// the base branch, in one commit.
+// TestAdoptUpdatedBranch: whoever presses "update branch" at a forge merges the base
+// branch into it. The change is what the branch has beside the base branch, in one commit.
 func TestAdoptUpdatedBranch(t *testing.T) {
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})
@@ -139,7 +142,8 @@ func TestAdoptUpdatedBranch(t *testing.T) {
 	}
 }
 
-// TestAdoptMergedTheOtherWay: what a person made is theirs also where they merged it into the base branch, and not that into it.
+// TestAdoptMergedTheOtherWay: what a person made is theirs also where they
+// merged it into the base branch, and not that into it.
 func TestAdoptMergedTheOtherWay(t *testing.T) {
 	w := newEdited(t)
 	w.person.Commit("more of it", map[string]string{"more.txt": "y\n"})
@@ -155,7 +159,8 @@ func TestAdoptMergedTheOtherWay(t *testing.T) {
 	}
 }
 
-// TestAdoptUpdatedAlone: who only presses "update branch" has made nothing of the change, whichever parent comes first.
+// TestAdoptUpdatedAlone: who only presses "update branch" has made nothing of
+// the change, whichever parent comes first.
 func TestAdoptUpdatedAlone(t *testing.T) {
 	for name, merge := range map[string]func(w *edited){
 		"the base branch into it": func(w *edited) { w.person.Git("merge", "-q", "--no-edit", "main") },
@@ -179,7 +184,8 @@ func TestAdoptUpdatedAlone(t *testing.T) {
 	}
 }
 
-// TestAdoptOnRewrittenBase: what the base branch had when the branch was made, and has not any more, does not come back.
+// TestAdoptOnRewrittenBase: what the base branch had when the branch was made,
+// and has not any more, does not come back.
 func TestAdoptOnRewrittenBase(t *testing.T) {
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})

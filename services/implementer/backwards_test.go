@@ -6,8 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestBaseMovedBackwards: a commit of ours is taken off the base branch of an origin. A change that was verified on it lands where the
-// branch is now, the other one is not put back, and another replica goes on from there as well.
+// TestBaseMovedBackwards: a commit of ours is taken off the base branch of an
+// origin. A change that was verified on it lands where the branch is now, the
+// other one is not put back, and another replica goes on from there as well.
 func TestBaseMovedBackwards(t *testing.T) {
 	one, two := sharing(t)
 	begin := one.repo.Head("main")

@@ -17,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// counted is a world whose verify command counts its runs in a file outside of the tree, and then runs
-// a line in which $n is the number. more follows in the configuration.
+// counted is a world whose verify command counts its runs in a file outside of the tree,
+// and then runs a line in which $n is the number. more follows in the configuration.
 func counted(t *testing.T, line string, files map[string]string, more ...string) (w *world, runs func() int) {
 	t.Helper()
 	count := filepath.Join(t.TempDir(), "count")
@@ -55,8 +55,8 @@ func trialsOf(r *forge.VerifyReport) string {
 	return strings.Join(list, " ")
 }
 
-// Whose fault it is that a change does not pass is found out by running the same tree once more, and its parent.
-// No change is excused because it makes a check fail now and then.
+// Whose fault it is that a change does not pass is found out by running the same tree once
+// more, and its parent. No change is excused because it makes a check fail now and then.
 func TestWhoseFaultAFailedVerifyIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		line   string            // of the check
@@ -111,8 +111,8 @@ func TestTogetherTheyFail(t *testing.T) {
 	}
 }
 
-// A check that fails now and then does not keep a change from being merged on a tip that has moved; the merge
-// says so. One that a change makes do so does.
+// A check that fails now and then does not keep a change from being merged on a
+// tip that has moved; the merge says so. One that a change makes do so does.
 func TestFlakyMerge(t *testing.T) {
 	for line, want := range map[string]forge.MergeOutcome{
 		"test $((n % 3)) != 2":                     forge.MergeDone,
@@ -172,7 +172,8 @@ func (w *world) rebasedWith(im *forge.Implementation, in *forge.RebaseInput) *fo
 	return forge.As[*forge.Rebase](r.Output)
 }
 
-// A task that waits for a red base branch looks without running anything, as long as nothing has moved.
+// A task that waits for a red base branch looks without running anything, as
+// long as nothing has moved.
 func TestLookAtARedBase(t *testing.T) {
 	w, runs := counted(t, "! test -e red.txt", map[string]string{"red.txt": "red\n"})
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
@@ -189,8 +190,8 @@ func TestLookAtARedBase(t *testing.T) {
 	}
 }
 
-// A recipe that makes the same change again, which was to blame, has it run once, and its parent. An agent's is run as ever, since the
-// agent may have had nothing to mend.
+// A recipe that makes the same change again, which was to blame, has it run once, and
+// its parent. An agent's is run as ever, since the agent may have had nothing to mend.
 func TestTheSameChangeFailsAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		recipe, line, trials string
@@ -219,7 +220,8 @@ func TestTheSameChangeFailsAgain(t *testing.T) {
 	}
 }
 
-// A change that was unsteady is looked at more closely where it passes: whether it passes often enough in a row, or the check fails without it.
+// A change that was unsteady is looked at more closely where it passes: whether
+// it passes often enough in a row, or the check fails without it.
 func TestUnsteadyIsRemembered(t *testing.T) {
 	const first, base = "! -e new.txt -o $n != 1 -a $n != 3", "change- change+ change- base+ base+ base+"
 	for name, c := range map[string]struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/sessions"
 )
 
-// changed reports whether the checkout may have a change. It returns true if that cannot be found out: collecting the change then
-// returns the error.
+// changed reports whether the checkout may have a change. It returns true if
+// that cannot be found out: collecting the change then returns the error.
 func (w *work) changed(ctx context.Context) bool {
 	changed, err := w.checkout.Changed(ctx)
 	return changed || err != nil

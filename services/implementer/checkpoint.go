@@ -46,7 +46,8 @@ type checkpoint struct {
 	Interrupted git.OID `json:"interrupted,omitempty"`
 	// Ended says that the agent ended by itself, with Result or Failure.
 	Ended bool `json:"ended,omitempty"`
-	// GivenBack says that the checkout may be gone: everything that is needed of it is here and in the store.
+	// GivenBack says that the checkout may be gone: everything that is needed
+	// of it is here and in the store.
 	GivenBack bool `json:"given_back,omitempty"`
 	// Tools are those that the agent used in an iteration, each once, sorted.
 	Tools []string `json:"tools,omitempty"`
@@ -89,7 +90,8 @@ func (n *checkpoint) next(j *jobs.Job) *checkpoint {
 	return m
 }
 
-// dropInterrupted forgets the work that was cut off if it is in the tree: the agent is told of work elsewhere only if it is elsewhere.
+// dropInterrupted forgets the work that was cut off if it is in the tree: the
+// agent is told of work elsewhere only if it is elsewhere.
 func (n *checkpoint) dropInterrupted() {
 	if n.Interrupted == n.Work || n.Interrupted == n.Head {
 		n.Interrupted = ""

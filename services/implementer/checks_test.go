@@ -17,8 +17,8 @@ checks:
   slow: {command: exec sleep 60, timeout: 1s}
 `
 
-// Checks run on exactly the commit that is judged, each in a checkout of its own, all of them, also where nothing was
-// changed; exit status and output both have to be as expected.
+// Checks run on exactly the commit that is judged, each in a checkout of its own, all of
+// them, also where nothing was changed; exit status and output both have to be as expected.
 func TestChecks(t *testing.T) {
 	w := newWorld(t)
 	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": withChecks})
@@ -90,8 +90,9 @@ func TestChecksAreThoseOfTheBase(t *testing.T) {
 	}
 }
 
-// Nobody reads a change over which checks decide, so tests that were there before have a word on it as they were: a person
-// approves what passes only without them. Tests that the change adds, or changes in vain, ask for nothing.
+// Nobody reads a change over which checks decide, so tests that were there
+// before have a word on it as they were: a person approves what passes only
+// without them. Tests that the change adds, or changes in vain, ask for nothing.
 func TestTestsThatWereThereAreHeard(t *testing.T) {
 	checks := []forge.Check{{Criterion: 1, Command: "for t in tests/*; do sh $t || exit; done"}}
 	for name, tt := range map[string]struct {
@@ -143,8 +144,8 @@ func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
 	}
 }
 
-// Somebody lands the same patch, and more with which the check of the goal fails. All of it is there already, and the goal
-// is not done.
+// Somebody lands the same patch, and more with which the check of the goal
+// fails. All of it is there already, and the goal is not done.
 func TestMergeThatIsThereAlreadyAndTheCheckFails(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
@@ -156,7 +157,8 @@ func TestMergeThatIsThereAlreadyAndTheCheckFails(t *testing.T) {
 	}
 }
 
-// A statement that a change was verified names the checks of its goal; there is none where one of them failed.
+// A statement that a change was verified names the checks of its goal; there is
+// none where one of them failed.
 func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
 	w, _, _ := signedWorld(t)
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
@@ -182,8 +184,9 @@ func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
 	}
 }
 
-// What a reviewer asks for runs on exactly the commit that it reads, by the checks of the base branch, and is
-// reported by names that it can cite. Nothing is rebased, and a name that there is not is answered in words.
+// What a reviewer asks for runs on exactly the commit that it reads, by the
+// checks of the base branch, and is reported by names that it can cite. Nothing
+// is rebased, and a name that there is not is answered in words.
 func TestAskedChecks(t *testing.T) {
 	w := newWorld(t)
 	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": strings.Replace(withChecks, "test -e new.txt", "grep -q mine pfl-forge.yaml", 1)})

@@ -194,7 +194,8 @@ func (c *cleaning) found(s *forge.Summary) requests.CleanedIntent {
 	return found
 }
 
-// candidates returns the intents that a request names, or all that are over and left something; sorted, one more than an answer holds.
+// candidates returns the intents that a request names, or all that are over and
+// left something; sorted, one more than an answer holds.
 func (c *cleaning) candidates(all []forge.Summary, req *requests.CleanRequest) []forge.IntentID {
 	if len(req.Intents) > 0 {
 		ids := slices.Clone(req.Intents)

@@ -60,7 +60,8 @@ func TestCleanInParts(t *testing.T) {
 	}
 }
 
-// Where the origin deletes no refs, an intent is kept with what the origin says, and so are its sessions and transcripts, until it does.
+// Where the origin deletes no refs, an intent is kept with what the origin
+// says, and so are its sessions and transcripts, until it does.
 func TestCleanWhereNothingIsDeleted(t *testing.T) {
 	w, _ := sharing(t)
 	w.leaves("fix")

@@ -45,8 +45,8 @@ func questions(t *testing.T, do func(ctx context.Context)) string {
 	return strings.Join(list, ", ")
 }
 
-// Each question costs an origin, and a clone, the time of all their refs. So a change asks for no more than is written here, from its
-// beginning to the end of its task.
+// Each question costs an origin, and a clone, the time of all their refs. So a change
+// asks for no more than is written here, from its beginning to the end of its task.
 func TestWhatAMergeAsksOfTheOrigin(t *testing.T) {
 	const task = "fix-001"
 	ok := func(t *testing.T, r forge.Result) forge.Result {
@@ -105,8 +105,9 @@ func TestWhatAMergeAsksOfTheOrigin(t *testing.T) {
 	}
 }
 
-// BenchmarkMergeAtACrowdedOrigin compares what a merge takes, from its rebase to the end of its task, at an origin that keeps a thousand other
-// tasks, with two hidden refs each, with one that keeps none.
+// BenchmarkMergeAtACrowdedOrigin compares what a merge takes, from its rebase
+// to the end of its task, at an origin that keeps a thousand other tasks, with
+// two hidden refs each, with one that keeps none.
 func BenchmarkMergeAtACrowdedOrigin(b *testing.B) {
 	const others = 1000
 	empty, crowded := startSeries(b), startSeries(b)
@@ -161,7 +162,8 @@ func crowd(tb testing.TB, origin gittest.Repo, others int) {
 	}
 }
 
-// land implements a change, and returns how long it takes from there, and how long its merge alone does, for which all others wait.
+// land implements a change, and returns how long it takes from there, and how
+// long its merge alone does, for which all others wait.
 func (l series) merge(n int) (took [2]time.Duration) {
 	l.t.Helper()
 	intent := forge.IntentID(fmt.Sprint("fix-", n))
@@ -187,7 +189,8 @@ func (l series) merge(n int) (took [2]time.Duration) {
 	return took
 }
 
-// While the origin takes its time to delete the refs of a task that is over, the next one is merged.
+// While the origin takes its time to delete the refs of a task that is over,
+// the next one is merged.
 func TestNoMergeWaitsForTheEndOfAnotherTask(t *testing.T) {
 	person := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, person.Origin())

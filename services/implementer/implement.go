@@ -27,7 +27,8 @@ func (i *Implementer) implement(ctx context.Context, cmd forge.Command, progress
 	})
 }
 
-// implementTask continues an attempt from wherever an earlier delivery of it stopped, to its commits.
+// implementTask continues an attempt from wherever an earlier delivery of it
+// stopped, to its commits.
 func (i *Implementer) implementTask(ctx context.Context, j *jobs.Job) error {
 	if err := i.forgetNamesakes(ctx, j); err != nil {
 		return err

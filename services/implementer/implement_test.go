@@ -96,7 +96,8 @@ func TestReworkGoesOn(t *testing.T) {
 		t.Errorf("got %+v", second)
 	}
 
-	// One that adds nothing is empty, though the branch has commits; and not done, though the recipe may change nothing.
+	// One that adds nothing is empty, though the branch has commits; and not
+	// done, though the recipe may change nothing.
 	idle := recipe(3, "fine")
 	idle.Task.Base, idle.Task.Head = second.Base, second.Head
 	if im := w.implemented(idle); im.Commits != 0 || im.Unchanged || im.Head != second.Head {

@@ -64,7 +64,8 @@ type Config struct {
 	// Key signs statements about verify commands, and merges; nil: nothing is signed.
 	Key proof.Source
 
-	// Ready, if not nil, is called once, when everything that the previous process left has been reported or removed.
+	// Ready, if not nil, is called once, when everything that the previous
+	// process left has been reported or removed.
 	Ready func()
 }
 
@@ -90,8 +91,8 @@ func (i *Implementer) Handlers() []service.Handler {
 	}
 }
 
-// Run reports the merges that the previous process made and did not report, gives back what is not needed any more, and
-// has the worker, which was made with Handlers, work until ctx ends.
+// Run reports the merges that the previous process made and did not report, gives back what is
+// not needed any more, and has the worker, which was made with Handlers, work until ctx ends.
 func (i *Implementer) Run(ctx context.Context, w *service.Worker) error {
 	if err := i.repos.Prepare(ctx, i.reconcile); err != nil {
 		return err

@@ -71,8 +71,9 @@ func (i *Implementer) moveBase(ctx context.Context, j *jobs.Job) error {
 	return err
 }
 
-// overtaken reports that the base branch has moved since the change was put on it. When the change is tried again is for the
-// queue to say, which knows the others. A branch that is where it was is a failure: nothing would bound the tries.
+// overtaken reports that the base branch has moved since the change was put on it.
+// When the change is tried again is for the queue to say, which knows the others.
+// A branch that is where it was is a failure: nothing would bound the tries.
 func overtaken(ctx context.Context, j *jobs.Job) error {
 	before := j.Tip
 	if err := j.Refresh(ctx); err != nil {
@@ -85,8 +86,9 @@ func overtaken(ctx context.Context, j *jobs.Job) error {
 	return nil
 }
 
-// addApprover returns the commit to merge with the person in its message who approved since it was verified. Tree, parent, author and dates
-// are the same, and so is the commit whenever it is made again.
+// addApprover returns the commit to merge with the person in its message who
+// approved since it was verified. Tree, parent, author and dates are the same,
+// and so is the commit whenever it is made again.
 func addApprover(ctx context.Context, j *jobs.Job, base, head git.OID) (git.OID, error) {
 	if j.Command.Merge().Change.Approver == "" {
 		return head, nil
@@ -101,8 +103,9 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	r := &forge.MergeResult{Outcome: forge.MergeDone, Commit: string(head), Parent: l.Base, Tree: l.Tree, PatchID: l.PatchID}
 	statements := l.Statements
 	var moved *forge.Rebase
-	// The reviewed commit is merged as it is if the base branch has not moved since it was verified. Otherwise the change is
-	// rebased onto the tip and verified there, even if that yields the reviewed commit.
+	// The reviewed commit is merged as it is if the base branch has not moved
+	// since it was verified. Otherwise the change is rebased onto the tip and
+	// verified there, even if that yields the reviewed commit.
 	if j.Tip != base || l.Unverified {
 		var err error
 		if moved, err = i.rebaseOntoTip(ctx, j, ontip.Change{Base: base, Head: head, Author: ontip.Author(l)}); err != nil {
@@ -138,8 +141,8 @@ func (i *Implementer) tryMerge(ctx context.Context, j *jobs.Job, base, head git.
 	return done, nil
 }
 
-// anew returns the statements about a change that was verified on another base. None are left if all of it is there already: that commit is
-// not of this merge, and has proofs of its own.
+// anew returns the statements about a change that was verified on another base. None are left
+// if all of it is there already: that commit is not of this merge, and has proofs of its own.
 func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 	if moved.Statement == "" {
 		return nil
@@ -147,7 +150,8 @@ func anew(statements []forge.Envelope, moved *forge.Rebase) []forge.Envelope {
 	return proof.Instead(statements, moved.Statement)
 }
 
-// obstacle returns why a change that was rebased onto a new tip cannot be merged there; nil if it can.
+// obstacle returns why a change that was rebased onto a new tip cannot be
+// merged there; nil if it can.
 func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	switch {
 	case len(moved.Conflicts) > 0:
@@ -162,7 +166,8 @@ func obstacle(moved *forge.Rebase, patch string) *forge.MergeResult {
 	return nil
 }
 
-// stopped returns why a change does not land on a new tip, and keeps its commit there, which is named from then on; nil if it can land.
+// stopped returns why a change does not land on a new tip, and keeps its commit
+// there, which is named from then on; nil if it can land.
 func (i *Implementer) stopped(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (*forge.MergeResult, error) {
 	stop := obstacle(moved, j.Command.Merge().Change.PatchID)
 	if stop == nil {
@@ -179,7 +184,8 @@ func (i *Implementer) stopped(ctx context.Context, j *jobs.Job, moved *forge.Reb
 	return stop, nil
 }
 
-// newlyGuarded reports whether the moved base branch asks for a person's approval of files for which the commit that was reviewed did not.
+// newlyGuarded reports whether the moved base branch asks for a person's
+// approval of files for which the commit that was reviewed did not.
 func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, head git.OID) (bool, error) {
 	if len(moved.Guarded) == 0 || moved.Head == moved.Base {
 		return false, nil
@@ -188,8 +194,8 @@ func newlyGuarded(ctx context.Context, j *jobs.Job, moved *forge.Rebase, base, h
 	return err == nil && slices.ContainsFunc(moved.Guarded, func(why string) bool { return !slices.Contains(before, why) }), err
 }
 
-// move records the merge in the repository, so that it can be reported after a crash, with the proofs of
-// its commit, and moves the base branch.
+// move records the merge in the repository, so that it can be reported after a
+// crash, with the proofs of its commit, and moves the base branch.
 func (i *Implementer) move(ctx context.Context, j *jobs.Job, r *forge.MergeResult, proofs string) (*forge.MergeResult, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()

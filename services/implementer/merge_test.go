@@ -335,8 +335,9 @@ func TestMergeOnATipThatGuardsMore(t *testing.T) {
 	}
 }
 
-// A base branch that moves while the change is verified says nothing about the change, however often: it is tried again on the tip
-// that is found then. The one who says so has to have seen it elsewhere.
+// A base branch that moves while the change is verified says nothing about the
+// change, however often: it is tried again on the tip that is found then. The
+// one who says so has to have seen it elsewhere.
 func TestMergeThatIsOvertaken(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/implementer/proposal"
 )
 
-// earlierMerge returns the result of an earlier attempt to merge the task, if it moved the base branch, and nil otherwise. A merge that the
-// change was made on top of does not count: the change came later.
+// earlierMerge returns the result of an earlier attempt to merge the task, if
+// it moved the base branch, and nil otherwise. A merge that the change was made
+// on top of does not count: the change came later.
 func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OID) (*forge.MergeResult, error) {
 	all, err := j.Store.MergesOf(ctx, j.Intent(), j.Task())
 	if err != nil {
@@ -37,7 +38,8 @@ func (i *Implementer) earlierMerge(ctx context.Context, j *jobs.Job, base git.OI
 	return nil, nil //nolint:nilnil // it is not merged
 }
 
-// isMerged reports whether a merge is on the base branch with the given tip. A commit that is missing here cannot be.
+// isMerged reports whether a merge is on the base branch with the given tip. A
+// commit that is missing here cannot be.
 func isMerged(ctx context.Context, r *jobs.Repository, l store.PendingMerge, tip git.OID) (bool, error) {
 	if !r.Store.Has(ctx, l.Commit) {
 		return false, nil

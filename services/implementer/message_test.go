@@ -156,7 +156,8 @@ func TestCommitMessage(t *testing.T) {
 	}
 }
 
-// Whatever an agent writes, the message is bounded, and does not change when it is made again of itself and more.
+// Whatever an agent writes, the message is bounded, and does not change when it
+// is made again of itself and more.
 func TestCommitMessageIsBounded(t *testing.T) {
 	huge := strings.Repeat("x", 10<<10)
 	c := titled(huge, huge)
@@ -186,8 +187,8 @@ func (w *world) agentCommits(messages ...string) *forge.Implementation {
 	return &forge.Implementation{Base: string(base), Head: string(head)}
 }
 
-// What an agent commits is merged with the intent's title and trailers; what is made twice is the same commit, and what
-// comes after a rejection is put together with it.
+// What an agent commits is merged with the intent's title and trailers; what is made
+// twice is the same commit, and what comes after a rejection is put together with it.
 func TestRebaseMakesTheMessage(t *testing.T) {
 	w := newWorld(t)
 	im := w.agentCommits("wip", "Compare the token\n\nIt never was.\n\nSee: x\nCo-authored-by: B <b@example.org>\nForge-Task: other")
@@ -222,7 +223,8 @@ func TestRebaseMakesTheMessage(t *testing.T) {
 	}
 }
 
-// Who approved of a change after it was verified is in the merged commit, which is otherwise the one that was verified.
+// Who approved of a change after it was verified is in the merged commit, which
+// is otherwise the one that was verified.
 func TestMergeAddsTheApprover(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		w := newWorld(t)
@@ -270,7 +272,8 @@ func TestCommitMessageIsCheap(t *testing.T) {
 	}
 }
 
-// A commit says who asked by the name that the server knew; the person whom a system names stands apart.
+// A commit says who asked by the name that the server knew; the person whom a
+// system names stands apart.
 func TestClaimedRequestersStandApart(t *testing.T) {
 	c := titled("Fix", "Fix")
 	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "ci", Actor: "boss"}, forge.SourceSystem

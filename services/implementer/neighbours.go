@@ -29,9 +29,10 @@ type neighbour struct {
 	nearness int
 }
 
-// mergedNeighbours returns the changes between the commit that the task's analysis read and the one that the
-// attempt begins at, as far as they touch the task's files or files beside those: the nearest first, of equal ones
-// the newest. An error is only logged: they are a hint, and the task goes on.
+// mergedNeighbours returns the changes between the commit that the task's
+// analysis read and the one that the attempt begins at, as far as they touch
+// the task's files or files beside those: the nearest first, of equal ones the
+// newest. An error is only logged: they are a hint, and the task goes on.
 func (w *work) mergedNeighbours(ctx context.Context) []neighbour {
 	analyzed, files := w.Command.Implement().Analyzed, w.Command.Task.RelevantFiles
 	if analyzed == "" || analyzed == string(w.state.Base) || len(files) == 0 {
@@ -95,7 +96,8 @@ func (w *work) near(ctx context.Context, before, commit git.OID, files []string)
 	return l, nil
 }
 
-// nearnessOf returns 2 if a changed path is a file of a task or below it, 1 if it is in the same directory, otherwise
+// nearnessOf returns 2 if a changed path is a file of a task or below it, 1 if
+// it is in the same directory, otherwise
 // 0. The files at the root are not near each other: they have nothing in common.
 func nearnessOf(changed, file string) int {
 	file = path.Clean(file)

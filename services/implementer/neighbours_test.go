@@ -21,8 +21,9 @@ func (w *world) lands(file, subject string) string {
 	return strings.TrimSpace(w.repo.Git("rev-parse", "HEAD"))[:12]
 }
 
-// An agent is told what was merged near its task's files since they were analyzed: the files themselves first, then
-// what is beside them, and nothing that the analysis could read, that or that is far away.
+// An agent is told what was merged near its task's files since they were
+// analyzed: the files themselves first, then what is beside them, and nothing
+// that the analysis could read, that or that is far away.
 func TestMergedNeighboursAreTold(t *testing.T) {
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n", "cart/sum.go": "1\n"})

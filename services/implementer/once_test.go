@@ -32,7 +32,8 @@ func onceCounted(t *testing.T, line string) (*world, func() int) {
 	return counted(t, line, nil, once)
 }
 
-// A change is verified once: on what lands, whether or not the base branch has moved since its review.
+// A change is verified once: on what lands, whether or not the base branch has
+// moved since its review.
 func TestVerifiedOnce(t *testing.T) {
 	for name, moves := range map[string]bool{"where it was": false, "moved": true} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestVerifiedOnce(t *testing.T) {
 	}
 }
 
-// What fails lands nowhere, also where the base branch is as it was for the review. Whose fault that is shows as ever.
+// What fails lands nowhere, also where the base branch is as it was for the
+// review. Whose fault that is shows as ever.
 func TestUnverifiedDoesNotLand(t *testing.T) {
 	for line, want := range map[string]verdict.Fault{
 		"! test -e new.txt":                        verdict.FaultOfChange,
@@ -100,7 +102,8 @@ func TestUnverifiedTakesWhatATrialFound(t *testing.T) {
 	}
 }
 
-// Verifying is left to the merge only where the project says so, the rules do, and nothing else depends on it.
+// Verifying is left to the merge only where the project says so, the rules do,
+// and nothing else depends on it.
 func TestWhatIsNotLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings string
@@ -144,7 +147,8 @@ func TestUnverifiedIsNotStated(t *testing.T) {
 	w.check(w.repo.Head("main"), signers)
 }
 
-// A replica that dies while it merges such a change leaves nothing on the base branch that was not verified.
+// A replica that dies while it merges such a change leaves nothing on the base
+// branch that was not verified.
 func TestDeathWithAnUnverifiedChange(t *testing.T) {
 	for _, at := range []string{"kept", "moved"} {
 		w, runs := onceCounted(t, "true")
@@ -159,8 +163,9 @@ func TestDeathWithAnUnverifiedChange(t *testing.T) {
 	}
 }
 
-// A change that fails only with what was merged after it was made is a semantic conflict, as in a rebase that verifies: where it was
-// made is known though nothing was verified on the tip that it was put on.
+// A change that fails only with what was merged after it was made is a semantic
+// conflict, as in a rebase that verifies: where it was made is known though
+// nothing was verified on the tip that it was put on.
 func TestUnverifiedTogetherTheyFail(t *testing.T) {
 	w, _ := onceCounted(t, "! test -e new.txt -a -e other.txt")
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))

@@ -31,7 +31,8 @@ func (w *world) stored(c *forge.Command, base, head, id string) []document.DiffF
 	return files
 }
 
-// TestChangeIsStored: of each attempt the whole change is stored, before its result, and of a rebase the one that was verified.
+// TestChangeIsStored: of each attempt the whole change is stored, before its
+// result, and of a rebase the one that was verified.
 func TestChangeIsStored(t *testing.T) {
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "one")

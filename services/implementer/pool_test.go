@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// smallWorld is a world in which one agent works at a time, so that there are at most two checkouts.
+// smallWorld is a world in which one agent works at a time, so that there are
+// at most two checkouts.
 func smallWorld(t *testing.T, a ...agent.Agent) *world {
 	t.Helper()
 	r := gittest.New(t, map[string]string{
@@ -59,7 +60,8 @@ func (w *world) others() {
 	}
 }
 
-// A task gives its checkout back when its commits are collected. What follows goes on from the commits.
+// A task gives its checkout back when its commits are collected. What follows
+// goes on from the commits.
 func TestReworkWithoutTheCheckout(t *testing.T) {
 	testsize.OnlyFull(t)
 	w := smallWorld(t)
@@ -73,7 +75,8 @@ func TestReworkWithoutTheCheckout(t *testing.T) {
 	}
 }
 
-// An attempt that is delivered again is reported as it was, though its checkout is gone, and nobody works again.
+// An attempt that is delivered again is reported as it was, though its checkout
+// is gone, and nobody works again.
 func TestRedeliveryWithoutTheCheckout(t *testing.T) {
 	testsize.OnlyFull(t)
 	for _, name := range []string{"write", "fails"} {
@@ -96,8 +99,8 @@ func TestRedeliveryWithoutTheCheckout(t *testing.T) {
 	}
 }
 
-// An attempt that a limit stopped gives its checkout back as well. Who goes on has its commits and what it did not
-// commit, and sets up the checkout again.
+// An attempt that a limit stopped gives its checkout back as well. Who goes on
+// has its commits and what it did not commit, and sets up the checkout again.
 func TestContinueWithoutTheCheckout(t *testing.T) {
 	a := &worker{
 		script: "echo b > new.txt; git add -A; git commit -qm one; echo half > half.txt; echo x > x.log",

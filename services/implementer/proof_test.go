@@ -54,7 +54,8 @@ func proven(rb *forge.Rebase, statements []forge.Envelope) forge.Command {
 	return c
 }
 
-// check fails the test unless a commit has all of its proofs, by this package and by git. It returns what they say.
+// check fails the test unless a commit has all of its proofs, by this package
+// and by git. It returns what they say.
 func (w *world) check(commit git.OID, signers proof.Signers) proof.Report {
 	w.t.Helper()
 	s := w.repository().Store
@@ -101,7 +102,8 @@ func TestMergeIsSigned(t *testing.T) {
 	w.repo.Git("fsck", "--strict")
 }
 
-// On a moved tip the change is verified once more, and that is what is stated; the review holds for the same patch.
+// On a moved tip the change is verified once more, and that is what is stated;
+// the review holds for the same patch.
 func TestMergeOnAMovedTipIsStatedAnew(t *testing.T) {
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
@@ -112,7 +114,8 @@ func TestMergeOnAMovedTipIsStatedAnew(t *testing.T) {
 	w.check(w.repo.Head("main"), signers)
 }
 
-// Whenever the process dies, what is on the branch has its proofs, and the next process merges the very same commit.
+// Whenever the process dies, what is on the branch has its proofs, and the next
+// process merges the very same commit.
 func TestDeathLeavesNoMergeWithoutProofs(t *testing.T) {
 	for _, at := range []string{"kept", "moved"} {
 		w, signers, others := signedWorld(t)

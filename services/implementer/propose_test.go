@@ -17,8 +17,9 @@ func byPull(number int, rb *forge.Rebase) forge.Command {
 	return c
 }
 
-// TestPropose pushes what could be merged to its branch and leaves the base branch where it is. On a base branch that moved it is put on the
-// tip and verified there, and its branch follows; what another one pushed stays; and once it is merged, by whomever, the next attempt says so.
+// TestPropose pushes what could be merged to its branch and leaves the base branch where it is.
+// On a base branch that moved it is put on the tip and verified there, and its branch follows;
+// what another one pushed stays; and once it is merged, by whomever, the next attempt says so.
 func TestPropose(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -59,7 +60,8 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// TestProposeRefuses has no pull request where there is no forge, and none whose branch is the base branch or that of every task.
+// TestProposeRefuses has no pull request where there is no forge, and none
+// whose branch is the base branch or that of every task.
 func TestProposeRefuses(t *testing.T) {
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")

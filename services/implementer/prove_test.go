@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// TestWhatAForgeMerged: each way of a forge to merge what was verified is proved by parent and tree, whatever the commit is called. What it merged on
-// another parent, or with another tree, is told as merged and unproven; what is not on the base branch is no merge.
+// TestWhatAForgeMerged: each way of a forge to merge what was verified is proved by parent
+// and tree, whatever the commit is called. What it merged on another parent, or with
+// another tree, is told as merged and unproven; what is not on the base branch is no merge.
 func TestWhatAForgeMerged(t *testing.T) {
 	for name, test := range map[string]struct {
 		// merge returns the commit that the forge put on the base branch; tip is what that was.
@@ -55,8 +56,9 @@ func TestWhatAForgeMerged(t *testing.T) {
 	}
 }
 
-// TestMergedByTheNameOfWhatWasProposed: a forge, or who tells it that a branch is merged, may name the commit that was proposed where the base branch has
-// it by a merge commit alone. What that merge commit is proves it, whatever was pushed on top.
+// TestMergedByTheNameOfWhatWasProposed: a forge, or who tells it that a branch is
+// merged, may name the commit that was proposed where the base branch has it by a
+// merge commit alone. What that merge commit is proves it, whatever was pushed on top.
 func TestMergedByTheNameOfWhatWasProposed(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -87,7 +89,8 @@ func TestMergedByTheNameOfWhatWasProposed(t *testing.T) {
 	}
 }
 
-// TestForgeThatLiesAboutAMerge is not believed: a commit that the base branch does not have is not merged.
+// TestForgeThatLiesAboutAMerge is not believed: a commit that the base branch
+// does not have is not merged.
 func TestForgeThatLiesAboutAMerge(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -107,8 +110,9 @@ func TestForgeThatLiesAboutAMerge(t *testing.T) {
 	}
 }
 
-// TestMergedOnAnotherParentMeanwhile: the next merge of a change does not take a merge commit on another parent for the merge that it made. All of
-// the change is there, and so it is merged as what is there.
+// TestMergedOnAnotherParentMeanwhile: the next merge of a change does not take
+// a merge commit on another parent for the merge that it made. All of the
+// change is there, and so it is merged as what is there.
 func TestMergedOnAnotherParentMeanwhile(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())

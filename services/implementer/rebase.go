@@ -76,8 +76,9 @@ func change(ctx context.Context, j *jobs.Job, base, head string, of forge.Intent
 	return b, h, j.Bring(ctx, of, b, h)
 }
 
-// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it except in a merge, and runs the verify commands on it. It
-// is one commit, because every tree on the base branch is to be one that was verified. Its message is that of the commit on the base branch.
+// rebaseOntoTip puts a change on the tip of the base branch as one commit, keeps it except in a
+// merge, and runs the verify commands on it. It is one commit, because every tree on the base
+// branch is to be one that was verified. Its message is that of the commit on the base branch.
 func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Change) (*forge.Rebase, error) {
 	r, alone, err := ontip.Put(ctx, j, c, commitmsg.Squash(j.Command))
 	if err != nil || len(r.Conflicts) > 0 {
@@ -96,12 +97,14 @@ func (i *Implementer) rebaseOntoTip(ctx context.Context, j *jobs.Job, c ontip.Ch
 	if made != j.Tip {
 		v.Alone = alone
 	}
-	// The rules know the policy as it was when the intent was analyzed; the configuration on the tip has the last word.
+	// The rules know the policy as it was when the intent was analyzed; the
+	// configuration on the tip has the last word.
 	v.Leave = j.Command.Rebase().VerifyInMerge && !j.Config.MergeQueue.VerifyBeforeReview && len(j.Config.Verify) > 0
 	if err := i.results.OnTip(ctx, j, r, v); err != nil {
 		return r, err
 	}
-	// With these the change has to be made again; or it may have to, if the check of its recipe fails in the review.
+	// With these the change has to be made again; or it may have to, if the
+	// check of its recipe fails in the review.
 	outrun := j.Command.Attempt.Step == forge.StepRebase && made != j.Tip && j.HasCheck()
 	if outrun || verdict.Blame(r.Verify, r.Tree) == verdict.FaultOfBoth {
 		meanwhile, err := ontip.Files(ctx, j, made, j.Tip)

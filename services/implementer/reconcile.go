@@ -60,7 +60,8 @@ func (i *Implementer) reconcile(ctx context.Context, r *jobs.Repository) error {
 	return r.Store.Forget(ctx, all)
 }
 
-// forgetHeads deletes the heads of tasks that are not open. An error is only logged: a head that stays costs some time.
+// forgetHeads deletes the heads of tasks that are not open. An error is only
+// logged: a head that stays costs some time.
 func (i *Implementer) forgetHeads(ctx context.Context, r *jobs.Repository, heads []objects.TaskHead, open map[forge.TaskID]bool) {
 	var over []git.Name
 	for _, h := range heads {
@@ -152,12 +153,14 @@ func (i *Implementer) releaseCommits(ctx context.Context, r *jobs.Repository, c 
 	return r.Store.Forget(ctx, merges, heads...)
 }
 
-// mergeKnown reports whether the merge of a task is known: tasks that are not done are in the summary.
+// mergeKnown reports whether the merge of a task is known: tasks that are not
+// done are in the summary.
 func mergeKnown(s *forge.Summary, l store.PendingMerge) bool {
 	return !slices.ContainsFunc(s.Tasks, func(t forge.TaskSummary) bool { return t.ID == forge.TaskID(l.Task) })
 }
 
-// forgetNamesakes deletes merges with the name of a task that was never implemented: they belong to an intent whose journal is gone.
+// forgetNamesakes deletes merges with the name of a task that was never
+// implemented: they belong to an intent whose journal is gone.
 func (i *Implementer) forgetNamesakes(ctx context.Context, j *jobs.Job) error {
 	if j.Command.Attempt.Number > 1 {
 		return nil
@@ -190,7 +193,8 @@ func (i *Implementer) recordKept(j *jobs.Job, merges ...store.PendingMerge) {
 	i.kept[k] = kept
 }
 
-// takeKept returns once what this process kept of released tasks: of which it kept the head, and merges.
+// takeKept returns once what this process kept of released tasks: of which it
+// kept the head, and merges.
 func (i *Implementer) takeKept(c live.Control) (heads []git.Name, merges []store.PendingMerge) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -265,7 +265,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Two replicas merge at once: one moves the branch first, the other says that it was overtaken, and follows on top.
+// Two replicas merge at once: one moves the branch first, the other says that
+// it was overtaken, and follows on top.
 func TestReplicasRace(t *testing.T) {
 	testsize.OnlyFull(t)
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
@@ -296,7 +297,8 @@ func TestReplicasRace(t *testing.T) {
 	}
 }
 
-// A replica dies after it has moved the branch, and another one says so. When the task is over, that one forgets the merge too.
+// A replica dies after it has moved the branch, and another one says so. When
+// the task is over, that one forgets the merge too.
 func TestTheMergeOfADeadReplicaIsForgotten(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -318,7 +320,8 @@ func TestTheMergeOfADeadReplicaIsForgotten(t *testing.T) {
 	}
 }
 
-// A change that does not land is named from then on, so every replica finds its commit at the origin.
+// A change that does not land is named from then on, so every replica finds its
+// commit at the origin.
 func TestAChangeThatDoesNotLandIsKept(t *testing.T) {
 	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
 	for outcome, meanwhile := range map[forge.MergeOutcome]map[string]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
-// refusing has an origin refuse pushes to its base branch, or of what we keep there, until the hook is removed. What it prints has
-// an escape sequence, and a line that is longer than any message.
+// refusing has an origin refuse pushes to its base branch, or of what we keep there, until the hook
+// is removed. What it prints has an escape sequence, and a line that is longer than any message.
 func refusing(t *testing.T, origin, refs string) (mend func()) {
 	t.Helper()
 	hook := filepath.Join(origin, "hooks", "pre-receive")
@@ -33,7 +33,8 @@ func refusing(t *testing.T, origin, refs string) (mend func()) {
 	}
 }
 
-// A push that a hook refuses is told with its words, safe and short, and what was verified is not verified again.
+// A push that a hook refuses is told with its words, safe and short, and what
+// was verified is not verified again.
 func TestRefusedPush(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	for _, refs := range []string{"refs/heads/*", "refs/forge/*"} {

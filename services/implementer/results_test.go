@@ -26,7 +26,8 @@ func (w *world) rebases(im *forge.Implementation, change func(*forge.Command)) *
 	return rb
 }
 
-// The same tree on the same parent's tree is verified once for a task, whatever the commits and however often it is asked.
+// The same tree on the same parent's tree is verified once for a task, whatever
+// the commits and however often it is asked.
 func TestSameTreeIsVerifiedOnce(t *testing.T) {
 	w, runs := counted(t, "true", nil)
 	im := w.implemented(recipe(1, "write", "FILE", "a.txt", "TEXT", "x"))
@@ -52,8 +53,9 @@ func TestSameTreeIsVerifiedOnce(t *testing.T) {
 	}
 }
 
-// A pass counts for nothing but what passed: not for another task, another definition of the checks, a change that is
-// known to be unsteady, or in another process. A pass that took several runs is not kept.
+// A pass counts for nothing but what passed: not for another task, another
+// definition of the checks, a change that is known to be unsteady, or in
+// another process. A pass that took several runs is not kept.
 func TestWhatIsVerifiedAgain(t *testing.T) {
 	for name, change := range map[string]func(*world, *forge.Command){
 		"another task": func(_ *world, c *forge.Command) { c.Attempt.Task, c.Task.ID = "fix-002", "fix-002" },
@@ -91,7 +93,8 @@ func TestWhatIsVerifiedAgain(t *testing.T) {
 	})
 }
 
-// A trial runs the commands in any case: what it says may be told of another change, as of now. Its pass stands for the merge.
+// A trial runs the commands in any case: what it says may be told of another
+// change, as of now. Its pass stands for the merge.
 func TestTrialRunsTheCommands(t *testing.T) {
 	w, runs := counted(t, "true", nil)
 	a := w.readyAs("one", "one.txt", "1")

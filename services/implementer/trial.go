@@ -12,9 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 )
 
-// try carries out a trial of a merge: it verifies the change on top of the changes ahead of it in the queue, and
-// merges nothing. The later merge uses the finding only if the trees are the same. So a trial needs no lock, keeps
-// nothing, and may assume a wrong order.
+// try carries out a trial of a merge: it verifies the change on top of the changes ahead of
+// it in the queue, and merges nothing. The later merge uses the finding only if the trees
+// are the same. So a trial needs no lock, keeps nothing, and may assume a wrong order.
 func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 	wanted, err := i.bus.Journal.Wanted(ctx, j.Command.To, j.Command.Attempt)
 	if err != nil {
@@ -24,8 +24,8 @@ func (i *Implementer) try(ctx context.Context, j *jobs.Job) error {
 		return agent.Fail(forge.FailKilled, "the trial was cancelled")
 	}
 	in := j.Command.Merge()
-	// A result without a candidate means that the changes ahead conflict with each other. It does not blame this
-	// change: the trial of the conflicting change names it.
+	// A result without a candidate means that the changes ahead conflict with each other.
+	// It does not blame this change: the trial of the conflicting change names it.
 	r := &forge.MergeResult{Outcome: forge.MergeTried}
 	riders := len(in.Ahead) - in.Batch
 	if in.Batch < 0 || riders < 0 {

@@ -55,7 +55,8 @@ func found(c forge.Command, r *forge.MergeResult) forge.Command {
 	return c
 }
 
-// What a trial found counts where the trees are the same, whatever the commits: then nothing is run again.
+// What a trial found counts where the trees are the same, whatever the commits:
+// then nothing is run again.
 func TestMergeTakesWhatATrialFound(t *testing.T) {
 	w, runs := counted(t, "true", nil)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
@@ -81,8 +82,9 @@ func TestMergeTakesWhatATrialFound(t *testing.T) {
 	}
 }
 
-// What failed twice in trials on exactly what would land is not run a third time by the merge, which looks whose fault that is, and neither is what
-// it lands on, if that passed in between. Otherwise the merge finds that out by itself.
+// What failed twice in trials on exactly what would land is not run a third time
+// by the merge, which looks whose fault that is, and neither is what it lands
+// on, if that passed in between. Otherwise the merge finds that out by itself.
 func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(w *world, f *forge.Rebase)
@@ -221,7 +223,8 @@ func TestTrialIsCancelled(t *testing.T) {
 	}
 }
 
-// What is merged on a trial's word is stated of the commit that lands, also when the process dies in between.
+// What is merged on a trial's word is stated of the commit that lands, also
+// when the process dies in between.
 func TestFindingIsStatedOfWhatLands(t *testing.T) {
 	for _, at := range []string{"", "kept", "moved"} {
 		w, signers, others := signedWorld(t)
@@ -262,7 +265,8 @@ func rode(c forge.Command, f forge.Rebase, last *forge.Rebase) forge.Command {
 // batches is the configuration of a project that has chosen them.
 const batches = "merge_queue: {batch: 8}\n"
 
-// One run decides about all changes of a batch, and each lands by itself, with a statement that says so.
+// One run decides about all changes of a batch, and each lands by itself, with
+// a statement that says so.
 func TestBatchIsVerifiedOnce(t *testing.T) {
 	w, runs := counted(t, "true", nil, batches)
 	a, b, c := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2"), w.readyAs("three", "three.txt", "3")
@@ -283,7 +287,8 @@ func TestBatchIsVerifiedOnce(t *testing.T) {
 	}
 }
 
-// What rode is verified by itself where anything is other than in the trial, or the configuration on the tip knows no batches.
+// What rode is verified by itself where anything is other than in the trial, or
+// the configuration on the tip knows no batches.
 func TestWhatRodeIsVerified(t *testing.T) {
 	for name, test := range map[string]struct {
 		config  string
@@ -319,8 +324,8 @@ func TestWhatRodeIsVerified(t *testing.T) {
 	}
 }
 
-// A change that alters what verify goes by is verified with no other, wherever in the batch it is: neither is one that does not fit. Then
-// nothing runs, and the worker says which one.
+// A change that alters what verify goes by is verified with no other, wherever in the batch
+// it is: neither is one that does not fit. Then nothing runs, and the worker says which one.
 func TestWhatMayNotRide(t *testing.T) {
 	w, runs := counted(t, "sh check.sh", map[string]string{"check.sh": "true\n"}, batches)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
@@ -348,7 +353,8 @@ func TestWhatMayNotRide(t *testing.T) {
 	fails(t, w.imp.merge(t.Context(), b, silent), forge.FailInvalidOutput, "batch")
 }
 
-// What rode is stated as what it is: the statement names the tree that passed, and still proves the commit that lands.
+// What rode is stated as what it is: the statement names the tree that passed,
+// and still proves the commit that lands.
 func TestWhatRodeIsStated(t *testing.T) {
 	w, signers, others := signedWorld(t)
 	w.repo.Commit("batches", map[string]string{"pfl-forge.yaml": settings + batches})

@@ -13,8 +13,9 @@ import (
 	others "github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
-// TestEndedWhileUnwell: how an attempt ends while its replica can do no work, such as for want of space, is not kept as its end: the next delivery
-// of the command makes the attempt, and does not repeat a failure that was not the task's.
+// TestEndedWhileUnwell: how an attempt ends while its replica can do no work, such
+// as for want of space, is not kept as its end: the next delivery of the command
+// makes the attempt, and does not repeat a failure that was not the task's.
 func TestEndedWhileUnwell(t *testing.T) {
 	room := filepath.Join(t.TempDir(), "room")
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings + "  gated: {run: 'test -e " + room + " && echo x > new.txt'}\n", "a.txt": "1\n"})

@@ -2,9 +2,9 @@
 // what was noticed, proposes intents, makes skills of what comes back, and sums up the
 // iterations of goals.
 //
-// [Reflector] has a handler for each of three steps: reflect (reflect.go; reflectiondata.go
-// selects what the agent is told of the runs), abstract (abstract.go; skills.go lists the skills that the
-// repository has), and summarize (summarize.go).
+// [Reflector] has a handler for each of three steps: reflect (reflect.go;
+// reflectiondata.go selects what the agent is told of the runs), abstract (abstract.go;
+// skills.go lists the skills that the repository has), and summarize (summarize.go).
 package reflector
 
 import (

@@ -110,8 +110,8 @@ func (h *claimCheck) run(ctx context.Context, j *jobs.Job, call agent.Call) ([]b
 	return out.Answer, err
 }
 
-// shown reports whether an answer counts as an approval, by the same comparison that the rules make:
-// what is signed is never more than what they accept.
+// shown reports whether an answer counts as an approval, by the same comparison
+// that the rules make: what is signed is never more than what they accept.
 func (h *claimCheck) shown(claims []forge.Claim) bool {
 	weighed, against := verdict.Weigh(h.asked, claims, h.least)
 	said, found := verdict.Shortfalls(weighed)

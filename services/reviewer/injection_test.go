@@ -266,7 +266,8 @@ func TestNoChangeInstructsItsReviewOrJudge(t *testing.T) {
 	}
 }
 
-// mustNotQuote checks that a text has nothing that the author of a commit says in it, not even as data.
+// mustNotQuote checks that a text has nothing that the author of a commit says
+// in it, not even as data.
 func mustNotQuote(t *testing.T, text string, batch []injection.Change) {
 	t.Helper()
 	for i := range batch {
@@ -277,9 +278,9 @@ func mustNotQuote(t *testing.T, text string, batch []injection.Change) {
 	}
 }
 
-// TestEachInjectionAloneStaysData has each change alone in a prompt. What the prompt says outside of
-// data is what it says of a harmless change with the same files. This needs no marker: not a word of
-// the change may stand there.
+// TestEachInjectionAloneStaysData has each change alone in a prompt. What the
+// prompt says outside of data is what it says of a harmless change with the
+// same files. This needs no marker: not a word of the change may stand there.
 func TestEachInjectionAloneStaysData(t *testing.T) {
 	t.Parallel()
 	type renderer = func(cmd *forge.Command, patch string, paths []string) (system, text string, err error)

@@ -43,8 +43,8 @@ func newInquiry(cmd *forge.Command, p *config.Project) inquiry {
 	if in.MayAsk == 0 {
 		return q
 	}
-	// A name that is a secret of the environment is taken out of all that leaves a worker, so the rules would not
-	// see what is asked for.
+	// A name that is a secret of the environment is taken out of all that
+	// leaves a worker, so the rules would not see what is asked for.
 	secret := redact.New(redact.Environ(environ.All())...)
 	for _, name := range p.CheckNames() {
 		if !q.ran(name) && secret.Text(name) == name {

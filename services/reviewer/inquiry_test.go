@@ -84,8 +84,8 @@ func (a *answers) Run(ctx context.Context, c agent.Call, sink func(agent.Event))
 	})
 }
 
-// A reviewer asks for a check and goes on in the same session with what it said; another process tells its model all
-// there is.
+// A reviewer asks for a check and goes on in the same session with what it
+// said; another process tells its model all there is.
 func TestAReviewerAsksForACheck(t *testing.T) {
 	a := &answers{list: []object{ask("tests"), approve("command", "tests", "")}}
 	r, review := checked(t, a)
@@ -132,8 +132,9 @@ func TestAReviewerAsksForACheck(t *testing.T) {
 	}
 }
 
-// TestAskedForInVain has reviewers that ask for what they may not have: they are told once in words, and then what
-// they say is their verdict. A run that did not pass, that was not, or is of another commit, shows nothing.
+// TestAskedForInVain has reviewers that ask for what they may not have: they
+// are told once in words, and then what they say is their verdict. A run that
+// did not pass, that was not, or is of another commit, shows nothing.
 func TestAskedForInVain(t *testing.T) {
 	r, _ := checked(t, &answers{})
 	other := ran(r, true)
@@ -177,8 +178,9 @@ func TestAskedForInVain(t *testing.T) {
 	}
 }
 
-// TestACheckNamedLikeASecretIsNotOffered: what is a secret of the environment is taken out of all that leaves a
-// worker, so a reviewer that asked for such a name would be heard by nobody. It is told so, and gives a verdict.
+// TestACheckNamedLikeASecretIsNotOffered: what is a secret of the environment
+// is taken out of all that leaves a worker, so a reviewer that asked for such a
+// name would be heard by nobody. It is told so, and gives a verdict.
 func TestACheckNamedLikeASecretIsNotOffered(t *testing.T) {
 	t.Setenv("DEPLOY_TOKEN", "unit-tests")
 	a := &answers{list: []object{ask("unit-tests"), approve("file", "new.txt:1", "new")}}
@@ -208,7 +210,8 @@ func TestOutputsOfChecksAreFenced(t *testing.T) {
 	}
 }
 
-// The real CLI asks for a check, and is told in the same session what it said. It lies about that, or not.
+// The real CLI asks for a check, and is told in the same session what it said.
+// It lies about that, or not.
 func TestClaudeAsksForACheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		passed  bool
@@ -250,7 +253,8 @@ func TestClaudeAsksForACheck(t *testing.T) {
 			if shown := len(evidence) > 0 && evidence[0].Resolved; shown != c.shown {
 				t.Errorf("%+v", rv.Claims)
 			}
-			// The request has all that was said before, the change included, which is not sent once more.
+			// The request has all that was said before, the change included,
+			// which is not sent once more.
 			body := string(model.Requests("model")[before].Body)
 			if strings.Count(body, "# The change") != 1 || !strings.Contains(body, "Go on with your review") {
 				t.Errorf("it does not go on in the same session: %d times the change", strings.Count(body, "# The change"))

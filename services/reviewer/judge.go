@@ -70,8 +70,8 @@ func (r *Reviewer) judgeGoal(ctx context.Context, j *jobs.Job) error {
 	return r.stateJudgment(ctx, j, &verdict, verdict.Complete && h.shown(verdict.Claims))
 }
 
-// stateJudgment adds the signed statement to a judgment of a change. What it approves has passed the checks that
-// decide criteria, too, as far as the command says so of exactly its tree.
+// stateJudgment adds the signed statement to a judgment of a change. What it approves has passed
+// the checks that decide criteria, too, as far as the command says so of exactly its tree.
 func (r *Reviewer) stateJudgment(ctx context.Context, j *jobs.Job, out *forge.Judgment, approved bool) error {
 	t := &j.Command.Task
 	tree, err := j.Store.Tree(ctx, git.OID(t.Head))
@@ -85,8 +85,9 @@ func (r *Reviewer) stateJudgment(ctx context.Context, j *jobs.Job, out *forge.Ju
 	return err
 }
 
-// checked gives the judgment of a goal of which commands decide every criterion: no model is asked. The step stays,
-// because a merge carries the statement of a second worker beside that of the one which ran the commands.
+// checked gives the judgment of a goal of which commands decide every
+// criterion: no model is asked. The step stays, because a merge carries the
+// statement of a second worker beside that of the one which ran the commands.
 func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
 	t := &j.Command.Task
 	out := &forge.Judgment{Head: t.Head, Complete: true, Reason: "commands decide every criterion"}
@@ -108,8 +109,8 @@ func (r *Reviewer) checked(ctx context.Context, j *jobs.Job) error {
 	return r.stateJudgment(ctx, j, out, true)
 }
 
-// claimCheck returns how the claims of a judgment are looked up: in the task's head, or, where nothing
-// was changed, in the commit of the base branch that was verified.
+// claimCheck returns how the claims of a judgment are looked up: in the task's head,
+// or, where nothing was changed, in the commit of the base branch that was verified.
 func (g *judgeData) claimCheck(j *jobs.Job, criteria []string) *claimCheck {
 	h := &claimCheck{noun: "criterion", asked: criteria, least: j.Config.Review.MinConfidence}
 	base := git.OID(j.Command.Task.Base)

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Where no verify commands are configured and a goal has checks, the judge must not be told that verify commands passed.
+// Where no verify commands are configured and a goal has checks, the judge must
+// not be told that verify commands passed.
 func TestNoVerifyCommandsPassed(t *testing.T) {
 	cmd := &forge.Command{Task: forge.Task{Base: "b", Head: "h"}, Input: &forge.IterationInput{
 		Goal:   forge.GoalContext{Criteria: []string{"one"}},

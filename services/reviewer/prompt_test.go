@@ -99,7 +99,8 @@ func TestPromptWithoutAChange(t *testing.T) {
 	prompttest.Golden(t, "unchanged", rendered(t, c))
 }
 
-// A reviewer of what is verified on what lands alone knows that nobody has built it, and that this is nothing against it.
+// A reviewer of what is verified on what lands alone knows that nobody has
+// built it, and that this is nothing against it.
 func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
 	c := newReviewData(&forge.Command{
 		BudgetUSD: 5,
@@ -109,8 +110,8 @@ func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
 	prompttest.Golden(t, "unverified", rendered(t, c))
 }
 
-// Whatever a command carries, a reviewer reads the request, the plan, what was
-// answered and what a person wants to be different, and nothing that the author of the change could have written.
+// Whatever a command carries, a reviewer reads the request, the plan, what was answered and what
+// a person wants to be different, and nothing that the author of the change could have written.
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
 	cmd := &forge.Command{BudgetUSD: 5, Input: &forge.ReviewInput{}}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
@@ -156,8 +157,9 @@ func fill(v reflect.Value, name string) {
 	}
 }
 
-// TestFixedPromptIsSmall keeps a review's and a judgment's first request at half of what it was, with what
-// the program of the agent adds: docs/performance.md has the account, and TestSystemPromptIsOurs the other half.
+// TestFixedPromptIsSmall keeps a review's and a judgment's first request at half
+// of what it was, with what the program of the agent adds: docs/performance.md
+// has the account, and TestSystemPromptIsOurs the other half.
 func TestFixedPromptIsSmall(t *testing.T) {
 	for role, tt := range map[agent.Role]struct {
 		render func() (system, text string, err error)

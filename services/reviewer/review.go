@@ -34,7 +34,8 @@ func (r *Reviewer) reviewTask(ctx context.Context, j *jobs.Job) error {
 		return err
 	}
 	if in := j.Command.Review(); in.Second != nil && j.Config.SecondAfter(in).Agent == "" {
-		// A person names another one. Until then one approval is all that there is, and that is not enough.
+		// A person names another one. Until then one approval is all that there
+		// is, and that is not enough.
 		return agent.Fail(forge.FailConfig, "%s made the first review, and there is nobody else for the second: "+
 			"set review.second in %s to another agent or model, or name another agent in the intent", config.Named(in.First), config.FileName)
 	}

@@ -131,8 +131,8 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 	}
 }
 
-// TestSecondReview has both reviews of one change: each says by whom it is, the second is of the same commit, and is
-// asked the same but for what the first said of that.
+// TestSecondReview has both reviews of one change: each says by whom it is, the second
+// is of the same commit, and is asked the same but for what the first said of that.
 func TestSecondReview(t *testing.T) {
 	j := &judge{}
 	r, review := world(t, j)

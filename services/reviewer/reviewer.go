@@ -30,13 +30,14 @@ type Reviewer struct {
 	systems map[forge.Step]string
 }
 
-// New returns a reviewer on these repositories, as one replica. key signs its verdicts; nil: nothing is signed.
+// New returns a reviewer on these repositories, as one replica. key signs its
+// verdicts; nil: nothing is signed.
 func New(repos *jobs.Set, id forge.ReplicaID, key proof.Source) *Reviewer {
 	return &Reviewer{repos: repos, id: id, key: key}
 }
 
-// Instruct has a step's calls get another system prompt than the reviewer's own. It is called before
-// the first command.
+// Instruct has a step's calls get another system prompt than the reviewer's
+// own. It is called before the first command.
 func (r *Reviewer) Instruct(step forge.Step, system string) {
 	if r.systems == nil {
 		r.systems = map[forge.Step]string{}
@@ -65,7 +66,8 @@ func (r *Reviewer) Run(ctx context.Context, w *service.Worker) error {
 	return w.Run(ctx)
 }
 
-// forget removes the sessions of reviews of tasks that ended. What cannot be removed, the next start removes.
+// forget removes the sessions of reviews of tasks that ended. What cannot be
+// removed, the next start removes.
 func (r *Reviewer) forget(ctx context.Context, c live.Control) {
 	repo, err := r.repos.Get(c.To.Project)
 	if err != nil {

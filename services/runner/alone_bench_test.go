@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// The environment of a process that does nothing but start a runner: at the server with a URL and a token, or at a server of its own over the
-// store in a directory.
+// The environment of a process that does nothing but start a runner: at the server
+// with a URL and a token, or at a server of its own over the store in a directory.
 const (
 	aloneURL   = "RUNNER_TEST_ALONE_URL"
 	aloneToken = "RUNNER_TEST_ALONE_TOKEN"
@@ -89,7 +89,8 @@ func tellFootprint() error {
 	return json.NewEncoder(os.Stdout).Encode(footprint{int64(m.HeapAlloc), kib << 10})
 }
 
-// measureAlone reports the memory of a process of its own that starts a runner, with the environment given, as name-heap-MB and name-peak-MB.
+// measureAlone reports the memory of a process of its own that starts a runner,
+// with the environment given, as name-heap-MB and name-peak-MB.
 func measureAlone(b *testing.B, name string, env ...string) {
 	b.Helper()
 	exe, err := os.Executable()

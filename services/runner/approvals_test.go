@@ -29,8 +29,8 @@ func decideUntil(t *testing.T, b *bus.Bus) (stop func()) {
 	})
 }
 
-// Three people have to approve. One does so with a runner that then ends; the others at once, on two more runners,
-// and each of them twice. It counts what the journal has: everyone once.
+// Three people have to approve. One does so with a runner that then ends; the others at once,
+// on two more runners, and each of them twice. It counts what the journal has: everyone once.
 func TestApprovalsAddUpAcrossRunners(t *testing.T) {
 	b := bustest.Start(t)
 	first := decideUntil(t, b)

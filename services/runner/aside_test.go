@@ -30,7 +30,8 @@ func inject(t *testing.T, s *bustest.Server, subject string, data []byte) {
 	}
 }
 
-// hear appends a newer record to an intent's journal, and has the project decide on what that one sent it.
+// hear appends a newer record to an intent's journal, and has the project
+// decide on what that one sent it.
 func hear(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
 	ref := s.AppendNewer(t, "FORGE_JOURNAL", subject)
@@ -63,9 +64,9 @@ func leaveOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 	<-ended
 }
 
-// TestProjectGoesOnWithoutANewerRecord: the journal of a project ends with a record that only a newer version
-// understands, so nothing of the project is decided. Set aside, it decides nothing, its bytes stay, the chain is whole,
-// and all intents end.
+// TestProjectGoesOnWithoutANewerRecord: the journal of a project ends with a record
+// that only a newer version understands, so nothing of the project is decided. Set
+// aside, it decides nothing, its bytes stay, the chain is whole, and all intents end.
 func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -133,8 +134,9 @@ type world struct {
 	s *bustest.Server
 }
 
-// TestWhatIsSetAside: of what can be wrong with a journal, a last message that no runner wrote, or only a newer one
-// understands, can be set aside. What others were decided on, and what may be right behind one that was altered, cannot.
+// TestWhatIsSetAside: of what can be wrong with a journal, a last message that no
+// runner wrote, or only a newer one understands, can be set aside. What others
+// were decided on, and what may be right behind one that was altered, cannot.
 func TestWhatIsSetAside(t *testing.T) {
 	const subject = "forge.journal.web.one"
 	key := forge.Key{Project: project, Intent: "one"}

@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
-// Audit returns a page of who did what in a project, and how far its journals are whole. It reads all of
-// them. Error: bus.ErrNotFound for an intent without a journal.
+// Audit returns a page of who did what in a project, and how far its journals are
+// whole. It reads all of them. Error: bus.ErrNotFound for an intent without a journal.
 func Audit(ctx context.Context, b *bus.Bus, project forge.ProjectID, req document.AuditRequest) (document.Audit, error) {
 	pager, err := audit.NewPager(req)
 	if err != nil {

@@ -24,7 +24,8 @@ func (l late) Done() <-chan struct{} { return l.over }
 
 func (late) Err() error { return context.DeadlineExceeded }
 
-// TestAuditOfTooMuch: where the journals of a project are more than there is time to read, an auditor is told how to read them all the same.
+// TestAuditOfTooMuch: where the journals of a project are more than there is
+// time to read, an auditor is told how to read them all the same.
 func TestAuditOfTooMuch(t *testing.T) {
 	b := bustest.Start(t)
 	over := make(chan struct{})

@@ -15,16 +15,17 @@ import (
 // journalsRead bounds the time to read on in the journals for one request.
 const journalsRead = 4 * time.Second
 
-// Costs and health are two sums of the same records. Each is kept apart, because each is asked for by other people at
-// other times, and a sum that no one asks for takes neither memory nor time.
+// Costs and health are two sums of the same records. Each is kept apart, because each is asked for
+// by other people at other times, and a sum that no one asks for takes neither memory nor time.
 
-// adder takes the records of the intents of a project, and perhaps of the project, in the order of their journals.
+// adder takes the records of the intents of a project, and perhaps of the
+// project, in the order of their journals.
 type adder interface {
 	Add(key forge.Key, rec *forge.Record)
 }
 
-// books keeps something in memory that the journals of a project's intents add up to. Each project has one from its first request on, and
-// only what was decided since is read for the next one.
+// books keeps something in memory that the journals of a project's intents add up to. Each project
+// has one from its first request on, and only what was decided since is read for the next one.
 type books[T adder] struct {
 	journal *journal.Journal
 	// empty returns one of before the first record.
@@ -51,8 +52,9 @@ func newBooks[T adder](j *journal.Journal, own bool, empty func() T) *books[T] {
 	return &books[T]{journal: j, empty: empty, own: own, projects: map[forge.ProjectID]*book[T]{}}
 }
 
-// open returns the sum of the journals of a project as they are now, for the caller alone until release is called. A request that meets long journals
-// for the first time may be told to come again: what was read by then is kept. Errors: *requests.RequestError.
+// open returns the sum of the journals of a project as they are now, for the caller alone
+// until release is called. A request that meets long journals for the first time may be
+// told to come again: what was read by then is kept. Errors: *requests.RequestError.
 func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, release func(), err error) {
 	b.mu.Lock()
 	one := b.projects[project]
@@ -83,8 +85,8 @@ func (b *books[T]) open(ctx context.Context, project forge.ProjectID) (of T, rel
 	return one.of, release, nil
 }
 
-// readOn reads the records that came since the last time. After an error it goes on where it was; where after is 0 then, it has to begin anew:
-// nothing is read, or a record takes a newer version.
+// readOn reads the records that came since the last time. After an error it goes on where it was;
+// where after is 0 then, it has to begin anew: nothing is read, or a record takes a newer version.
 func (b *book[T]) readOn(ctx context.Context, j *journal.Journal, project forge.ProjectID, own bool) (err error) {
 	if b.after, err = j.Records(ctx, project, b.after, b.of.Add); err == nil && own {
 		b.afterOwn, err = j.ProjectRecords(ctx, project, b.afterOwn, b.of.Add)

@@ -21,7 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// installed returns the connection of a runner's account to a server with the rights that auth init writes.
+// installed returns the connection of a runner's account to a server with the
+// rights that auth init writes.
 func installed(t *testing.T) *bus.Bus {
 	t.Helper()
 	var users []access.User
@@ -51,8 +52,8 @@ func installed(t *testing.T) *bus.Bus {
 	return b
 }
 
-// TestSumsAsInstalled asks a runner that has the rights of its account, and no more, for the sums of its journals, again and again while
-// they grow.
+// TestSumsAsInstalled asks a runner that has the rights of its account, and no
+// more, for the sums of its journals, again and again while they grow.
 func TestSumsAsInstalled(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)
@@ -94,8 +95,9 @@ func (c *counter) Add(forge.Key, *forge.Record) {
 	c.each(c.n)
 }
 
-// TestSumsGoOn ends a request when all records of intents are read and none of the project's own is: the next one goes on there, and does not
-// begin anew. Otherwise journals that take about as long as a request may take could never be summed up.
+// TestSumsGoOn ends a request when all records of intents are read and none of the
+// project's own is: the next one goes on there, and does not begin anew. Otherwise
+// journals that take about as long as a request may take could never be summed up.
 func TestSumsGoOn(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

@@ -54,7 +54,8 @@ func (s *Spending) Costs(ctx context.Context, project forge.ProjectID, r documen
 	return c, nil
 }
 
-// By returns the intents of a project that an agent works on, or has worked on. Error: *requests.RequestError.
+// By returns the intents of a project that an agent works on, or has worked on.
+// Error: *requests.RequestError.
 func (s *Spending) By(ctx context.Context, project forge.ProjectID, agent string) (map[forge.IntentID]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, journalsRead)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// TestFirstSubmissionAfterAStart: to let the first one in, a runner reads what is open, and asks for no list of all journals, by which the last records
-// of those that have ended are read.
+// TestFirstSubmissionAfterAStart: to let the first one in, a runner reads what is open, and asks
+// for no list of all journals, by which the last records of those that have ended are read.
 func TestFirstSubmissionAfterAStart(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -46,7 +46,8 @@ func TestFirstSubmissionAfterAStart(t *testing.T) {
 	}
 }
 
-// listen returns what is sent on a subject from now on, a line each: the subject, a space, and the data.
+// listen returns what is sent on a subject from now on, a line each: the
+// subject, a space, and the data.
 func listen(t *testing.T, nc *nats.Conn, subject string) func() []string {
 	t.Helper()
 	var mu sync.Mutex

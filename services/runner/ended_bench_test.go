@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
-// BenchmarkEnded has a project, in which many intents have ended, lead another one from its admission to its end. It reports
-// what an event costs as a ratio to that of a project in which none has, in the same run, and what an ended intent costs
-// a snapshot.
+// BenchmarkEnded has a project, in which many intents have ended, lead another one from
+// its admission to its end. It reports what an event costs as a ratio to that of a
+// project in which none has, in the same run, and what an ended intent costs a snapshot.
 func BenchmarkEnded(b *testing.B) {
 	for _, ended := range []int{1_000, 10_000, 50_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) {
@@ -57,8 +57,8 @@ func BenchmarkEnded(b *testing.B) {
 	}
 }
 
-// openProject returns a project of which an intent has a call under way, so that the money of others is looked at before
-// the first call of the next one.
+// openProject returns a project of which an intent has a call under way, so
+// that the money of others is looked at before the first call of the next one.
 func openProject(b *testing.B) *projects.Project {
 	b.Helper()
 	p := projects.New(forge.Key{Project: project})
@@ -73,7 +73,8 @@ func openProject(b *testing.B) *projects.Project {
 	return p
 }
 
-// runThrough tells a project with budgets what it is told of an intent with one task, and returns that.
+// runThrough tells a project with budgets what it is told of an intent with one
+// task, and returns that.
 func runThrough(b *testing.B, p *projects.Project, id string) (told []forge.Event) {
 	b.Helper()
 	intent := forge.Key{Project: p.Summary().Key.Project, Intent: forge.IntentID(id)}

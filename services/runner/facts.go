@@ -13,9 +13,10 @@ import (
 // factsFor is how long facts that were read are told: whoever asks for them makes no load.
 const factsFor = 2 * time.Second
 
-// Facts returns a function that reads what keeps work of projects waiting, from the last records of their journals.
-// It reads by itself, and not what the metrics show, because metrics are up to a quarter of a minute old, and off on a laptop.
-// Who asks while another one reads waits for that answer.
+// Facts returns a function that reads what keeps work of projects waiting, from
+// the last records of their journals. It reads by itself, and not what the
+// metrics show, because metrics are up to a quarter of a minute old, and off on
+// a laptop. Who asks while another one reads waits for that answer.
 func Facts(j *journal.Journal) func(context.Context) ([]service.Fact, error) {
 	var mu sync.Mutex
 	var known []service.Fact

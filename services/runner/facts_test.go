@@ -17,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// TestFactsOnReadyz: what keeps a project waiting is told with since when and why while the runner is ready, and no
-// more once it is over.
+// TestFactsOnReadyz: what keeps a project waiting is told with since when and
+// why while the runner is ready, and no more once it is over.
 func TestFactsOnReadyz(t *testing.T) {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(context.Background())

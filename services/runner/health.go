@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/health"
 )
 
-// Health returns a function that tells how well the work of a project goes, by week, as Costs tells what it costs.
+// Health returns a function that tells how well the work of a project goes, by
+// week, as Costs tells what it costs.
 func Health(j *journal.Journal) func(context.Context, forge.ProjectID, figures.HealthRequest) (figures.Health, error) {
 	books := newBooks(j, true, func() *health.Ledger { return &health.Ledger{Keep: figures.MostHealthWeeks} })
 	return func(ctx context.Context, project forge.ProjectID, r figures.HealthRequest) (figures.Health, error) {

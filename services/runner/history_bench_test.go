@@ -23,14 +23,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// messagesOfEnded is how many messages the journal of each ended intent has in BenchmarkHistory: as many as of an intent of several tasks.
+// messagesOfEnded is how many messages the journal of each ended intent has in
+// BenchmarkHistory: as many as of an intent of several tasks.
 const messagesOfEnded = 20
 
-// BenchmarkHistory measures what 50,000 ended intents with 1,000,000 messages in their journals cost the start of a runner, with and without the
-// list of open intents, beside 100 ended ones, and what an intent costs then. Processor time is that of the process: of server,
-// runner, and the benchmark's own reader. Memory is that of processes which only start: runner- is one with a runner alone, and local- one
-// with the server as well. Unlike BenchmarkRestart, it makes their journals without running them: a store of 1.6 GB, each message
-// flushed. Where that takes hours, TMPDIR has to be in memory.
+// BenchmarkHistory measures what 50,000 ended intents with 1,000,000 messages in their
+// journals cost the start of a runner, with and without the list of open intents, beside
+// 100 ended ones, and what an intent costs then. Processor time is that of the process:
+// of server, runner, and the benchmark's own reader. Memory is that of processes which
+// only start: runner- is one with a runner alone, and local- one with the server as
+// well. Unlike BenchmarkRestart, it makes their journals without running them: a store
+// of 1.6 GB, each message flushed. Where that takes hours, TMPDIR has to be in memory.
 func BenchmarkHistory(b *testing.B) {
 	for _, ended := range []int{100, 50_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) {
@@ -93,8 +96,8 @@ func stepsBesideHistory(b *testing.B, s *natsd.Server) {
 	b.ReportMetric((processorTime(b)-used).Seconds()*1000/intents, "cpu-ms/intent")
 }
 
-// fillHistory has one intent run, and copies its journal to those of others. Their project is told of them as in BenchmarkEnded, and a runner
-// keeps a snapshot of that.
+// fillHistory has one intent run, and copies its journal to those of others. Their
+// project is told of them as in BenchmarkEnded, and a runner keeps a snapshot of that.
 func fillHistory(b *testing.B, dir string, ended int) {
 	b.Helper()
 	until := &scope{TB: b}
@@ -124,7 +127,8 @@ func fillHistory(b *testing.B, dir string, ended int) {
 // endedID returns the id of an ended intent, as long as that of the one that ran.
 func endedID(n int) string { return fmt.Sprintf("old%05d", n) }
 
-// copyJournals stores the journal of the one intent under the names of others, and that their changes have been published.
+// copyJournals stores the journal of the one intent under the names of others,
+// and that their changes have been published.
 func copyJournals(b *testing.B, js jetstream.JetStream, ended int) {
 	b.Helper()
 	const of = "load-0-0"
@@ -201,7 +205,8 @@ func tellProject(b *testing.B, conn *bus.Bus, ended int) {
 	}
 }
 
-// keepSnapshot has a runner fold the project's journal and keep its state, and which intents are open.
+// keepSnapshot has a runner fold the project's journal and keep its state, and
+// which intents are open.
 func keepSnapshot(b *testing.B, conn *bus.Bus) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())

@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// extendBy appends a record with an event to a journal, by a version of the rules, and returns what names it. Its summary says that it was
-// decided now.
+// extendBy appends a record with an event to a journal, by a version of the
+// rules, and returns what names it. Its summary says that it was decided now.
 func extendBy(t *testing.T, b *bus.Bus, key forge.Key, by rules.Version, ev forge.Event) chain.Ref {
 	t.Helper()
 	records, head, err := b.Journal.Load(t.Context(), key)
@@ -53,8 +53,9 @@ func setAside(t *testing.T, b *bus.Bus, key forge.Key, ref chain.Ref) {
 	}
 }
 
-// TestMarksAreObeyed sets a message aside that this version understands, as it is after the upgrade that follows on a rollback: the
-// older version went on without it, and so does everything that reads the journal.
+// TestMarksAreObeyed sets a message aside that this version understands, as it
+// is after the upgrade that follows on a rollback: the older version went on
+// without it, and so does everything that reads the journal.
 func TestMarksAreObeyed(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -101,7 +102,8 @@ func TestMarksAreObeyed(t *testing.T) {
 	await(t, b, forge.StatusDone, "tried") // it is not paused
 }
 
-// followed returns the sequences of the records that one who follows the journals is told of from before the start.
+// followed returns the sequences of the records that one who follows the
+// journals is told of from before the start.
 func followed(t *testing.T, b *bus.Bus, key forge.Key) (list []uint64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(wait.Context(t))
@@ -121,7 +123,8 @@ func followed(t *testing.T, b *bus.Bus, key forge.Key) (list []uint64) {
 	return list
 }
 
-// TestSnapshotOfWhatIsSetAside has a snapshot at a record that is set aside then: a start does not go on from it.
+// TestSnapshotOfWhatIsSetAside has a snapshot at a record that is set aside
+// then: a start does not go on from it.
 func TestSnapshotOfWhatIsSetAside(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -145,8 +148,9 @@ func TestSnapshotOfWhatIsSetAside(t *testing.T) {
 	}
 }
 
-// TestNewerRecordsAreHeard has a record of newer rules that names one of another journal, and has words of people: the other one is not
-// offered to be set aside, since something was decided on it, and whoever sets this one aside is told whose words are lost.
+// TestNewerRecordsAreHeard has a record of newer rules that names one of another journal,
+// and has words of people: the other one is not offered to be set aside, since something
+// was decided on it, and whoever sets this one aside is told whose words are lost.
 func TestNewerRecordsAreHeard(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

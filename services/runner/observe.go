@@ -82,8 +82,8 @@ type observer struct {
 	copies int
 }
 
-// gather makes those projects known that replicas say they serve, and counts the copies of streams that are missing. A name that was
-// only submitted is not known.
+// gather makes those projects known that replicas say they serve, and counts the
+// copies of streams that are missing. A name that was only submitted is not known.
 func (o *observer) gather(ctx context.Context) {
 	if n, err := o.bus.MissingCopies(ctx); err == nil { // a server that does not answer at all is told by the look
 		o.copies = n

@@ -15,28 +15,33 @@ import (
 )
 
 const (
-	// openSeldom is how many times as many records of intents are appended before the list of open ones is kept anew as are before a
-	// snapshot of a project is. A start reads at most about so many.
+	// openSeldom is how many times as many records of intents are appended
+	// before the list of open ones is kept anew as are before a snapshot of a
+	// project is. A start reads at most about so many.
 	openSeldom = 4
-	// checkSeldom is how many records have to be appended for each journal that there is before the list is compared with all of them: to read
-	// one more record for so many is not noticed, however many there are.
+	// checkSeldom is how many records have to be appended for each journal that
+	// there is before the list is compared with all of them: to read one more
+	// record for so many is not noticed, however many there are.
 	checkSeldom = 20
-	// openWait bounds the wait for the list at a start; without it, the last record of each journal is read.
+	// openWait bounds the wait for the list at a start; without it, the last
+	// record of each journal is read.
 	openWait = 2 * time.Second
 )
 
-// openName names the list of open intents. Another version may take other intents for open, so it has a list of its own.
+// openName names the list of open intents. Another version may take other
+// intents for open, so it has a list of its own.
 func openName() objects.Name { return objects.Name{Kind: objects.Open, ID: machine.Rules()} }
 
-// open returns the intents of which more is to come, and the list that it began with: the one that was kept last, which is never the truth. One
-// that does not fit the journals is not used.
+// open returns the intents of which more is to come, and the list that it began with: the one
+// that was kept last, which is never the truth. One that does not fit the journals is not used.
 func (r *runner) open(ctx context.Context) (now, before journal.Open, err error) {
 	before = r.keptOpen(ctx)
 	now, err = r.bus.Journal.Open(ctx, before)
 	return now, before, err
 }
 
-// keptOpen returns the list of open intents that was kept last; the zero value if there is none that can be read.
+// keptOpen returns the list of open intents that was kept last; the zero value
+// if there is none that can be read.
 func (r *runner) keptOpen(ctx context.Context) (list journal.Open) {
 	ctx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
@@ -56,7 +61,8 @@ func (r *runner) readMuch(now, before *journal.Open) bool {
 	return read >= uint64(r.snapshots.every*openSeldom/2)
 }
 
-// listed has the list of open intents of a start kept if much was read for it. From then on the list is not for the caller any more.
+// listed has the list of open intents of a start kept if much was read for it.
+// From then on the list is not for the caller any more.
 func (r *runner) listed(now, before *journal.Open) {
 	if !r.readMuch(now, before) {
 		return
@@ -66,8 +72,8 @@ func (r *runner) listed(now, before *journal.Open) {
 	r.snapshots.ask(due{open: now})
 }
 
-// checkOpen compares a list with the last record of every journal, and returns the list that follows from these. What was missing in it, which no
-// start would have gone on with, is taken up.
+// checkOpen compares a list with the last record of every journal, and returns the list that
+// follows from these. What was missing in it, which no start would have gone on with, is taken up.
 func (r *runner) checkOpen(ctx context.Context, list *journal.Open) (journal.Open, error) {
 	all, err := r.bus.Journal.Open(ctx, journal.Open{})
 	if err != nil {
@@ -94,8 +100,8 @@ func (r *runner) checkOpen(ctx context.Context, list *journal.Open) (journal.Ope
 	return all, nil
 }
 
-// keepOpen keeps a list of open intents, or one that is made then, unless another runner has just kept one. Where two write at the same time,
-// one of them wins, and each is true.
+// keepOpen keeps a list of open intents, or one that is made then, unless another runner
+// has just kept one. Where two write at the same time, one of them wins, and each is true.
 func (r *runner) keepOpen(ctx context.Context, list *journal.Open) error {
 	if list == nil {
 		now, before, err := r.open(ctx)

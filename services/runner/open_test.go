@@ -23,8 +23,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// TestOpenIntentsAreKept: while intents end, a runner keeps which of them are open. The next one goes on with those, and beside a list that is
-// garbage, or of another journal.
+// TestOpenIntentsAreKept: while intents end, a runner keeps which of them are open. The
+// next one goes on with those, and beside a list that is garbage, or of another journal.
 func TestOpenIntentsAreKept(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -47,8 +47,8 @@ func TestOpenIntentsAreKept(t *testing.T) {
 	}
 }
 
-// TestForgottenIntentIsFound: an open intent that the list lacks, however that came, is in it again once so much was decided that the list is
-// compared with the journals.
+// TestForgottenIntentIsFound: an open intent that the list lacks, however that came,
+// is in it again once so much was decided that the list is compared with the journals.
 func TestForgottenIntentIsFound(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -80,9 +80,10 @@ func TestForgottenIntentIsFound(t *testing.T) {
 	}
 }
 
-// TestStartBesideANewerRecord: intents that a newer version went on with are left alone, and no other one with them: what was under way when the
-// runner ended is in force again, and the next runner says that it is ready. Of one such record this version understands the summary, of the
-// other one it does not.
+// TestStartBesideANewerRecord: intents that a newer version went on with are left
+// alone, and no other one with them: what was under way when the runner ended is
+// in force again, and the next runner says that it is ready. Of one such record
+// this version understands the summary, of the other one it does not.
 func TestStartBesideANewerRecord(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -112,7 +113,8 @@ func TestStartBesideANewerRecord(t *testing.T) {
 	}
 }
 
-// appendNewerSummary appends a record to a journal whose summary has a field that this version does not know.
+// appendNewerSummary appends a record to a journal whose summary has a field
+// that this version does not know.
 func appendNewerSummary(t *testing.T, s *bustest.Server, subject string) {
 	t.Helper()
 	nc, err := nats.Connect(s.URL())

@@ -30,8 +30,9 @@ func Queue(ctx context.Context, b *bus.Bus, project forge.ProjectID) (document.Q
 	return r.Read(&sum, p.Line(), time.Now()), nil
 }
 
-// queues tells merge queues. Each project that is asked about has a machine of its own from then on, which decides nothing: only what was
-// decided since is read for the next request, and a project about which nothing was decided costs a look at its last record.
+// queues tells merge queues. Each project that is asked about has a machine of its own
+// from then on, which decides nothing: only what was decided since is read for the next
+// request, and a project about which nothing was decided costs a look at its last record.
 type queues struct {
 	driver  *machine.Driver
 	journal machine.Journal
@@ -52,7 +53,8 @@ func newQueues(d *machine.Driver, j machine.Journal) *queues {
 	return &queues{driver: d, journal: j, projects: map[forge.ProjectID]*queued{}}
 }
 
-// read returns the merge queue of a project. Errors: those of the journal, and *requests.RequestError while it is being read.
+// read returns the merge queue of a project. Errors: those of the journal, and
+// *requests.RequestError while it is being read.
 func (qs *queues) read(ctx context.Context, project forge.ProjectID, req document.QueueRequest) (document.Queue, error) {
 	qs.mu.Lock()
 	q := qs.projects[project]

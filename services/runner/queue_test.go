@@ -17,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// TestQueueGoesOn: what a runner tells of a merge queue, by a machine that goes on from request to request, is what the whole journal says,
-// also after snapshots.
+// TestQueueGoesOn: what a runner tells of a merge queue, by a machine that goes on
+// from request to request, is what the whole journal says, also after snapshots.
 func TestQueueGoesOn(t *testing.T) {
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -58,8 +58,9 @@ func asked(t *testing.T, b *bus.Bus, ev forge.Event) forge.Ruling {
 	return r
 }
 
-// TestQuotaOfProject: above the quota a new intent is refused, one that is there is not; when one has ended the refused
-// one is accepted as it is. A runner that starts anew knows what was open before.
+// TestQuotaOfProject: above the quota a new intent is refused, one that is
+// there is not; when one has ended the refused one is accepted as it is. A
+// runner that starts anew knows what was open before.
 func TestQuotaOfProject(t *testing.T) {
 	b := bustest.Start(t)
 	stop := bounded(t, b, quota.Limits{Project: 3})
@@ -102,7 +103,8 @@ func TestQuotaOfProject(t *testing.T) {
 	}
 }
 
-// TestQuotaOfSystem: a system that has as many open intents as it may is told so, with when to try again; others are not.
+// TestQuotaOfSystem: a system that has as many open intents as it may is told
+// so, with when to try again; others are not.
 func TestQuotaOfSystem(t *testing.T) {
 	s := bustest.StartServer(t)
 	bounded(t, s.Connect(t), quota.Limits{System: 1})
@@ -134,7 +136,8 @@ func TestQuotaOfSystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Refusals of requests are told there too, so the one that was stored comes after that of the request.
+	// Refusals of requests are told there too, so the one that was stored comes
+	// after that of the request.
 	for id := ""; id != "3"; { // that of the request is told there as well
 		m, err := cons.Next(jetstream.FetchMaxWait(10 * time.Second))
 		if err != nil {
@@ -151,8 +154,8 @@ func TestQuotaOfSystem(t *testing.T) {
 	}
 }
 
-// TestQuotaOfTwoRunners: two that decide at the same time exceed a quota by no more than what one of them decides on at
-// once, 64; after that both refuse.
+// TestQuotaOfTwoRunners: two that decide at the same time exceed a quota by no
+// more than what one of them decides on at once, 64; after that both refuse.
 func TestQuotaOfTwoRunners(t *testing.T) {
 	const room, most = 20, 20 + 64
 	s := bustest.StartServer(t)

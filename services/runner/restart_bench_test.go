@@ -18,9 +18,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// BenchmarkRestart measures how long a runner needs until it is ready beside intents that have all
-// ended, and which part of that is the server's own start, the list of summaries, and the
-// journal of the project; and the same without the project's snapshot. It fills a store of each size with real work first.
+// BenchmarkRestart measures how long a runner needs until it is ready beside
+// intents that have all ended, and which part of that is the server's own start,
+// the list of summaries, and the journal of the project; and the same without
+// the project's snapshot. It fills a store of each size with real work first.
 func BenchmarkRestart(b *testing.B) {
 	for _, ended := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("ended=%d", ended), func(b *testing.B) { restart(b, ended) })
@@ -86,8 +87,8 @@ func fill(b *testing.B, dir string, ended int) {
 	}
 }
 
-// scope is a part of a benchmark whose cleanups are run at its end: a store that is filled has to be closed before
-// it is measured.
+// scope is a part of a benchmark whose cleanups are run at its end: a store
+// that is filled has to be closed before it is measured.
 type scope struct {
 	testing.TB
 
@@ -102,7 +103,8 @@ func (s *scope) end() {
 	}
 }
 
-// withoutSnapshots does something while the snapshots of all projects are gone, and returns their size in bytes.
+// withoutSnapshots does something while the snapshots of all projects are gone,
+// and returns their size in bytes.
 func withoutSnapshots(b *testing.B, conn *bus.Bus, do func()) (size int) {
 	b.Helper()
 	list, err := conn.Objects.List(b.Context(), objects.Name{Kind: objects.Snapshot})

@@ -21,25 +21,29 @@ const (
 
 // RulesConfig says by which version of the rules a runner decides.
 type RulesConfig struct {
-	// Most is the newest version that it decides by, as long as an operator holds it back; 0: the newest that all runners know.
+	// Most is the newest version that it decides by, as long as an operator
+	// holds it back; 0: the newest that all runners know.
 	Most rules.Version
 	// Alone says that no other runner can be there, so that none is waited for.
 	Alone bool
-	// Settle is for how long every runner has to have known a version before it is decided by; 0: 10 minutes. Until then, a
-	// rollback leaves no record behind that the version before does not understand.
+	// Settle is for how long every runner has to have known a version before it
+	// is decided by; 0: 10 minutes. Until then, a rollback leaves no record
+	// behind that the version before does not understand.
 	Settle time.Duration
 }
 
-// ballot finds the version of the rules for new decisions, the newest that every runner has known for a while, and in the same way
-// whether senders may sign several messages together, and workers tell settings. Nothing depends on it being
-// right: a runner that meets a record of newer rules leaves that machine to those who know them. So what is lost by a runner that was
-// not seen is time.
+// ballot finds the version of the rules for new decisions, the newest that every
+// runner has known for a while, and in the same way whether senders may sign
+// several messages together, and workers tell settings. Nothing depends on it
+// being right: a runner that meets a record of newer rules leaves that machine
+// to those who know them. So what is lost by a runner that was not seen is time.
 type ballot struct {
 	cfg RulesConfig
 
 	mu     sync.Mutex
 	active common
-	// next is common to all runners at the last look, and since is when that was seen first. Zero: not seen.
+	// next is common to all runners at the last look, and since is when that
+	// was seen first. Zero: not seen.
 	next  common
 	since time.Time
 }
@@ -92,8 +96,9 @@ func (b *ballot) Settings() bool {
 	return b.active.settings
 }
 
-// looked takes which runners answered, and reports whether anything active changed. An older runner counts at once. What is newer
-// counts when nothing else was seen for a while; a look that failed, or that does not even show this runner, is none.
+// looked takes which runners answered, and reports whether anything active changed.
+// An older runner counts at once. What is newer counts when nothing else was seen
+// for a while; a look that failed, or that does not even show this runner, is none.
 func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool {
 	var known []rules.Version
 	all := common{together: true, settings: true}

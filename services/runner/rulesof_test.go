@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// versionsOf returns by which versions of the rules the records of an intent were decided, in order.
+// versionsOf returns by which versions of the rules the records of an intent
+// were decided, in order.
 func versionsOf(t *testing.T, b *bus.Bus, id forge.IntentID) (list []rules.Version) {
 	t.Helper()
 	records, _, err := b.Journal.Load(t.Context(), forge.Key{Project: project, Intent: id})
@@ -39,8 +40,9 @@ func ask(t *testing.T, b *bus.Bus, id forge.IntentID) rules.Version {
 	return versionsOf(t, b, id)[0]
 }
 
-// TestRulesOfAll has a runner decide by the first version as long as an older runner is there, by the newest when there is none, and by
-// the first again when one comes back. What newer rules have decided on stays with those.
+// TestRulesOfAll has a runner decide by the first version as long as an older
+// runner is there, by the newest when there is none, and by the first again
+// when one comes back. What newer rules have decided on stays with those.
 func TestRulesOfAll(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -84,7 +86,8 @@ func TestRulesOfAll(t *testing.T) {
 	}
 }
 
-// TestRecordOfNewerRules leaves a machine alone that rules decided on which this program does not have.
+// TestRecordOfNewerRules leaves a machine alone that rules decided on which
+// this program does not have.
 func TestRecordOfNewerRules(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -3,11 +3,12 @@
 // dispatches their effects. It runs no agent, touches no repository, and may
 // run in as many copies as one likes: they need no leader.
 //
-// runner.go has the way of an event. door.go lets submissions in as far as quotas have room,
-// rules.go chooses the version of the rules, sign.go signs what they claim of a merge when it is
-// dispatched, snapshots.go keeps states of projects and open.go which intents are open, so that a start reads little. tell.go
-// publishes changes of intents and notifies people, serve.go answers who looks, observe.go reads the
-// state of the installation for metrics, and facts.go what keeps work waiting.
+// runner.go has the way of an event. door.go lets submissions in as far as quotas
+// have room, rules.go chooses the version of the rules, sign.go signs what they claim
+// of a merge when it is dispatched, snapshots.go keeps states of projects and open.go
+// which intents are open, so that a start reads little. tell.go publishes changes of
+// intents and notifies people, serve.go answers who looks, observe.go reads the state
+// of the installation for metrics, and facts.go what keeps work waiting.
 package runner
 
 import (
@@ -53,11 +54,13 @@ type Config struct {
 	Notify *notify.Config
 	// Key signs which plan a merge follows, and who approved it; nil: nothing is signed.
 	Key proof.Source
-	// Authors proves by signatures who sent a request or a result; nil: nothing is proven, where accounts have no keys.
+	// Authors proves by signatures who sent a request or a result; nil: nothing
+	// is proven, where accounts have no keys.
 	Authors *signed.Keys
 	// Quotas bound the open intents, and the calls of projects; the zero value has the defaults.
 	Quotas quota.Limits
-	// OneProject says that the server has no other project with which one would take turns at the workers.
+	// OneProject says that the server has no other project with which one would
+	// take turns at the workers.
 	OneProject bool
 	// Ready, if not nil, is called once, when everything that was under way is in
 	// force again.
@@ -180,8 +183,9 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 	return nil
 }
 
-// decide decides on an event, unless it is a new submission that a quota has no room for. That is refused here and not by
-// the rules: they see one machine, and a refusal that is journaled could not be taken back by the same event later.
+// decide decides on an event, unless it is a new submission that a quota has no
+// room for. That is refused here and not by the rules: they see one machine, and
+// a refusal that is journaled could not be taken back by the same event later.
 func (r *runner) decide(ctx context.Context, d *decide.Delivery) (forge.Ruling, error) {
 	submit := forge.As[*forge.Submit](d.Event.Message)
 	if submit == nil || !d.Asked {

@@ -250,8 +250,8 @@ func streamOf(t *testing.T, s *bustest.Server, subject string) jetstream.Stream 
 	return stream
 }
 
-// What was decided cannot be altered unseen: nothing is decided on the intent any more, other intents go on, and the
-// dead letters say where.
+// What was decided cannot be altered unseen: nothing is decided on the intent
+// any more, other intents go on, and the dead letters say where.
 func TestAlteredJournalIsLeftAlone(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -296,8 +296,8 @@ func TestAlteredJournalIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The journals of a run prove one another: whatever an intent's journal loses, up to the last thing that it told its
-// project, the project's knows, and the other way round.
+// The journals of a run prove one another: whatever an intent's journal loses, up to the
+// last thing that it told its project, the project's knows, and the other way round.
 func TestJournalsNameOneAnother(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -319,7 +319,8 @@ func TestJournalsNameOneAnother(t *testing.T) {
 	}
 }
 
-// audited returns what is wrong with all journals, and counts the anchors in those of projects and of intents.
+// audited returns what is wrong with all journals, and counts the anchors in
+// those of projects and of intents.
 func audited(t *testing.T, b *bus.Bus, anchors *[2]int) []chain.Finding {
 	t.Helper()
 	a := chain.NewAudit(func(string) bool { return true })

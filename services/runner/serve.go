@@ -31,8 +31,8 @@ func View(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, error) {
 	return view, nil
 }
 
-// Report returns everything that is known of an intent, and what became of it, made of its whole journal, with the errors of
-// View.
+// Report returns everything that is known of an intent, and what became of it,
+// made of its whole journal, with the errors of View.
 func Report(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, document.Work, error) {
 	records, head, err := b.Journal.Load(ctx, key)
 	if err != nil {
@@ -46,7 +46,8 @@ func Report(ctx context.Context, b *bus.Bus, key forge.Key) (forge.View, documen
 	return view, work, nil
 }
 
-// Knowledge returns the pieces of knowledge of a project, made of its whole journal; see projects.Project.Knows.
+// Knowledge returns the pieces of knowledge of a project, made of its whole
+// journal; see projects.Project.Knows.
 func Knowledge(ctx context.Context, b *bus.Bus, project forge.ProjectID, about string) ([]forge.Knowledge, error) {
 	key := forge.Key{Project: project}
 	records, _, err := b.Journal.Load(ctx, key)

@@ -17,13 +17,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// mostSearched bounds the intents whose journals are read for the newest settings. Each that was analyzed has some, so the first
-// is nearly always enough.
+// mostSearched bounds the intents whose journals are read for the newest settings.
+// Each that was analyzed has some, so the first is nearly always enough.
 const mostSearched = 20
 
-// Settings returns by which settings a project is worked on, as the workers read them last. told are the notifications of this
-// installation, nil for none. Without a journal, as where nothing was ever submitted, all
-// are the defaults. Where active is 0, the version of the rules is that of the newest record that was read.
+// Settings returns by which settings a project is worked on, as the workers read
+// them last. told are the notifications of this installation, nil for none. Without
+// a journal, as where nothing was ever submitted, all are the defaults. Where
+// active is 0, the version of the rules is that of the newest record that was read.
 func Settings(
 	ctx context.Context, j *journal.Journal, project forge.ProjectID, notifications *notify.Config, active rules.Version,
 ) (setup.InForce, error) {
@@ -70,8 +71,8 @@ func schedulesOf(ctx context.Context, j *journal.Journal, project forge.ProjectI
 	return setup.SchedulesOf(sum.Project), err
 }
 
-// policyOf returns the newest policy that an intent took from a result, and when; nil without one. What came
-// too late to count is none, and neither is one of a worker that told no settings yet.
+// policyOf returns the newest policy that an intent took from a result, and when; nil without one.
+// What came too late to count is none, and neither is one of a worker that told no settings yet.
 func policyOf(key forge.Key, records []forge.Record) (policy *forge.Policy, at time.Time) {
 	m := machine.New(key)
 	for i := range records {
@@ -116,7 +117,8 @@ func settingsOf(reported []forge.Setting) []setup.Setting {
 	return list
 }
 
-// notified returns the targets that are notified of a project. Neither commands nor addresses are told: both can have secrets in them.
+// notified returns the targets that are notified of a project. Neither commands
+// nor addresses are told: both can have secrets in them.
 func notified(c *notify.Config, project forge.ProjectID) []setup.Target {
 	list := []setup.Target{}
 	if c == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// TestSettingsOfALateResult: a result that the rules do not wait for any more tells no policy, although it is journaled for what it cost, and
-// neither does one that failed.
+// TestSettingsOfALateResult: a result that the rules do not wait for any more tells no
+// policy, although it is journaled for what it cost, and neither does one that failed.
 func TestSettingsOfALateResult(t *testing.T) {
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)

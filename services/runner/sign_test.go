@@ -20,8 +20,8 @@ func (d *dispatched) Dispatch(_ context.Context, _ forge.Key, eff forge.Effects)
 	return nil
 }
 
-// The claims of the rules are signed where a merge is dispatched, in the form that package proof reads; the machine's own
-// command stays as it was, and a worker cannot have anything signed.
+// The claims of the rules are signed where a merge is dispatched, in the form that package proof
+// reads; the machine's own command stays as it was, and a worker cannot have anything signed.
 func TestClaimsAreSigned(t *testing.T) {
 	key, err := proof.Derive([]byte("a seed for tests that is long enough"), "runner")
 	if err != nil {

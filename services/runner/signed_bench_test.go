@@ -32,14 +32,14 @@ const (
 	watcher = "watcher"
 )
 
-// office is a server with an account for each service and for asker, with the permissions that auth init
-// writes, and the files of their nkeys.
+// office is a server with an account for each service and for asker, with the
+// permissions that auth init writes, and the files of their nkeys.
 type office struct {
 	b        *testing.B
 	url      string
 	accounts []access.Account
-	// folder has the nkeys. signs says that each account signs what it sends, and checks that the runner believes
-	// nothing else.
+	// folder has the nkeys. signs says that each account signs what it sends,
+	// and checks that the runner believes nothing else.
 	folder        string
 	signs, checks bool
 }
@@ -75,7 +75,8 @@ func openOffice(b *testing.B, signs, checks bool) *office {
 	return o
 }
 
-// writeKey makes the nkey of an account. Its file is an hour old, as those of an installation are older than a moment.
+// writeKey makes the nkey of an account. Its file is an hour old, as those of
+// an installation are older than a moment.
 func (o *office) writeKey(account string) {
 	o.b.Helper()
 	_, seed, err := access.NewKey()
@@ -143,7 +144,8 @@ func (o *office) authors() *signed.Keys {
 	return keys
 }
 
-// system returns a runner in the office, with bare workers that have the account of their service each.
+// system returns a runner in the office, with bare workers that have the
+// account of their service each.
 func (o *office) system() *forgeSystem {
 	o.b.Helper()
 	conns := map[string]*bus.Bus{}
@@ -163,16 +165,18 @@ func (o *office) system() *forgeSystem {
 	return f
 }
 
-// figures are what rounds of one system measured: intents per second, and the processor time of an intent.
+// figures are what rounds of one system measured: intents per second, and the
+// processor time of an intent.
 type figures struct{ rates, costs []float64 }
 
-// BenchmarkOrchestrationSigned measures what signatures cost, in three systems with the same accounts: in one of them
-// nothing is signed, in one all senders sign, and in one the runner checks that, too. Intents come in small heaps, to
-// one system after the other in an order that changes from round to round, so that nothing that comes at intervals,
-// such as collections of garbage, always meets the same one. Of intents per second the median of all rounds' ratios is
-// reported. The processor time of the process, which other processes disturb less, is compared over all rounds. Server,
-// runner, workers and senders are one process here and share its processors; in an installation only the checks are the
-// runner's.
+// BenchmarkOrchestrationSigned measures what signatures cost, in three systems with the same
+// accounts: in one of them nothing is signed, in one all senders sign, and in one the runner
+// checks that, too. Intents come in small heaps, to one system after the other in an order
+// that changes from round to round, so that nothing that comes at intervals, such as
+// collections of garbage, always meets the same one. Of intents per second the median of all
+// rounds' ratios is reported. The processor time of the process, which other processes
+// disturb less, is compared over all rounds. Server, runner, workers and senders are one
+// process here and share its processors; in an installation only the checks are the runner's.
 func BenchmarkOrchestrationSigned(b *testing.B) {
 	service.CollectSeldom(os.Getenv) // as every main does
 	systems := []*forgeSystem{openOffice(b, false, false).system(), openOffice(b, true, false).system(), openOffice(b, true, true).system()}

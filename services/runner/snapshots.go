@@ -19,27 +19,30 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// snapshotEvery is the default of Config.SnapshotEvery. A start folds at most about so many records of each
-// project, which takes some 50 ms.
+// snapshotEvery is the default of Config.SnapshotEvery. A start folds at most
+// about so many records of each project, which takes some 50 ms.
 const snapshotEvery = 2000
 
-// snapshots keeps the states of projects in the object store, one for each name of rules: two versions that run side by
-// side do not take each other's away. They are made beside the decisions, of a machine that
-// is loaded for that: no decision waits for one.
+// snapshots keeps the states of projects in the object store, one for each name of
+// rules: two versions that run side by side do not take each other's away. They are made
+// beside the decisions, of a machine that is loaded for that: no decision waits for one.
 type snapshots struct {
 	store *objects.Store
 	// every is the number of records after which a snapshot is made.
 	every int
-	// due has the projects of which one is to be made; the zero one stands for the list of open intents.
+	// due has the projects of which one is to be made; the zero one stands for
+	// the list of open intents.
 	due chan due
 
 	mu sync.Mutex
-	// since counts the records that this runner appended since the last one, those of all intents below the zero key.
+	// since counts the records that this runner appended since the last one,
+	// those of all intents below the zero key.
 	since map[forge.Key]int
 }
 
-// due is a project of which a snapshot is to be made: of the machine, or, if it is nil, of one that is loaded then. Without a project, it is the
-// list of open intents that is to be kept, or one that is made then.
+// due is a project of which a snapshot is to be made: of the machine, or, if it
+// is nil, of one that is loaded then. Without a project, it is the list of open
+// intents that is to be kept, or one that is made then.
 type due struct {
 	forge.Key
 
@@ -66,7 +69,8 @@ func (s *snapshots) appended(key forge.Key) {
 	}
 }
 
-// ask has a snapshot made soon. Where too many are to be made already, it is asked for again by a later record.
+// ask has a snapshot made soon. Where too many are to be made already, it is
+// asked for again by a later record.
 func (s *snapshots) ask(d due) {
 	select {
 	case s.due <- d:
@@ -75,8 +79,8 @@ func (s *snapshots) ask(d due) {
 	}
 }
 
-// resumed notes how a project was loaded, and has a snapshot made if much had to be folded. From then on the machine is not for
-// the caller any more.
+// resumed notes how a project was loaded, and has a snapshot made if much had
+// to be folded. From then on the machine is not for the caller any more.
 func (r *runner) resumed(ctx context.Context, key forge.Key, l *machine.Loaded) {
 	if l.Folded < r.snapshots.every {
 		return
@@ -104,7 +108,8 @@ func (r *runner) keepSnapshots(ctx context.Context) {
 	}
 }
 
-// keep makes a snapshot, unless another runner has made one meanwhile, so that little had to be folded.
+// keep makes a snapshot, unless another runner has made one meanwhile, so that
+// little had to be folded.
 func (r *runner) keep(ctx context.Context, d due) error {
 	if d.Key == (forge.Key{}) {
 		return r.keepOpen(ctx, d.open)
@@ -124,8 +129,8 @@ func snapshotName(project forge.ProjectID) objects.Name {
 	return objects.Name{Project: project, Kind: objects.Snapshot, ID: machine.Rules()}
 }
 
-// Newest implements machine.Snapshots. The store compares the content with its digest, so half an object, or one that
-// was altered on its way, is an error and not a state.
+// Newest implements machine.Snapshots. The store compares the content with its digest,
+// so half an object, or one that was altered on its way, is an error and not a state.
 func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapshot, error) {
 	o, err := s.store.Read(ctx, snapshotName(key.Project))
 	if errors.Is(err, bus.ErrNotFound) {
@@ -151,11 +156,12 @@ func (s *snapshots) Newest(ctx context.Context, key forge.Key) (*machine.Snapsho
 	return &made, nil
 }
 
-// Keep implements machine.Snapshots. The content is complete before the name points to it: a runner that is killed meanwhile
-// leaves the snapshot before it. Where two runners write at the same time, one of them wins, and each is true; the loser's is
-// behind by a few records.
+// Keep implements machine.Snapshots. The content is complete before the name points to it: a
+// runner that is killed meanwhile leaves the snapshot before it. Where two runners write at
+// the same time, one of them wins, and each is true; the loser's is behind by a few records.
 func (s *snapshots) Keep(ctx context.Context, key forge.Key, made *machine.Snapshot) error {
-	// The state stands behind that on a line of its own: within other JSON it would be read once more, from end to end.
+	// The state stands behind that on a line of its own: within other JSON it
+	// would be read once more, from end to end.
 	head := *made
 	head.State = nil
 	data, err := json.Marshal(&head)

@@ -21,8 +21,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/machine"
 )
 
-// TestSnapshotAtStart has a runner keep snapshots while intents end, and be gone. Those that come after it read only what the
-// journal has since, and are in the state of those that fold it all. Then the snapshot does not fit, in each way that there is.
+// TestSnapshotAtStart has a runner keep snapshots while intents end, and be gone. Those
+// that come after it read only what the journal has since, and are in the state of
+// those that fold it all. Then the snapshot does not fit, in each way that there is.
 func TestSnapshotAtStart(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -84,8 +85,8 @@ func TestSnapshotAtStart(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfShorterJournal removes a message of a journal that a snapshot covers. It is noticed as without a
-// snapshot, and nothing is decided.
+// TestSnapshotOfShorterJournal removes a message of a journal that a snapshot
+// covers. It is noticed as without a snapshot, and nothing is decided.
 func TestSnapshotOfShorterJournal(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -102,8 +103,8 @@ func TestSnapshotOfShorterJournal(t *testing.T) {
 	}
 }
 
-// TestSilentStoreOfSnapshots: a decision waits a moment for a store that does not answer, and the next one not at all; after a
-// while the store is asked again.
+// TestSilentStoreOfSnapshots: a decision waits a moment for a store that does not
+// answer, and the next one not at all; after a while the store is asked again.
 func TestSilentStoreOfSnapshots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf := &silentShelf{}

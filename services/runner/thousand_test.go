@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// TestThousandIntents (a hundred, in its quick size): in one project, with dependencies between them and taken apart
-// at random, over a real server. All end, so nobody was forgotten who waits.
+// TestThousandIntents (a hundred, in its quick size): in one project, with dependencies between
+// them and taken apart at random, over a real server. All end, so nobody was forgotten who waits.
 func TestThousandIntents(t *testing.T) {
 	roots := testsize.Of(20, 400)
 	known := playTree(t, bustest.StartServer(t), roots)

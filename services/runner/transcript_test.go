@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestWhichAttempt: of the attempts that are meant the newest is shown; a task has to be named only where several have some.
+// TestWhichAttempt: of the attempts that are meant the newest is shown; a task
+// has to be named only where several have some.
 func TestWhichAttempt(t *testing.T) {
 	analyze := forge.Attempt{Step: forge.StepAnalyze, Number: 2}
 	one := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1}

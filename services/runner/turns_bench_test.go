@@ -12,8 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// BenchmarkTurns measures what it costs that projects take turns, as ratios to a runner that has none take turns, in the same run and in turn:
-// intents per second where four projects have more to do than there is room for, and the time from a result to the next command where nothing waits.
+// BenchmarkTurns measures what it costs that projects take turns, as ratios to a runner that has
+// none take turns, in the same run and in turn: intents per second where four projects have more to
+// do than there is room for, and the time from a result to the next command where nothing waits.
 func BenchmarkTurns(b *testing.B) {
 	service.CollectSeldom(os.Getenv)
 	const projects, many, few = 4, 500, 30

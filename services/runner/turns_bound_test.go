@@ -46,7 +46,8 @@ func (l *tally) add(c *forge.Command, n int) {
 	}
 }
 
-// crew is a worker for all steps whose calls take a moment, until the test ends, or kill is called, after which nothing that it does is heard.
+// crew is a worker for all steps whose calls take a moment, until the test
+// ends, or kill is called, after which nothing that it does is heard.
 func (l *tally) crew(t *testing.T, s *bustest.Server, name forge.ReplicaID) (kill func()) {
 	t.Helper()
 	b := s.Connect(t)
@@ -104,8 +105,9 @@ func (l *tally) crew(t *testing.T, s *bustest.Server, name forge.ReplicaID) (kil
 	}
 }
 
-// TestBoundOfCalls: however many runners there are and whichever of them and of the workers are killed, no project has more calls at the workers than it may,
-// all intents end, and no call is made twice but those that were under way where a worker was killed.
+// TestBoundOfCalls: however many runners there are and whichever of them and of the
+// workers are killed, no project has more calls at the workers than it may, all intents
+// end, and no call is made twice but those that were under way where a worker was killed.
 func TestBoundOfCalls(t *testing.T) {
 	const bound, intents = 3, 20
 	for seed := range uint64(2) {
@@ -182,8 +184,9 @@ func TestBoundOfCalls(t *testing.T) {
 	}
 }
 
-// TestHeldOrder: what a project waits with begins in the order of its issue. What was cancelled meanwhile never begins, what was paused waits until it
-// is resumed, and neither is counted. It holds with a bound of calls, and without.
+// TestHeldOrder: what a project waits with begins in the order of its issue.
+// What was cancelled meanwhile never begins, what was paused waits until it is
+// resumed, and neither is counted. It holds with a bound of calls, and without.
 func TestHeldOrder(t *testing.T) {
 	for _, one := range []struct {
 		calls int

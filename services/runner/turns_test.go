@@ -105,7 +105,8 @@ func submitTo(t *testing.T, b *bus.Bus, p forge.ProjectID, n int) {
 	}
 }
 
-// queued returns how many commands of a step there are, wherever they wait, and how many are being worked on.
+// queued returns how many commands of a step there are, wherever they wait, and
+// how many are being worked on.
 func queued(t *testing.T, b *bus.Bus, step forge.Step) (n int) {
 	t.Helper()
 	list, err := b.Commands.Queues(t.Context())
@@ -125,7 +126,8 @@ func awaitQueued(t *testing.T, b *bus.Bus, step forge.Step, n int) {
 	wait.Until(t, fmt.Sprintf("%d commands are there", n), func() bool { return queued(t, b, step) == n })
 }
 
-// TestOneBehindMany: the single intent of a project begins after no more others than there are places at the workers and projects, not after all that were
+// TestOneBehindMany: the single intent of a project begins after no more others
+// than there are places at the workers and projects, not after all that were
 // there before. All that waits is counted.
 func TestOneBehindMany(t *testing.T) {
 	for _, slots := range []int{1, 4} {

@@ -14,14 +14,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/report"
 )
 
-// wholes tells intents as a whole, and the lists of all, of which it reads again only the journals that went on. It is for readers who
-// cannot fold a journal themselves, because they may not have all of it.
+// wholes tells intents as a whole, and the lists of all, of which it reads
+// again only the journals that went on. It is for readers who cannot fold a
+// journal themselves, because they may not have all of it.
 type wholes struct {
 	bus   *bus.Bus
 	lists *journal.Lists
 }
 
-// answer serves a request. Errors: bus.ErrNotFound for an intent without a journal, and *requests.RequestError for one that is too large.
+// answer serves a request. Errors: bus.ErrNotFound for an intent without a
+// journal, and *requests.RequestError for one that is too large.
 func (w wholes) answer(ctx context.Context, project forge.ProjectID, req whole.Request) (p packed.Packed, err error) {
 	if req.Intent == "" {
 		p, err = w.list(ctx, project, req.After)
@@ -47,8 +49,8 @@ func (w wholes) list(ctx context.Context, project forge.ProjectID, after forge.I
 	return packed.List(whole.ListOf(all, projects, after))
 }
 
-// intent returns everything that is known of an intent, and its records as a reader is told them, without those that are known. All of it is
-// made of its whole journal.
+// intent returns everything that is known of an intent, and its records as a reader
+// is told them, without those that are known. All of it is made of its whole journal.
 func (w wholes) intent(ctx context.Context, key forge.Key, known int) (packed.Packed, error) {
 	records, head, err := w.bus.Journal.Load(ctx, key)
 	if err != nil {

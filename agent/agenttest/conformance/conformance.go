@@ -96,8 +96,8 @@ var cases []struct {
 	run  func(*testing.T, *Backend)
 }
 
-// init makes the list of what every back end has to do. Each entry is a sentence of what the package promises of agents, whichever CLI does the
-// work.
+// init makes the list of what every back end has to do. Each entry is a
+// sentence of what the package promises of agents, whichever CLI does the work.
 func init() { //nolint:gochecknoinits // the list refers to functions that refer to it
 	cases = []struct {
 		name string

@@ -150,8 +150,9 @@ func exceedsBudget(t *testing.T, b *Backend) {
 
 // exceedsTurns has a model that never stops using tools.
 func exceedsTurns(t *testing.T, b *Backend) {
-	// A CLI may notice the limit a little late, but not by much. On a slow machine it may be asked more often until it is
-	// stopped, so the model does not answer the last of these: a limit that is not noticed by then is not held.
+	// A CLI may notice the limit a little late, but not by much. On a slow machine
+	// it may be asked more often until it is stopped, so the model does not answer
+	// the last of these: a limit that is not noticed by then is not held.
 	const late = 8
 	x := newScripted(t, b, agent.RoleImplement, func(r agenttest.Request) agenttest.Reply {
 		if r.N >= late {

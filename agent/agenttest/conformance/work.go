@@ -98,9 +98,9 @@ func repairsAnswer(t *testing.T, b *Backend) {
 	})
 }
 
-// reportsCommands has commands that succeed, with and without output, and one that fails. The last line
-// that a command printed is reported, since a person looks for it in the transcript. A CLI that does not
-// tell whether a command failed still tells what it printed.
+// reportsCommands has commands that succeed, with and without output, and one that fails.
+// The last line that a command printed is reported, since a person looks for it in the
+// transcript. A CLI that does not tell whether a command failed still tells what it printed.
 func reportsCommands(t *testing.T, b *Backend) {
 	x := newFixture(t, b, agent.RoleImplement,
 		b.Shell("echo FIRST; echo LAST-LINE; echo"), b.Shell("true"), b.Shell("echo BROKEN >&2; exit 3"), b.Answer(object{"summary": "nothing"}))

@@ -230,8 +230,9 @@ func (l *list) imports() {
 	}
 }
 
-// settings has files that configure a tool, and would have it run or ask something. The address is
-// that of a server of the test: a CLI that follows one of them is seen there, whatever its model says.
+// settings has files that configure a tool, and would have it run or ask
+// something. The address is that of a server of the test: a CLI that follows
+// one of them is seen there, whatever its model says.
 func (l *list) settings() {
 	// Each has an address to ask, and then the order.
 	files := map[string]string{

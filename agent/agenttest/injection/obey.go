@@ -232,9 +232,9 @@ func readings(text string) []string {
 	return out
 }
 
-// Batches divides changes into lists with at most so many paths, or changes without a path. None has
-// two changes of the same path, or one's file in the place of another's directory. Families are
-// spread over the lists, so that each list has few commits.
+// Batches divides changes into lists with at most so many paths, or changes without a
+// path. None has two changes of the same path, or one's file in the place of another's
+// directory. Families are spread over the lists, so that each list has few commits.
 func Batches(changes []Change, most int) [][]Change {
 	var out [][]Change
 	var taken []map[string]bool

@@ -1,8 +1,8 @@
-// Package clitest fuzzes the readers of agents' output: each back end that describes a CLI calls Fuzz from a fuzz target of its own
-// test, with lines of the real program as seeds.
+// Package clitest fuzzes the readers of agents' output: each back end that describes a CLI
+// calls Fuzz from a fuzz target of its own test, with lines of the real program as seeds.
 //
-// A reader gets bytes that a model can influence. It may fail an attempt, but must neither panic nor report more than the output
-// says. Only tests import this package.
+// A reader gets bytes that a model can influence. It may fail an attempt, but must
+// neither panic nor report more than the output says. Only tests import this package.
 package clitest
 
 import (
@@ -29,10 +29,10 @@ const maxShown = 8000
 // reason is the shape of the reasons of failures.
 var reason = pattern.New(`^[a-z_]{3,20}$`)
 
-// Fuzz has a program's reader read output and the file of a session, at session below the CLI's state
-// directory, which begins with head; without a session if that is empty. Whatever they are, events are lines
-// that steer no terminal, no count is negative, the same
-// output has the same outcome, and a failure has a known reason. Each of seeds is taken for both.
+// Fuzz has a program's reader read output and the file of a session, at session below the
+// CLI's state directory, which begins with head; without a session if that is empty. Whatever
+// they are, events are lines that steer no terminal, no count is negative, the same output
+// has the same outcome, and a failure has a known reason. Each of seeds is taken for both.
 func Fuzz(f *testing.F, p *cli.Program, session, head string, seeds ...string) {
 	f.Helper()
 	for _, s := range seeds {

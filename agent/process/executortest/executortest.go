@@ -1,8 +1,9 @@
 // Package executortest is the suite that every process.Executor passes, wherever it runs
 // commands: namespaces of this machine, a container of package remotetest, and pods on a cluster.
 //
-// A test of the executor calls Run. The suite checks the contract that package jobs relies on: exit codes and output arrive whole,
-// limits end a command with all its processes, and a command sees the directories that it was given and nothing else of the state.
+// A test of the executor calls Run. The suite checks the contract that package jobs relies
+// on: exit codes and output arrive whole, limits end a command with all its processes, and
+// a command sees the directories that it was given and nothing else of the state.
 package executortest
 
 import (
@@ -24,8 +25,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/agent/sandbox"
 )
 
-// Secret is a variable of the service's environment that no command may see. Run sets it; a test that goes on
-// beside others cannot, and has its TestMain set it.
+// Secret is a variable of the service's environment that no command may see. Run
+// sets it; a test that goes on beside others cannot, and has its TestMain set it.
 const Secret = "SERVICE_SECRET"
 
 // Run runs the suite. state is the service's state: directories for commands are made

@@ -1,7 +1,8 @@
 // Package prompttest compares rendered prompts with golden files, and measures them.
 //
-// Tests of the services that render prompts call Golden; go test -update writes the files, and the diff shows the text that a model will read.
-// Tokens is an estimate that needs no model, so that a benchmark shows how much a change of a prompt costs in every call.
+// Tests of the services that render prompts call Golden; go test -update writes the files,
+// and the diff shows the text that a model will read. Tokens is an estimate that needs no
+// model, so that a benchmark shows how much a change of a prompt costs in every call.
 package prompttest
 
 import (

@@ -1,8 +1,9 @@
 // Package remotetest has the other end of package remote as tests need it: a container
 // made of this very executable, without a cluster.
 //
-// A test calls Main first in its TestMain, since the container runs the test binary once more, and uses Container where a worker uses
-// pods. It takes user namespaces: Need skips a test where the machine gives none.
+// A test calls Main first in its TestMain, since the container runs the test
+// binary once more, and uses Container where a worker uses pods. It takes user
+// namespaces: Need skips a test where the machine gives none.
 package remotetest
 
 import (
@@ -34,8 +35,8 @@ func Main() {
 	remote.Main(os.Args, os.Stdin, os.Stdout, os.Stderr) //nolint:forbidigo // it is the main of the other end
 }
 
-// Container is the executor of tests: what a pod's container is to remote.Serve: process 1 of namespaces of its own, in
-// which the service's state is an empty volume.
+// Container is the executor of tests: what a pod's container is to remote.Serve:
+// process 1 of namespaces of its own, in which the service's state is an empty volume.
 type Container struct {
 	// T fails if a container cannot be started.
 	T testing.TB

@@ -32,7 +32,8 @@ type Conn struct {
 	Closed   chan struct{}
 	// Signer signs the requests and results of this account.
 	Signer Signer
-	// Singly says that this account reads stored messages one by one: it has no right to direct gets.
+	// Singly says that this account reads stored messages one by one: it has no
+	// right to direct gets.
 	Singly bool
 
 	// connection is the present one; it changes with every reconnect.

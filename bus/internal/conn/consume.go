@@ -21,13 +21,14 @@ type Source struct {
 	Config jetstream.ConsumerConfig
 	// Ahead is how many messages the server may send before they are asked for.
 	Ahead int
-	// Made says that another service makes the consumer: it is waited for, and never made or altered.
+	// Made says that another service makes the consumer: it is waited for, and
+	// never made or altered.
 	Made bool
 }
 
-// Pull gives a source's messages to take, one after the other, until ctx ends.
-// The consumer is made when it is missing, unless another service does that, also when it, or its stream, gets
-// lost on the way. What the server sent ahead when ctx ends is given back.
+// Pull gives a source's messages to take, one after the other, until ctx ends. The consumer
+// is made when it is missing, unless another service does that, also when it, or its
+// stream, gets lost on the way. What the server sent ahead when ctx ends is given back.
 func (c *Conn) Pull(ctx context.Context, src Source, take func(jetstream.Msg)) {
 	var notices retry.Notices
 	loop := c.Alive.Loop("consumer " + src.Config.Durable + " of " + src.Stream)

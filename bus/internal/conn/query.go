@@ -22,14 +22,16 @@ type Answer struct {
 	upTo uint64
 }
 
-// Query asks for stored messages: for those on a subject or filter from a place on, in their order, or for the last ones of some subjects.
+// Query asks for stored messages: for those on a subject or filter from a place
+// on, in their order, or for the last ones of some subjects.
 type Query struct {
 	// Seq is the sequence to begin at; or Since the time.
 	Seq   uint64     `json:"seq,omitempty"`
 	Since *time.Time `json:"start_time,omitempty"`
 	// Next is the subject or filter.
 	Next string `json:"next_by_subj,omitempty"`
-	// Lasts, in place of Next, lists the subjects whose last messages are asked for: those up to the sequence UpTo; 0: all.
+	// Lasts, in place of Next, lists the subjects whose last messages are asked
+	// for: those up to the sequence UpTo; 0: all.
 	Lasts []string `json:"multi_last,omitempty"`
 	UpTo  uint64   `json:"up_to_seq,omitempty"`
 	// Batch bounds the messages of one answer, and MaxBytes their bytes, about; 0: answerBytes.
@@ -49,8 +51,9 @@ func (q *Query) MarshalJSON() ([]byte, error) {
 	return json.Marshal((*plain)(q))
 }
 
-// Get asks for several messages at once, and calls do with each. Its answer also counts the messages that it passed on
-// before an error. Who reads singly is answered by the leader, others by any replica.
+// Get asks for several messages at once, and calls do with each. Its answer
+// also counts the messages that it passed on before an error. Who reads singly
+// is answered by the leader, others by any replica.
 func (c *Conn) Get(ctx context.Context, stream string, q *Query, do func(Stored) error) (a Answer, err error) {
 	if c.Singly {
 		return singly(ctx, c, stream, q, do)

@@ -20,8 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// BatchSize is the number of messages that one request reads, and answerBytes bounds their size, about: the server closes a connection over which
-// it cannot bring one answer within ten seconds.
+// BatchSize is the number of messages that one request reads, and answerBytes bounds their size,
+// about: the server closes a connection over which it cannot bring one answer within ten seconds.
 const (
 	BatchSize   = 500
 	answerBytes = 4 << 20
@@ -51,7 +51,8 @@ func (m Stored) Record() (forge.Record, error) {
 	}
 	rec, err := wire.Records.Unmarshal(m.Data)
 	if newer := rules.Of(&rec); err == nil && newer > rules.Newest {
-		// A fold by the rules of this program would lead to another state than that in which it was decided.
+		// A fold by the rules of this program would lead to another state than
+		// that in which it was decided.
 		what := fmt.Sprintf("rules: version %d, and this program has those up to %d", newer, rules.Newest)
 		return forge.Record{}, &wire.UnknownError{Message: "Record", What: what}
 	}
@@ -143,7 +144,8 @@ func (c *Conn) First(ctx context.Context, stream, subject string) (Stored, error
 	return c.getOne(ctx, stream, subject, &Query{Seq: 1, Next: subject})
 }
 
-// Next returns the first message on a subject after a sequence, or ErrNotFound. It asks the stream's leader.
+// Next returns the first message on a subject after a sequence, or ErrNotFound.
+// It asks the stream's leader.
 func Next(ctx context.Context, c *Conn, stream, subject string, after uint64) (Stored, error) {
 	return c.getOne(ctx, stream, subject, &Query{Seq: after + 1, Next: subject})
 }
@@ -292,7 +294,8 @@ func (c *Conn) LastsWhere(ctx context.Context, stream, filter string, wanted fun
 	return list, err
 }
 
-// LastsOf returns the last message of each subject that has one, from replicas that have all messages up to a sequence.
+// LastsOf returns the last message of each subject that has one, from replicas
+// that have all messages up to a sequence.
 func (c *Conn) LastsOf(ctx context.Context, stream string, subjects []string, upTo uint64) ([]Stored, error) {
 	list := make([]Stored, 0, len(subjects))
 	for chunk := range slices.Chunk(subjects, BatchSize) {

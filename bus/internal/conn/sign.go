@@ -17,8 +17,8 @@ import (
 // gatherTime is for how long a message may wait to be signed together with others.
 const gatherTime = 10 * time.Millisecond
 
-// confirmedFor is for how long a runner's word counts that all runners read signatures over several messages: whoever
-// hears nothing for longer may next meet an older one.
+// confirmedFor is for how long a runner's word counts that all runners read signatures
+// over several messages: whoever hears nothing for longer may next meet an older one.
 const confirmedFor = 30 * time.Second
 
 // Signable returns a message as its author signs it, and as a receiver compares it
@@ -36,8 +36,8 @@ type Signer struct {
 	// Key is asked for each signature; nil: messages stay unsigned.
 	Key proof.Source
 
-	// confirmed is when the last runner that answered said that it reads signatures over several messages, as do
-	// all others that it knows of, in nanoseconds since 1970; 0 if it did not.
+	// confirmed is when the last runner that answered said that it reads signatures over several
+	// messages, as do all others that it knows of, in nanoseconds since 1970; 0 if it did not.
 	confirmed atomic.Int64
 
 	mu sync.Mutex
@@ -101,7 +101,8 @@ func (s *Signer) Sign(m *nats.Msg, urgent bool) (answered func(), err error) {
 	return s.set(m, g, place)
 }
 
-// SignAlone is Sign without others, whatever runners say: for a message that was refused with a signature over several.
+// SignAlone is Sign without others, whatever runners say: for a message that
+// was refused with a signature over several.
 func (s *Signer) SignAlone(m *nats.Msg) (answered func(), err error) {
 	if s.Key == nil {
 		return func() {}, nil
@@ -154,7 +155,8 @@ func (s *Signer) join(m *signed.Message, urgent bool) (g *group, place int, firs
 	return g, place, first
 }
 
-// sign signs a group when it is due: together, or, if a runner has come meanwhile that cannot read that, one by one.
+// sign signs a group when it is due: together, or, if a runner has come
+// meanwhile that cannot read that, one by one.
 func (s *Signer) sign(g *group) {
 	timer := time.NewTimer(gatherTime)
 	select {

@@ -89,7 +89,8 @@ func (a *account) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// signatures returns how many messages each signature until now is over, in order. Each message has a proof that holds.
+// signatures returns how many messages each signature until now is over, in
+// order. Each message has a proof that holds.
 func (a *account) signatures() (list []int) {
 	a.t.Helper()
 	a.mu.Lock()
@@ -118,8 +119,9 @@ func (a *account) expect(what string, want ...int) {
 	}
 }
 
-// TestMessagesAreGathered sends messages while others are not answered. Those that come alone are signed at once, the others together: when
-// all before are answered, a hundredth of a second later, with one that is urgent, or when there are as many as a signature may be over.
+// TestMessagesAreGathered sends messages while others are not answered. Those that come alone
+// are signed at once, the others together: when all before are answered, a hundredth of a
+// second later, with one that is urgent, or when there are as many as a signature may be over.
 func TestMessagesAreGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccount(t, ownKey(t))
@@ -160,8 +162,9 @@ func TestMessagesAreGathered(t *testing.T) {
 	})
 }
 
-// TestSignedAloneUntilAllCanRead: until a runner has said that all runners read a signature over several messages, and again when one says
-// nothing of it, each message is signed by itself, at once.
+// TestSignedAloneUntilAllCanRead: until a runner has said that all runners read
+// a signature over several messages, and again when one says nothing of it,
+// each message is signed by itself, at once.
 func TestSignedAloneUntilAllCanRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccount(t, ownKey(t))
@@ -216,7 +219,8 @@ func TestOneGatheredMessageFails(t *testing.T) {
 	})
 }
 
-// TestNoKeyForAGroup: a key that is missing fails each message that waits for it, and none after it is there.
+// TestNoKeyForAGroup: a key that is missing fails each message that waits for
+// it, and none after it is there.
 func TestNoKeyForAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source, missing := ownKey(t), false

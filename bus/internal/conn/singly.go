@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A direct get has the server send stored messages as they are, without their headers if the asker likes, to whatever subject
-// the asker names: who may ask for one, and may store anything at all, can put anything anywhere. The answers to STREAM.MSG.GET
-// go to any subject as well, but they are JSON, which is garbage wherever it lands. So accounts of workers and gateways have no right
-// to direct gets, and read one message after the other.
+// A direct get has the server send stored messages as they are, without their headers if
+// the asker likes, to whatever subject the asker names: who may ask for one, and may store
+// anything at all, can put anything anywhere. The answers to STREAM.MSG.GET go to any
+// subject as well, but they are JSON, which is garbage wherever it lands. So accounts of
+// workers and gateways have no right to direct gets, and read one message after the other.
 
 const (
 	// singleBatch bounds the messages that one call reads one after the other.
@@ -48,7 +49,8 @@ func singly(ctx context.Context, c *Conn, stream string, q *Query, do func(Store
 	return a, nil
 }
 
-// lastsSingly calls do with the last message of each subject that has one, in the order of the subjects.
+// lastsSingly calls do with the last message of each subject that has one, in
+// the order of the subjects.
 func lastsSingly(ctx context.Context, c *Conn, stream string, subjects []string, do func(Stored) error) (Answer, error) {
 	found := make([]Stored, len(subjects))
 	asking, ctx := errgroup.WithContext(ctx)

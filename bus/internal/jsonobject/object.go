@@ -1,6 +1,6 @@
-// Package jsonobject reads JSON objects that come from outside, strictly: each field by its exact name, once,
-// and of its type, and nothing that is not known. Mistakes are collected by field, so that the sender is told of
-// all of them at once and not of one after the other.
+// Package jsonobject reads JSON objects that come from outside, strictly: each field by its
+// exact name, once, and of its type, and nothing that is not known. Mistakes are collected by
+// field, so that the sender is told of all of them at once and not of one after the other.
 package jsonobject
 
 import (
@@ -116,8 +116,8 @@ func (o *Object) Object(field string) (*Object, bool) {
 	return &inner, true
 }
 
-// Fill reads the fields of a request into a struct that has their names in its tags. It notes the fields
-// that the struct does not have, and the mistakes that it finds in itself.
+// Fill reads the fields of a request into a struct that has their names in its tags. It
+// notes the fields that the struct does not have, and the mistakes that it finds in itself.
 func (o *Object) Fill(request interface{ Check() []forge.FieldError }) {
 	v := reflect.ValueOf(request).Elem()
 	var known []string

@@ -20,7 +20,8 @@ type request struct {
 // Check finds no mistake of its own.
 func (*request) Check() []forge.FieldError { return nil }
 
-// TestMistakesAreToldAtOnce reads an object in which everything is wrong: each mistake is told by its field.
+// TestMistakesAreToldAtOnce reads an object in which everything is wrong: each
+// mistake is told by its field.
 func TestMistakesAreToldAtOnce(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"name": "a", "count": 1, "all": true, "list": ["b"]}`: "",
@@ -53,8 +54,8 @@ func TestMistakesAreToldAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzParse takes any bytes apart. What is taken for an object is one for encoding/json as well, with the same
-// fields; one that is given twice is noted.
+// FuzzParse takes any bytes apart. What is taken for an object is one for
+// encoding/json as well, with the same fields; one that is given twice is noted.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{`{}`, `{"name": "a", "count": 1, "in": {"b": [1, 2]}}`, `{"a": 1, "a": 2}`, `{"a": "\ud800"}`, "{\"a\":1}\x00"} {
 		f.Add([]byte(text))

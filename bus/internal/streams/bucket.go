@@ -18,8 +18,8 @@ const (
 	BucketObjects Bucket = "FORGE"
 	// BucketTranscripts holds whole transcripts.
 	BucketTranscripts Bucket = "FORGE_TRANSCRIPTS"
-	// BucketSnapshots holds the states of machines, which spare runners a fold. Only runners write there: who could
-	// write a state could write decisions.
+	// BucketSnapshots holds the states of machines, which spare runners a fold.
+	// Only runners write there: who could write a state could write decisions.
 	BucketSnapshots Bucket = "FORGE_SNAPSHOTS"
 )
 
@@ -33,7 +33,8 @@ const (
 	maxStoredTranscripts  = 1 << 30
 	keepStoredTranscripts = 90 * day
 
-	// keepSnapshots is how long a snapshot stays of which there is no newer one. One that is gone is made again.
+	// keepSnapshots is how long a snapshot stays of which there is no newer
+	// one. One that is gone is made again.
 	keepSnapshots = 30 * day
 )
 
@@ -70,8 +71,9 @@ func objects() jetstream.StreamConfig {
 	return cfg
 }
 
-// snapshots declares the stream of the states of machines. It is not part of a backup. It needs no bound, and no room set aside for
-// it: there is one snapshot of each project and version of the rules, a small part of the journal that it was made of.
+// snapshots declares the stream of the states of machines. It is not part of a backup.
+// It needs no bound, and no room set aside for it: there is one snapshot of each
+// project and version of the rules, a small part of the journal that it was made of.
 func snapshots() jetstream.StreamConfig {
 	cfg := BucketSnapshots.declare("states of machines, which spare a runner the reading of whole journals at its start")
 	cfg.MaxAge = keepSnapshots

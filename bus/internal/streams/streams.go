@@ -52,8 +52,9 @@ func refusals() jetstream.StreamConfig {
 	}
 }
 
-// hooks declares the stream of what came through the hooks of the gateway. Each delivery has a subject of its own, by which it is
-// known when it comes again. It is in no backup: it holds hints, and the forges know the rest.
+// hooks declares the stream of what came through the hooks of the gateway. Each
+// delivery has a subject of its own, by which it is known when it comes again.
+// It is in no backup: it holds hints, and the forges know the rest.
 func hooks() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        Hooks,
@@ -68,8 +69,9 @@ func hooks() jetstream.StreamConfig {
 	}
 }
 
-// intake declares the stream of what the rules of intake let in. When it is full nothing more is stored, so that nothing is forgotten that
-// counts; its bound is some 10,000 entries. It is in no backup: limits count one day.
+// intake declares the stream of what the rules of intake let in. When it is
+// full nothing more is stored, so that nothing is forgotten that counts; its
+// bound is some 10,000 entries. It is in no backup: limits count one day.
 func intake() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        Intake,
@@ -94,8 +96,8 @@ const (
 const (
 	// Hooks is the stream of what came through the hooks of the gateway.
 	Hooks = "FORGE_HOOKS"
-	// maxHooks bounds them, in bytes, and keepHooks how long a delivery is known when it comes again: forges send one again
-	// for three days.
+	// maxHooks bounds them, in bytes, and keepHooks how long a delivery is
+	// known when it comes again: forges send one again for three days.
 	maxHooks  = 16 << 20
 	keepHooks = 7 * day
 )
@@ -226,8 +228,9 @@ func All(replicas int) []jetstream.StreamConfig {
 	return list
 }
 
-// Copied returns the streams of a backup, in the order in which they are copied. Package backup says
-// why it is this one. Commands, Wakes and snapshots are made anew from the journals, and Leases end.
+// Copied returns the streams of a backup, in the order in which they are
+// copied. Package backup says why it is this one. Commands, Wakes and snapshots
+// are made anew from the journals, and Leases end.
 func Copied() []string {
 	return []string{
 		Intents, Events, Refusals, Journal, Projects, Dead, Transcripts, BucketObjects.Stream(), BucketTranscripts.Stream(),

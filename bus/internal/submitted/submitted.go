@@ -1,5 +1,6 @@
-// Package submitted reads what a system asks for as JSON: the fields of an intent that it may set, where they come from, and the CloudEvent
-// around them. It is the same for what comes by NATS, by HTTP and through hooks.
+// Package submitted reads what a system asks for as JSON: the fields of an
+// intent that it may set, where they come from, and the CloudEvent around them.
+// It is the same for what comes by NATS, by HTTP and through hooks.
 package submitted
 
 import (

@@ -80,7 +80,8 @@ func FuzzSummary(f *testing.F) {
 	})
 }
 
-// FuzzListing: whatever bytes there are in the place of a list, reading them ends, and what is read is what is written.
+// FuzzListing: whatever bytes there are in the place of a list, reading them
+// ends, and what is read is what is written.
 func FuzzListing(f *testing.F) {
 	one := wire.Listing{Project: "shop", Seq: 3, Intents: []wire.Listed{{ID: "a", Seq: 2, Summary: []byte("x")}, {ID: "b", Seq: 3}}}
 	f.Add(one.Marshal())

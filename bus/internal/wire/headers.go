@@ -75,13 +75,13 @@ const (
 	HeaderAgain = "Forge-Again"
 )
 
-// HeaderTogether is in the answers of a runner as long as all runners can read a signature over several
-// messages. A sender that has not heard so signs each message by itself, which every runner reads: so an
-// installation can be upgraded and taken back in any order.
+// HeaderTogether is in the answers of a runner as long as all runners can read a signature
+// over several messages. A sender that has not heard so signs each message by itself, which
+// every runner reads: so an installation can be upgraded and taken back in any order.
 const HeaderTogether = "Forge-Signed-Together"
 
-// HeaderSettings is in the answers of a runner as long as all runners can read a policy with its settings. A worker that
-// has not heard so leaves them out, for the same reason.
+// HeaderSettings is in the answers of a runner as long as all runners can read a policy
+// with its settings. A worker that has not heard so leaves them out, for the same reason.
 const HeaderSettings = "Forge-Settings-Told"
 
 // HeaderKind says of a message that a runner stores which kind it is: KindRecord or KindWake.
@@ -93,9 +93,10 @@ const (
 	KindWake   = "wake"
 )
 
-// OfKind returns an error of Unmarshal as it counts for a message with these headers. What a newer version wrote is left
-// for that, and stops what comes behind it; so only what a runner stored as this kind is taken for it. Anything else that
-// cannot be understood, such as a command that its worker had the server deliver elsewhere, is garbage.
+// OfKind returns an error of Unmarshal as it counts for a message with these headers. What
+// a newer version wrote is left for that, and stops what comes behind it; so only what a
+// runner stored as this kind is taken for it. Anything else that cannot be understood,
+// such as a command that its worker had the server deliver elsewhere, is garbage.
 func OfKind(err error, header nats.Header, kind string) error {
 	unknown, ok := errors.AsType[*UnknownError](err)
 	if !ok || header.Get(HeaderKind) == kind {

@@ -9,10 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/unpack"
 )
 
-// Listing is a list of the intents of a project as of a message of the stream of their journals, as it is kept.
+// Listing is a list of the intents of a project as of a message of the stream
+// of their journals, as it is kept.
 type Listing struct {
 	Project forge.ProjectID
-	// Seq, Hash and At are of the newest message then, and Gone counts those that the stream had lost.
+	// Seq, Hash and At are of the newest message then, and Gone counts those
+	// that the stream had lost.
 	Seq  uint64
 	Hash [32]byte
 	At   time.Time
@@ -33,7 +35,8 @@ type Listed struct {
 // listingKind begins the bytes of a Listing. Another version of it has another text here.
 const listingKind = "pfl-forge listed 1"
 
-// Marshal returns the list as bytes: values one after the other, each number as a varint and each text with its length.
+// Marshal returns the list as bytes: values one after the other, each number as
+// a varint and each text with its length.
 func (l *Listing) Marshal() []byte {
 	size := 200
 	for i := range l.Intents {

@@ -45,8 +45,9 @@ func ReadPrevious(record []byte) string {
 	return string(parts[len(parts)-1]) // of a text the last one counts
 }
 
-// ReadKnown reads a record that may be of a newer version, without the fields that this version does not know. Nothing can be decided by
-// that, but it tells what else would be lost with the record. It is zero for bytes that are no record.
+// ReadKnown reads a record that may be of a newer version, without the fields that
+// this version does not know. Nothing can be decided by that, but it tells what
+// else would be lost with the record. It is zero for bytes that are no record.
 func ReadKnown(record []byte) forge.Record { return Records.Known(record) }
 
 // readField returns the bytes of a field of a record, in the order in which they are

@@ -12,7 +12,8 @@ import (
 type Link struct {
 	// Ref names the message, with its hash.
 	Ref
-	// Broken is the break that Walk found right before it; nil if it follows from the message before it.
+	// Broken is the break that Walk found right before it; nil if it follows
+	// from the message before it.
 	Broken *Break
 	// Other says why it is no record; empty if it is one.
 	Other string
@@ -69,8 +70,8 @@ type Audit struct {
 	journals map[string]*book
 	// findings are those that a single message shows.
 	findings []Finding
-	// wanted has every message that another journal or a checkpoint names. They are looked for at the
-	// end, because the witness may be read before what it names.
+	// wanted has every message that another journal or a checkpoint names. They are
+	// looked for at the end, because the witness may be read before what it names.
 	wanted []witness
 }
 

@@ -87,15 +87,16 @@ func (h *Head) Next(subject string) Hash {
 
 // Tail is a journal from one of its messages on.
 type Tail struct {
-	// At is that message; zero if the journal has none of that sequence, and the tail is then empty.
+	// At is that message; zero if the journal has none of that sequence, and
+	// the tail is then empty.
 	At Head
 	// Of is the record that the message is; nil if it is none.
 	Of *forge.Record
 	// Records are those behind it, in order, and Head is the end of the journal.
 	Records []forge.Record
 	Head    Head
-	// Upto counts the messages of the journal up to At, and Behind those behind it. Where the journal goes on meanwhile,
-	// Upto may be more than there are, and is never less.
+	// Upto counts the messages of the journal up to At, and Behind those behind it. Where
+	// the journal goes on meanwhile, Upto may be more than there are, and is never less.
 	Upto, Behind uint64
 }
 

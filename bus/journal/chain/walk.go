@@ -36,7 +36,8 @@ func (w *Walk) Record(seq uint64, previous string, payload []byte) *Break {
 	return found
 }
 
-// Follows returns the break that there would be before a record with this hash; nil if it can be the next one.
+// Follows returns the break that there would be before a record with this hash;
+// nil if it can be the next one.
 func (w *Walk) Follows(seq uint64, previous string) *Break {
 	reason := w.wrong(previous)
 	if reason == "" {

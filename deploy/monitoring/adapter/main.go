@@ -1,11 +1,13 @@
-// Command adapter answers autoscalers of a test's cluster as prometheus-adapter does with the rule of
-// deploy/k8s/components/hpa: it reads the metrics of one address with Prometheus' own scraper into Prometheus' own
-// storage, and has Prometheus' engine evaluate the rule. It is no prometheus-adapter, which no module proxy has.
+// Command adapter answers autoscalers of a test's cluster as prometheus-adapter does
+// with the rule of deploy/k8s/components/hpa: it reads the metrics of one address
+// with Prometheus' own scraper into Prometheus' own storage, and has Prometheus'
+// engine evaluate the rule. It is no prometheus-adapter, which no module proxy has.
 //
 //	adapter RULE DATA NAMESPACE HOST:PORT
 //
-// RULE is the file with the rule, DATA an empty folder, NAMESPACE the label that the Prometheus operator would give the
-// series. It serves HTTPS on port 6443 with a certificate signed by itself, and asks for no credentials.
+// RULE is the file with the rule, DATA an empty folder, NAMESPACE the label
+// that the Prometheus operator would give the series. It serves HTTPS on port
+// 6443 with a certificate signed by itself, and asks for no credentials.
 package main
 
 import (
@@ -51,14 +53,15 @@ func main() {
 
 // adapter evaluates one rule.
 type adapter struct {
-	// name is the metric that autoscalers ask for, series what has to be there, and query what it is.
+	// name is the metric that autoscalers ask for, series what has to be there,
+	// and query what it is.
 	name, series, query string
 	db                  *tsdb.DB
 	engine              *promql.Engine
 }
 
-// run reads the rule, and scrapes and serves until one of both fails. The arguments are those of the package comment; the process
-// ends with the test's pod, so nothing is put away.
+// run reads the rule, and scrapes and serves until one of both fails. The arguments are those
+// of the package comment; the process ends with the test's pod, so nothing is put away.
 func run(args []string) error {
 	if len(args) != 4 {
 		return errors.New("usage: adapter RULE DATA NAMESPACE HOST:PORT")
@@ -77,8 +80,9 @@ func run(args []string) error {
 	return <-failed
 }
 
-// read reads the one rule of a file: the part of prometheus-adapter's settings that says what has to be there, what is asked, and
-// under which name it is answered. A file with none or several is an error, since only one of them would be tried.
+// read reads the one rule of a file: the part of prometheus-adapter's settings that
+// says what has to be there, what is asked, and under which name it is answered. A
+// file with none or several is an error, since only one of them would be tried.
 func (a *adapter) read(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -96,8 +100,9 @@ func (a *adapter) read(file string) error {
 	return nil
 }
 
-// scrape reads an address every two seconds, until the context ends: autoscalers ask every fifteen, and a test is not to wait for more.
-// The series get the label namespace, which in a cluster the operator of Prometheus gives them.
+// scrape reads an address every two seconds, until the context ends: autoscalers
+// ask every fifteen, and a test is not to wait for more. The series get the
+// label namespace, which in a cluster the operator of Prometheus gives them.
 func (a *adapter) scrape(ctx context.Context, namespace, address string) error {
 	cfg, err := config.Load("global: {scrape_interval: 2s, scrape_timeout: 2s}\nscrape_configs: [{job_name: "+job+"}]\n", slog.Default())
 	if err != nil {
@@ -118,8 +123,9 @@ func (a *adapter) scrape(ctx context.Context, namespace, address string) error {
 	return m.Run(targets)
 }
 
-// serve answers autoscalers, who ask the API server for a list of metrics first, and then for one by its name and labels. The API
-// server passes both on as they are, and believes any certificate where the APIService says so.
+// serve answers autoscalers, who ask the API server for a list of metrics
+// first, and then for one by its name and labels. The API server passes both on
+// as they are, and believes any certificate where the APIService says so.
 func (a *adapter) serve() error {
 	certificate, err := selfSigned()
 	if err != nil {
@@ -148,8 +154,9 @@ func (a *adapter) serve() error {
 	return server.ListenAndServeTLS("", "")
 }
 
-// values evaluates the rule now for a metric with labels, as in forge_step=implement. It fails if no series is there: an autoscaler
-// leaves the replicas as they are then, where a zero would take them away.
+// values evaluates the rule now for a metric with labels, as in
+// forge_step=implement. It fails if no series is there: an autoscaler leaves
+// the replicas as they are then, where a zero would take them away.
 func (a *adapter) values(ctx context.Context, namespace, metric, selector string) ([]any, error) {
 	there, err := a.ask(ctx, a.series)
 	if err != nil || len(there) == 0 || metric != a.name {
@@ -188,7 +195,8 @@ func (a *adapter) ask(ctx context.Context, query string) (promql.Vector, error) 
 	return append(promql.Vector(nil), vector...), err
 }
 
-// answer writes an object as JSON. An error is the connection's, and only logged: whoever asked is gone.
+// answer writes an object as JSON. An error is the connection's, and only
+// logged: whoever asked is gone.
 func answer(w http.ResponseWriter, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(object); err != nil {

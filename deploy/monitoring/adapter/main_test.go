@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestAnswers: an autoscaler is told what a runner shows of the step that it asks for, in its namespace.
+// TestAnswers: an autoscaler is told what a runner shows of the step that it
+// asks for, in its namespace.
 func TestAnswers(t *testing.T) {
 	runner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for _, step := range []string{"implement", "review"} {

@@ -1,8 +1,9 @@
 // Package issuertest gives tests a real OpenID Connect issuer in their own process,
 // which also signs what no honest one would.
 //
-// It answers discovery, keys, authorization codes and refreshes over HTTP. Tests of logins alter single claims or header fields with Sign
-// and Forge, take the issuer away with Away, or hold its answers back. A token that differs from an honest one in any way must be refused.
+// It answers discovery, keys, authorization codes and refreshes over HTTP. Tests of logins
+// alter single claims or header fields with Sign and Forge, take the issuer away with Away, or
+// hold its answers back. A token that differs from an honest one in any way must be refused.
 package issuertest
 
 import (
@@ -53,8 +54,8 @@ type Issuer struct {
 	refreshes map[string]login
 	// Person is the value of the claims of whoever logs in on the page.
 	Person map[string]any
-	// Secret is that of the client, who proves it by one of Methods, as token_endpoint_auth_methods_supported has them; empty:
-	// the client has none.
+	// Secret is that of the client, who proves it by one of Methods, as
+	// token_endpoint_auth_methods_supported has them; empty: the client has none.
 	Secret  string
 	Methods []string
 }
@@ -219,7 +220,8 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	i.grant(w, l)
 }
 
-// grant answers with a token for a login, and with a new text to refresh it. There is no nonce if the client has given none.
+// grant answers with a token for a login, and with a new text to refresh it.
+// There is no nonce if the client has given none.
 func (i *Issuer) grant(w http.ResponseWriter, l login) {
 	claims := map[string]any{"aud": l.asked.Get("client_id")}
 	if n := l.asked.Get("nonce"); n != "" {
@@ -242,7 +244,8 @@ func (i *Issuer) Refreshable(client string) string {
 	return text
 }
 
-// refresh grants a new token for a login, once for each text that was given for it: the same text again ends the login.
+// refresh grants a new token for a login, once for each text that was given for
+// it: the same text again ends the login.
 func (i *Issuer) refresh(w http.ResponseWriter, text string) {
 	i.mu.Lock()
 	l, known := i.refreshes[text]

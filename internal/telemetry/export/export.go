@@ -1,8 +1,8 @@
 // Package export lets what package telemetry records out of a process: as /metrics in the
 // format of Prometheus, and by OTLP over HTTP if the OTEL_ variables of OpenTelemetry ask for it.
 //
-// Package service opens it once in a process; without any way out nothing is recorded at all. Close exports the rest for a moment,
-// and then gives up: telemetry never keeps a process from ending.
+// Package service opens it once in a process; without any way out nothing is recorded at all. Close
+// exports the rest for a moment, and then gives up: telemetry never keeps a process from ending.
 package export
 
 import (

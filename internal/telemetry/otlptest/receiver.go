@@ -1,8 +1,8 @@
 // Package otlptest is a collector for tests: it takes what is sent by OTLP over HTTP, decoded as
 // the protocol says, and keeps it.
 //
-// Start sets the OTEL_ variables of the test's process, so the code under test is configured as an operator would do it. What cannot be
-// decoded fails the test.
+// Start sets the OTEL_ variables of the test's process, so the code under test is
+// configured as an operator would do it. What cannot be decoded fails the test.
 package otlptest
 
 import (

@@ -46,7 +46,8 @@ type Config struct {
 	Direct bool
 	// Tokens says whose a token is.
 	Tokens *tokens.Book
-	// Logins says who has logged in at the issuer whose names the entries of Tokens have as logins; nil where there is none.
+	// Logins says who has logged in at the issuer whose names the entries of
+	// Tokens have as logins; nil where there is none.
 	Logins *identity.Bearer
 	Log    *slog.Logger
 	// PerSecond and Burst bound the requests of one token. 0 stands for 20 and 60.

@@ -16,11 +16,13 @@ import (
 const (
 	// maxSecret bounds a token of the file, in bytes: a longer one is not looked for there.
 	maxSecret = 200
-	// maxReason bounds the reason that is told of a token that does not count, in characters: the token may have any text.
+	// maxReason bounds the reason that is told of a token that does not count,
+	// in characters: the token may have any text.
 	maxReason = 300
 )
 
-// authenticate finds out whose token the request has: one of the operator's file, or else one of the issuer.
+// authenticate finds out whose token the request has: one of the operator's
+// file, or else one of the issuer.
 func (c *call) authenticate() error {
 	if h := holderOf(c.r); h != nil {
 		t, err := h.find()
@@ -55,8 +57,8 @@ func (c *call) authenticate() error {
 	return nil
 }
 
-// loggedIn finds out who has logged in at the issuer and whose entry of the file that is. What they may is the entry's, as it is now:
-// the token says who they are, and nothing else of it counts.
+// loggedIn finds out who has logged in at the issuer and whose entry of the file that is. What they
+// may is the entry's, as it is now: the token says who they are, and nothing else of it counts.
 func (c *call) loggedIn(token string) error {
 	who, err := c.api.cfg.Logins.Verify(c.r.Context(), token)
 	if errors.Is(err, identity.ErrAway) {
@@ -70,7 +72,8 @@ func (c *call) loggedIn(token string) error {
 	issuer := c.api.cfg.Logins.Issuer()
 	t, err := c.api.cfg.Tokens.ByLogin(who.Name)
 	if err != nil {
-		// There may be as many of them as have an account at the issuer, and none has a limit by a name of the file.
+		// There may be as many of them as have an account at the issuer, and
+		// none has a limit by a name of the file.
 		if !c.api.strangers.allow(issuer, who.Subject) {
 			return tooOften("you are in no entry of the operator's file of tokens, and ask too often")
 		}
@@ -78,7 +81,8 @@ func (c *call) loggedIn(token string) error {
 		return problem(http.StatusForbidden, fmt.Sprintf("you are %q at the issuer: %v", who.Name, err))
 	}
 	c.secret, c.token = token, t
-	// It is whole: two people whose names begin alike are two in the journal. Its parts have bounds, by which it fits.
+	// It is whole: two people whose names begin alike are two in the journal.
+	// Its parts have bounds, by which it fits.
 	c.login = fmt.Sprintf("token %s by login %s at %s", t.Name, who.Subject, issuer)
 	c.find = func() (*tokens.Token, error) {
 		who, err := c.api.cfg.Logins.Verify(c.r.Context(), token)
@@ -93,8 +97,8 @@ func (c *call) loggedIn(token string) error {
 // invalidToken is the code of RFC 6750 for a token that does not count.
 const invalidToken = "invalid_token"
 
-// unauthorized returns the problem of a request without a token that counts. Where people log in at an issuer it says how; code is one of
-// RFC 6750, empty for a request without a token.
+// unauthorized returns the problem of a request without a token that counts. Where people log
+// in at an issuer it says how; code is one of RFC 6750, empty for a request without a token.
 func (c *call) unauthorized(code, detail string) error {
 	p := problem(http.StatusUnauthorized, detail)
 	at := c.api.cfg.Logins

@@ -37,17 +37,20 @@ func (r *rates) allow(name string) bool {
 // mostStrangers bounds the strangers that are remembered. Those beyond share one limit.
 const mostStrangers = 10_000
 
-// strangers bounds how often each person asks who has an account at an issuer and no entry of the file. It is safe for concurrent use.
+// strangers bounds how often each person asks who has an account at an issuer
+// and no entry of the file. It is safe for concurrent use.
 type strangers struct {
 	perSecond rate.Limit
 	burst     int
 	now       func() time.Time
 
 	mu sync.Mutex
-	// each has the limits by a hash of issuer and subject, so that an entry has the same size whatever they are called.
+	// each has the limits by a hash of issuer and subject, so that an entry has
+	// the same size whatever they are called.
 	each map[[sha256.Size]byte]*rate.Limiter
 	rest *rate.Limiter
-	// swept is when those who need not be remembered were looked for last, as each stranger could have that done.
+	// swept is when those who need not be remembered were looked for last, as
+	// each stranger could have that done.
 	swept time.Time
 }
 

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestStrangers: each person without an entry has a limit of their own, whatever they are called; what is remembered of them is bounded, and those
+// TestStrangers: each person without an entry has a limit of their own,
+// whatever they are called; what is remembered of them is bounded, and those
 // beyond share one limit until others have not asked for a while.
 func TestStrangers(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,8 @@ func (c *call) follow() error {
 	return c.relay(ctx, out, told, ended)
 }
 
-// relay writes published changes to the client until it ends, or ended says so. What has begun as a stream does not end as a problem.
+// relay writes published changes to the client until it ends, or ended says so.
+// What has begun as a stream does not end as a problem.
 func (c *call) relay(ctx context.Context, out *stream, published <-chan changes.Published, ended chan error) error {
 	beat := time.NewTicker(c.api.cfg.Heartbeat)
 	defer beat.Stop()

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/figures"
 )
 
-// healthQueries are the parameters of health, with the names of the fields of figures.HealthRequest.
+// healthQueries are the parameters of health, with the names of the fields of
+// figures.HealthRequest.
 var healthQueries = []Query{{"weeks", "how many weeks, the present one included: 1 to 26, or 8 if it is left out", false}}
 
 // health answers with how the work of a project went.

@@ -25,23 +25,26 @@ type Holder struct {
 	api     *API
 	find    Finder
 	counted atomic.Bool
-	// account and ref say who the holder is to the gateway, and where they said it; empty: by a token, in a request.
+	// account and ref say who the holder is to the gateway, and where they said
+	// it; empty: by a token, in a request.
 	account, ref string
-	// later says that the sender was answered before: what is submitted is stored also while no runner is up.
+	// later says that the sender was answered before: what is submitted is
+	// stored also while no runner is up.
 	later bool
 }
 
 // For returns a Holder.
 func (a *API) For(find Finder) *Holder { return &Holder{api: a, find: find} }
 
-// ForAccount returns a Holder who did not show a token, but is known by an account elsewhere. The journal has that account, and where its holder
-// acted.
+// ForAccount returns a Holder who did not show a token, but is known by an
+// account elsewhere. The journal has that account, and where its holder acted.
 func (a *API) ForAccount(find Finder, account, ref string) *Holder {
 	return &Holder{api: a, find: find, account: account, ref: ref}
 }
 
-// ForHook is ForAccount for a system whose request came through a hook and was answered before: what it submits is stored also while no
-// runner is up, since its sender cannot be told to come again.
+// ForHook is ForAccount for a system whose request came through a hook and was
+// answered before: what it submits is stored also while no runner is up, since
+// its sender cannot be told to come again.
 func (a *API) ForHook(find Finder, account, ref string) *Holder {
 	return &Holder{api: a, find: find, account: account, ref: ref, later: true}
 }
@@ -54,7 +57,8 @@ type Call struct {
 	Key string
 	// Content is sent as JSON; nil for none.
 	Content any
-	// Admitted asks whether it would be answered, and for nothing else: it is admitted and counted as any other, and not served.
+	// Admitted asks whether it would be answered, and for nothing else: it is
+	// admitted and counted as any other, and not served.
 	Admitted bool
 }
 

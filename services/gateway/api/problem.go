@@ -36,7 +36,8 @@ type Problem struct {
 
 func (p *Problem) Error() string { return p.Title + ": " + p.Detail }
 
-// IsFinal reports whether the same request would be refused again, whenever it is made: neither a limit is in the way, nor something that is down.
+// IsFinal reports whether the same request would be refused again, whenever it
+// is made: neither a limit is in the way, nor something that is down.
 func (p *Problem) IsFinal() bool {
 	return p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
 }
@@ -60,8 +61,8 @@ const (
 	ratePause = time.Second
 )
 
-// problemOf returns an error of a route, which reads or does something, as its sender is told. What is no mistake of theirs
-// is told without its words, which are in the log.
+// problemOf returns an error of a route, which reads or does something, as its sender is
+// told. What is no mistake of theirs is told without its words, which are in the log.
 func problemOf(err error, read bool) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
@@ -121,7 +122,8 @@ func (p *Problem) write(w http.ResponseWriter, request string) {
 	_, _ = w.Write(append(data, '\n')) // whoever asked may have gone
 }
 
-// Barred reports whether an error says that the holder of a token may not do something in a project, or that the token does not count any more.
+// Barred reports whether an error says that the holder of a token may not do
+// something in a project, or that the token does not count any more.
 func Barred(err error) bool {
 	p, ok := errors.AsType[*Problem](err)
 	return ok && (p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden)

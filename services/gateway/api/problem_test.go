@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestIsFinal: what a limit is in the way of, or something that is down, may be asked for again; any other refusal stays one.
+// TestIsFinal: what a limit is in the way of, or something that is down, may be
+// asked for again; any other refusal stays one.
 func TestIsFinal(t *testing.T) {
 	for status, want := range map[int]bool{
 		http.StatusBadRequest: true, http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusNotFound: true, http.StatusConflict: true,
@@ -20,7 +21,8 @@ func TestIsFinal(t *testing.T) {
 	}
 }
 
-// TestBarred: an answer that is refused for whose it is, and no other failure, is of the one alone who asks.
+// TestBarred: an answer that is refused for whose it is, and no other failure,
+// is of the one alone who asks.
 func TestBarred(t *testing.T) {
 	for status, want := range map[int]bool{
 		http.StatusUnauthorized: true, http.StatusForbidden: true,

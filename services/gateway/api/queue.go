@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// queueQueries are the parameters of the merge queue, with the names of the fields of document.QueueRequest.
+// queueQueries are the parameters of the merge queue, with the names of the
+// fields of document.QueueRequest.
 var queueQueries = []Query{{"intent", "only the changes of this intent, with its pull requests; without it all changes", false}}
 
 // queue answers with the merge queue of a project, and what keeps all its work waiting.

@@ -41,7 +41,8 @@ type Query struct {
 // ofIntent reports whether the path names an intent.
 func (r *Route) ofIntent() bool { return strings.Contains(r.Path, "{intent}") }
 
-// Types returns the media types of the content that the route takes: JSON, and where a change is asked for a CloudEvent as well.
+// Types returns the media types of the content that the route takes: JSON, and
+// where a change is asked for a CloudEvent as well.
 func (r *Route) Types() []string {
 	if r.Verb == tokens.Submit {
 		return []string{"application/json", "application/cloudevents+json"}

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// settings answers with the settings by which a project is worked on. The people are those of the gateway's own file, which no runner
-// knows, and for those who may audit alone: a name and its roles say whom to deceive.
+// settings answers with the settings by which a project is worked on. The
+// people are those of the gateway's own file, which no runner knows, and for
+// those who may audit alone: a name and its roles say whom to deceive.
 func (c *call) settings() error {
 	found, err := c.api.cfg.Bus.Submissions.Page(c.r.Context(), c.project, c.api.cfg.Account, string(c.route.Verb), setup.Request{})
 	if err != nil {
@@ -27,7 +28,8 @@ func (c *call) settings() error {
 	return c.answer(http.StatusOK, s)
 }
 
-// holders returns the entries of a file of tokens without their hashes, and without their other projects.
+// holders returns the entries of a file of tokens without their hashes, and
+// without their other projects.
 func holders(list []tokens.Token, p forge.ProjectID) (found []setup.Holder) {
 	for i := range list {
 		t := &list[i]

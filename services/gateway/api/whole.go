@@ -10,24 +10,26 @@ import (
 	"github.com/pfl-forge/pfl-forge/document/whole"
 )
 
-// The parameters of a list and of an intent as a whole, with the names of the fields of whole.Request.
+// The parameters of a list and of an intent as a whole, with the names of the
+// fields of whole.Request.
 var (
 	overviewPages = []Query{{"after", "the id after which the page begins: next of the previous answer", false}}
 	wholePages    = []Query{{"records", "how many of its records are known already, and left out", false}}
 )
 
-// An answer may have 16 MiB, and twice that while it is made, as long as a client takes to read it. So many are there at the same time, and
-// so many of one token.
+// An answer may have 16 MiB, and twice that while it is made, as long as a client
+// takes to read it. So many are there at the same time, and so many of one token.
 const (
 	mostWholes = 16
 	ownWholes  = 4
 )
 
-// whole answers with an intent, or with the list of all, as the rules have them. Its schema goes with the version: it
-// is for the command line, and other clients do well with the documents of the other addresses.
+// whole answers with an intent, or with the list of all, as the rules have
+// them. Its schema goes with the version: it is for the command line, and other
+// clients do well with the documents of the other addresses.
 //
-// A runner answers in one message, compressed; here it is opened, so that a client needs to know nothing of that. How large it may
-// become is bounded there and here.
+// A runner answers in one message, compressed; here it is opened, so that a client
+// needs to know nothing of that. How large it may become is bounded there and here.
 func (c *call) whole() error {
 	if !c.api.wholes.enter(c.token.Name) {
 		p := problem(http.StatusTooManyRequests, "as much is read at once as may be")

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// TestWholeAtOnce: the holder of one token has no more than a few of the large answers in the memory of the gateway, however slowly they are taken, and
-// all together have a bounded number. Who is refused is told when to ask again, before any runner is asked.
+// TestWholeAtOnce: the holder of one token has no more than a few of the large answers
+// in the memory of the gateway, however slowly they are taken, and all together have a
+// bounded number. Who is refused is told when to ask again, before any runner is asked.
 func TestWholeAtOnce(t *testing.T) {
 	a := New(Config{})
 	for range ownWholes {

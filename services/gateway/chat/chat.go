@@ -15,18 +15,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// Chat is a back end that can be told. Its errors are those of package forges: a ParkedError says when to try again.
+// Chat is a back end that can be told. Its errors are those of package forges:
+// a ParkedError says when to try again.
 type Chat interface {
-	// Post posts a notice as a new message, and returns the id of that message; empty where a chat gives none.
+	// Post posts a notice as a new message, and returns the id of that message;
+	// empty where a chat gives none.
 	Post(ctx context.Context, channel string, n *Notice) (id string, err error)
 }
 
-// Interactive is a chat whose messages can be edited, and whose people can act. It is safe for concurrent use.
+// Interactive is a chat whose messages can be edited, and whose people can act.
+// It is safe for concurrent use.
 type Interactive interface {
 	Chat
 	// Introduce finds out who we are there. It is called before all others.
 	Introduce(ctx context.Context) error
-	// Find returns the messages of our own account with a mark that were posted since a time, the oldest first.
+	// Find returns the messages of our own account with a mark that were posted
+	// since a time, the oldest first.
 	Find(ctx context.Context, channel string, since time.Time) ([]Posted, error)
 	// Edit has a message say a notice.
 	Edit(ctx context.Context, channel, id string, n *Notice) error
@@ -45,7 +49,8 @@ type Interactive interface {
 // ErrNothing says that a delivery asks for nothing, such as a dialog that was closed.
 var ErrNothing = errors.New("this asks for nothing")
 
-// ErrTyped says that a person can be asked for words only right after they pressed, and that it is too late now.
+// ErrTyped says that a person can be asked for words only right after they
+// pressed, and that it is too late now.
 var ErrTyped = errors.New("it is too late to ask for your words")
 
 // Posted is a message of ours in a channel.
@@ -57,19 +62,22 @@ type Posted struct {
 	Mark Mark
 }
 
-// Mark is remembered by each message of ours, out of people's sight: with it, no gateway needs a store of its own.
+// Mark is remembered by each message of ours, out of people's sight: with it,
+// no gateway needs a store of its own.
 type Mark struct {
-	// Key is the intent, Seen the state that the message shows, and Text stands for all of its text.
+	// Key is the intent, Seen the state that the message shows, and Text stands
+	// for all of its text.
 	Key        forge.Key
 	Seen, Text string
 	// Open is false once nothing more is expected of the intent.
 	Open bool
 }
 
-// Act is one deed of one person in a chat, such as a pressed button. Its sender has signed it, so the ids are true; whether the person may do it
-// is not known yet.
+// Act is one deed of one person in a chat, such as a pressed button. Its sender has
+// signed it, so the ids are true; whether the person may do it is not known yet.
 type Act struct {
-	// Account is the person's, and Home the team of the account, empty where the chat does not say it. Team is where it was done.
+	// Account is the person's, and Home the team of the account, empty where
+	// the chat does not say it. Team is where it was done.
 	Account, Home, Team string
 	// Channel and Message are where it was done; Message is empty for a command.
 	Channel, Message string
@@ -78,7 +86,8 @@ type Act struct {
 	// Typed says that the person has typed Words, for a press or as a command.
 	Typed bool
 	Words string
-	// Trigger and Reply are the chat's own handles by which the person can be answered; they end soon.
+	// Trigger and Reply are the chat's own handles by which the person can be
+	// answered; they end soon.
 	Trigger, Reply string
 }
 
@@ -88,7 +97,8 @@ type Channel struct {
 	ID string
 	// Projects are those whose intents are told there, and decided.
 	Projects []forge.ProjectID
-	// On are the kinds of notices that begin a message; one that is there is kept up to date whatever comes.
+	// On are the kinds of notices that begin a message; one that is there is
+	// kept up to date whatever comes.
 	On []notify.Kind
 	// Submit is the project for which a command asks for a change; empty: commands are refused.
 	Submit forge.ProjectID
@@ -121,8 +131,9 @@ type Config struct {
 	Words Words
 	// Log is told of all that a person may have to mend.
 	Log *slog.Logger
-	// Every is the time between sweeps, Debounce how long a change waits for others, Pace the least time between two posts in one channel,
-	// and Lease how long a claim keeps others away. Zero values are 5 minutes, 2 seconds, a second and 30 seconds.
+	// Every is the time between sweeps, Debounce how long a change waits for others,
+	// Pace the least time between two posts in one channel, and Lease how long a claim
+	// keeps others away. Zero values are 5 minutes, 2 seconds, a second and 30 seconds.
 	Every, Debounce, Pace, Lease time.Duration
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time

@@ -25,7 +25,8 @@ type decider struct {
 	ledger      *ledger
 	// hint has the messages of an intent brought up to date.
 	hint func(forge.Key)
-	// seq is the last delivery that was read, and open has those whose acts are to be decided, by their things.
+	// seq is the last delivery that was read, and open has those whose acts are
+	// to be decided, by their things.
 	seq  uint64
 	open map[string]*pending
 }
@@ -40,14 +41,16 @@ type pending struct {
 }
 
 const (
-	// fresh is for how long an act counts: a person who pressed and saw nothing happen for that long has gone on.
+	// fresh is for how long an act counts: a person who pressed and saw nothing
+	// happen for that long has gone on.
 	fresh = 15 * time.Minute
 	// maxOpen bounds the acts that wait to be decided.
 	maxOpen = 1000
-	// maxStrangers bounds those of accounts that stand for no person: everybody in a channel can press.
+	// maxStrangers bounds those of accounts that stand for no person: everybody
+	// in a channel can press.
 	maxStrangers = 20
-	// seldom is how often the stream is looked at without anything having been heard. After something was, it is looked at settles times more,
-	// the first time after settle.
+	// seldom is how often the stream is looked at without anything having been heard. After
+	// something was, it is looked at settles times more, the first time after settle.
 	seldom  = 15 * time.Second
 	settle  = 20 * time.Millisecond
 	settles = 7
@@ -55,7 +58,8 @@ const (
 	maxWords = 16 << 10
 )
 
-// Socket is the event of a delivery that came through a connection of our own, under the name of the chat.
+// Socket is the event of a delivery that came through a connection of our own,
+// under the name of the chat.
 const Socket = "socket"
 
 // newDecider returns a decider.
@@ -63,8 +67,9 @@ func newDecider(cfg *Config, interactive Interactive, l *ledger, hint func(forge
 	return &decider{cfg: cfg, interactive: interactive, ledger: l, hint: hint, open: map[string]*pending{}}
 }
 
-// read takes the deliveries that were stored since the last time, and reports whether it has seen all of them. Entries of the ledger are among
-// them, in the order in which the server has stored them.
+// read takes the deliveries that were stored since the last time, and reports
+// whether it has seen all of them. Entries of the ledger are among them, in the
+// order in which the server has stored them.
 func (d *decider) read(ctx context.Context) bool {
 	last, err := d.cfg.Deliveries.After(ctx, d.seq, func(one deliveries.Delivery) error {
 		ours := slices.Contains(d.cfg.Hooks, one.Hook) || one.Hook == d.cfg.Name && one.Event == Socket
@@ -90,7 +95,8 @@ func pressThing(one *deliveries.Delivery) string { return "act/" + digest(one.Ho
 
 // run decides until ctx ends.
 func (d *decider) run(ctx context.Context, heard <-chan struct{}) {
-	// What is heard is stored a moment later: so the stream is looked at a few times more, with longer and longer pauses.
+	// What is heard is stored a moment later: so the stream is looked at a few
+	// times more, with longer and longer pauses.
 	looks := 0
 	for ctx.Err() == nil {
 		whole := d.read(ctx)
@@ -135,12 +141,14 @@ func (d *decider) decideOne(ctx context.Context, what string, p *pending) {
 const (
 	// actAgain is when an act is tried once more: its person waits.
 	actAgain = 5 * time.Second
-	// skew is how far the clocks of runners may be behind the server's, which has the time of a delivery. A person who presses the same
-	// twice within it is not told that it had been done: they did it.
+	// skew is how far the clocks of runners may be behind the server's, which
+	// has the time of a delivery. A person who presses the same twice within it
+	// is not told that it had been done: they did it.
 	skew = 5 * time.Second
 )
 
-// act has the act of a delivery decided. An error has it tried again; what cannot be done is told to its person.
+// act has the act of a delivery decided. An error has it tried again; what
+// cannot be done is told to its person.
 func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 	a, err := d.interactive.Read(one)
 	if err != nil { // its sender signed it, and it is nothing that we know
@@ -158,7 +166,8 @@ func (d *decider) act(ctx context.Context, one *deliveries.Delivery) error {
 	return d.whisper(ctx, a, why)
 }
 
-// whisper tells the person who acted. It is given up if it cannot be told: the message in the channel says how the intent is.
+// whisper tells the person who acted. It is given up if it cannot be told: the
+// message in the channel says how the intent is.
 func (d *decider) whisper(ctx context.Context, a *Act, text string) error {
 	err := d.interactive.Whisper(ctx, a, text)
 	if err != nil && ctx.Err() == nil {
@@ -189,8 +198,9 @@ func (t *turn) decide(ctx context.Context) (why string, err error) {
 	return t.press(ctx)
 }
 
-// admit finds the person and the channel, or returns why there is none. An account is known by its id and that of its team, whatever its
-// name is, and only where the team is the one of the settings: in a channel that teams share others have ids, too.
+// admit finds the person and the channel, or returns why there is none. An account is
+// known by its id and that of its team, whatever its name is, and only where the team
+// is the one of the settings: in a channel that teams share others have ids, too.
 func (t *turn) admit() string {
 	if t.Home == "" {
 		return "The chat did not say which workspace your account is of, and there are several here: nothing was done. Use a command, or the console."
@@ -209,7 +219,8 @@ func (t *turn) admit() string {
 	return ""
 }
 
-// knows reports whether an act is of an account that stands for a person, also for one whose entry has expired.
+// knows reports whether an act is of an account that stands for a person, also
+// for one whose entry has expired.
 func (c *Config) knows(a *Act) bool {
 	if a.Team != c.Team || a.Home != c.Team {
 		return false
@@ -233,7 +244,8 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 	if err := t.holder.Ask(ctx, api.Call{Method: http.MethodGet, Path: t.path()}, &now); err != nil {
 		return t.refused(err)
 	}
-	// Whatever comes of it, the message is to show how it is: a person who presses what is stale sees it as stale.
+	// Whatever comes of it, the message is to show how it is: a person who
+	// presses what is stale sees it as stale.
 	t.hint(p.Key)
 	n := NoticeOf(&now, t.cfg.Link, t.cfg.Words)
 	if p.Seen != n.Seen || !n.Offers(p) {
@@ -250,7 +262,8 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 		}
 		return "", err
 	}
-	// A dialog can be sent long after it was opened: its words are held against the state that was shown then, as a press is.
+	// A dialog can be sent long after it was opened: its words are held against
+	// the state that was shown then, as a press is.
 	words := strings.TrimSpace(t.Words)
 	if len(words) > maxWords || words == "" && p.needs() && p.Pick == 0 {
 		return fmt.Sprintf("Nothing was done: it needs words, of at most %d bytes.", maxWords), nil
@@ -265,7 +278,8 @@ func (t *turn) press(ctx context.Context) (why string, err error) {
 	return t.ask(ctx, api.Call{Method: http.MethodPost, Path: t.path() + "/" + string(deeds[p.Do].verb), Content: content})
 }
 
-// stale says that the intent is not as its person saw it; nothing if that is because of this very act, which was cut off when it was decided.
+// stale says that the intent is not as its person saw it; nothing if that is
+// because of this very act, which was cut off when it was decided.
 func (t *turn) stale(now *document.Detail) string {
 	entry, err := t.find()
 	if err != nil {
@@ -300,7 +314,8 @@ func (t *turn) ask(ctx context.Context, c api.Call) (why string, err error) {
 	if err := t.holder.Ask(ctx, c, &done); err != nil {
 		return t.refused(err)
 	}
-	// Stored and not decided is not done: the same wish is asked for again until a runner has decided.
+	// Stored and not decided is not done: the same wish is asked for again
+	// until a runner has decided.
 	if done.Result == "accepted" {
 		return "", errUndecided
 	}
@@ -316,7 +331,8 @@ func (t *turn) ask(ctx context.Context, c api.Call) (why string, err error) {
 	return "It is asked for, as " + string(t.channel.Submit) + "/" + done.Intent + ".", nil
 }
 
-// errUndecided says that a runner has stored what it was asked, and not decided it: it is asked again, by the same id.
+// errUndecided says that a runner has stored what it was asked, and not decided
+// it: it is asked again, by the same id.
 var errUndecided = errors.New("no runner has decided it yet")
 
 // refused returns why the API refused a request, in a sentence; an error if it may yet be done.

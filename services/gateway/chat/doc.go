@@ -1,9 +1,10 @@
-// Package chat has people in a chat see which intents wait for them, and decide there: approve, ask for changes, reject, answer, run again,
-// resume and cancel.
+// Package chat has people in a chat see which intents wait for them, and decide
+// there: approve, ask for changes, reject, answer, run again, resume and cancel.
 //
-// A [Watcher] keeps one message for each intent and channel, and edits it in place; it takes what people press or type to the API in their
-// name, with every check that a request by HTTP has. It decides nothing, and remembers nothing that the chat and the journal do not have.
-// Package slack is a [Interactive], with two ways; package webhook is a [Chat] that is told and never answers.
+// A [Watcher] keeps one message for each intent and channel, and edits it in place; it takes what
+// people press or type to the API in their name, with every check that a request by HTTP has. It
+// decides nothing, and remembers nothing that the chat and the journal do not have. Package slack
+// is a [Interactive], with two ways; package webhook is a [Chat] that is told and never answers.
 //
 // # What is believed
 //
@@ -15,9 +16,10 @@
 //
 // # One act, several gateways
 //
-// What comes in is stored before it is answered, in the stream of deliveries. Every gateway reads that stream. Beside a delivery there are
-// claims in it: who stores the claim may act for [lease]; if there is no mark that it is done by then, the next claim decides who tries
-// again. A wish has an id that follows from the delivery, so that one that was handed on twice is decided once.
+// What comes in is stored before it is answered, in the stream of deliveries. Every gateway reads
+// that stream. Beside a delivery there are claims in it: who stores the claim may act for [lease];
+// if there is no mark that it is done by then, the next claim decides who tries again. A wish has
+// an id that follows from the delivery, so that one that was handed on twice is decided once.
 //
 //	killed before the claim        another gateway, or the next one, claims it
 //	killed after the claim         the same, when the lease has ended
@@ -37,19 +39,22 @@
 //
 // # What is news
 //
-// A message begins with a state of the kinds that the channel wants. From then on it is edited whatever the state is, so that no one has to
-// look whether it is still true. An edit tells no one, so a further state of those kinds is said in one line below the message as well, once.
-// What ended is told without a message of its own only if the channel wants that, and for an hour after it ended: a gateway that was away for
-// longer does not fill a channel with the past.
+// A message begins with a state of the kinds that the channel wants. From then on it is edited
+// whatever the state is, so that no one has to look whether it is still true. An edit tells no
+// one, so a further state of those kinds is said in one line below the message as well, once.
+// What ended is told without a message of its own only if the channel wants that, and for an
+// hour after it ended: a gateway that was away for longer does not fill a channel with the past.
 //
 // # What it does not do
 //
-// It has no list of its own of who may do what, no rules, and no second way to the journal. It does not open a plan or a change in the chat: a
-// message has their titles and a link to the page with all of it. Budgets are raised in the console.
+// It has no list of its own of who may do what, no rules, and no second way to the
+// journal. It does not open a plan or a change in the chat: a message has their
+// titles and a link to the page with all of it. Budgets are raised in the console.
 //
 // # What it costs
 //
-// A change of an intent is one question to the runner, and one edit if the text is another one. A sweep reads what is new in each channel,
-// and asks for the intents that wait. A channel gets at most one new message a second; what is limited is left until the time that the chat
-// says, and nothing waits for it.
+// A change of an intent is one question to the runner, and one edit if the text
+// is another one. A sweep reads what is new in each channel, and asks for the
+// intents that wait. A channel gets at most one new message a second; what is
+// limited is left until the time that the chat says, and nothing waits for it.
 package chat

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 )
 
-// ledger says which of several gateways does a thing, and that it was done. Its entries are in the stream of deliveries, where the server
-// stores each once: whoever stores the n-th claim of a thing may do it, until the lease ends. It is safe for concurrent use.
+// ledger says which of several gateways does a thing, and that it was done. Its entries
+// are in the stream of deliveries, where the server stores each once: whoever stores the
+// n-th claim of a thing may do it, until the lease ends. It is safe for concurrent use.
 type ledger struct {
 	// name is that of the chat, under which no hook stores anything.
 	name  string
@@ -29,7 +30,8 @@ type thing struct {
 	// claims is how many there are, and until when the last one holds.
 	claims int
 	until  time.Time
-	// mine says that the last one is our own: then it can be tried again in the first half of the lease.
+	// mine says that the last one is our own: then it can be tried again in the
+	// first half of the lease.
 	mine bool
 	done bool
 }
@@ -79,12 +81,13 @@ func (l *ledger) of(what string) *thing {
 	return t
 }
 
-// holds returns for how long the n-th claim holds: a lease for the first ones, so that the work of a gateway that was killed goes on soon,
-// and then twice as long each time, up to 32 leases. Claims take room from the deliveries beside them, and what has failed so often fails
-// for longer.
+// holds returns for how long the n-th claim holds: a lease for the first ones, so that the work of
+// a gateway that was killed goes on soon, and then twice as long each time, up to 32 leases.
+// Claims take room from the deliveries beside them, and what has failed so often fails for longer.
 func (l *ledger) holds(n int) time.Duration { return l.lease << min(max(n-3, 0), 5) }
 
-// forget drops the things whose entries the stream does not have any more, so that the memory of a gateway does not grow for ever.
+// forget drops the things whose entries the stream does not have any more, so
+// that the memory of a gateway does not grow for ever.
 func (l *ledger) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +98,8 @@ func (l *ledger) forget() {
 	}
 }
 
-// once has a thing done by one gateway at a time, until do returns no error. What was done is not done again.
-// Errors: *heldError, and those of do and of the store.
+// once has a thing done by one gateway at a time, until do returns no error. What
+// was done is not done again. Errors: *heldError, and those of do and of the store.
 func (l *ledger) once(ctx context.Context, what string, do func() error) error {
 	l.mu.Lock()
 	t := *l.of(what)

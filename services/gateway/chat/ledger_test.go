@@ -49,7 +49,8 @@ func (l *ledger) readAll(s *stored) {
 	}
 }
 
-// TestLedger: a thing is done by one gateway at a time, tried again by whoever comes after the lease, and not again once it was done.
+// TestLedger: a thing is done by one gateway at a time, tried again by whoever
+// comes after the lease, and not again once it was done.
 func TestLedger(t *testing.T) {
 	ctx := t.Context()
 	s := &stored{now: time.Unix(1000, 0)}
@@ -83,7 +84,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLedgerOfRefusals: what fails all day is claimed more and more seldom, since each claim takes room from the deliveries beside it.
+// TestLedgerOfRefusals: what fails all day is claimed more and more seldom,
+// since each claim takes room from the deliveries beside it.
 func TestLedgerOfRefusals(t *testing.T) {
 	s := &stored{now: time.Unix(1000, 0)}
 	a, b := s.gateway(), s.gateway()
@@ -101,8 +103,9 @@ func TestLedgerOfRefusals(t *testing.T) {
 	}
 }
 
-// TestLedgerOfLostAnswers: a claim whose answer was lost holds its own gateway up for a lease; a mark whose answer was lost does not have
-// the thing done again by a gateway that has read the stream.
+// TestLedgerOfLostAnswers: a claim whose answer was lost holds its own gateway
+// up for a lease; a mark whose answer was lost does not have the thing done
+// again by a gateway that has read the stream.
 func TestLedgerOfLostAnswers(t *testing.T) {
 	ctx := t.Context()
 	s := &stored{now: time.Unix(1000, 0), lost: true}
@@ -125,7 +128,8 @@ func TestLedgerOfLostAnswers(t *testing.T) {
 	}
 }
 
-// TestLedgerOfStrangers: an entry under another name, or another event, is none; entries that the stream has dropped are forgotten.
+// TestLedgerOfStrangers: an entry under another name, or another event, is
+// none; entries that the stream has dropped are forgotten.
 func TestLedgerOfStrangers(t *testing.T) {
 	s := &stored{now: time.Unix(1000, 0)}
 	l := s.gateway()
@@ -147,7 +151,8 @@ func TestLedgerOfStrangers(t *testing.T) {
 	}
 }
 
-// TestParkedBesideHeld: a chat that wants to be left alone is, although another channel of the same intent only waits for its turn.
+// TestParkedBesideHeld: a chat that wants to be left alone is, although another
+// channel of the same intent only waits for its turn.
 func TestParkedBesideHeld(t *testing.T) {
 	now := time.Unix(1000, 0)
 	one := newPoster(&Config{Log: slog.New(slog.DiscardHandler)}, nil, nil)

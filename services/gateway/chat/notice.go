@@ -19,14 +19,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
-// Notice has all that a message says about an intent: texts without any markup, which a chat has to show as text.
+// Notice has all that a message says about an intent: texts without any markup,
+// which a chat has to show as text.
 type Notice struct {
 	Key forge.Key
 	// Kind names the news in it; empty for a state that begins no message.
 	Kind notify.Kind
 	// Title and State are a line each: words of others, and how the intent is.
 	Title, State string
-	// Hidden are lines about parts of a request that a page of a forge does not show, while it waits for approval; each is bounded.
+	// Hidden are lines about parts of a request that a page of a forge does not
+	// show, while it waits for approval; each is bounded.
 	Hidden []string
 	// Lines are further ones, each bounded.
 	Lines []string
@@ -66,14 +68,15 @@ const (
 	maxPicks = 4
 )
 
-// Words makes the words of others safe to leave: without secrets, on one line, of a bounded length, with each character that a reader would
-// not see spelled out.
+// Words makes the words of others safe to leave: without secrets, on one line, of
+// a bounded length, with each character that a reader would not see spelled out.
 type Words struct {
 	// Secrets are taken out; nil for none.
 	Secrets *redact.Redactor
 }
 
-// line returns words as one line, cut to a number of characters. Secrets are taken out first: a cut could hide the shape of one.
+// line returns words as one line, cut to a number of characters. Secrets are
+// taken out first: a cut could hide the shape of one.
 func (w Words) line(s string, most int) string {
 	if w.Secrets != nil {
 		s = w.Secrets.Text(s)
@@ -86,7 +89,8 @@ func (n *Notice) Text() string {
 	return fmt.Sprintf("%s/%s %s: %s", n.Key.Project, n.Key.Intent, n.State, n.Title)
 }
 
-// Mark returns the mark for the message of the notice. Its Text differs whenever anything of the notice does.
+// Mark returns the mark for the message of the notice. Its Text differs
+// whenever anything of the notice does.
 func (n *Notice) Mark() Mark {
 	data, err := json.Marshal(n)
 	if err != nil {
@@ -95,8 +99,9 @@ func (n *Notice) Mark() Mark {
 	return Mark{Key: n.Key, Seen: n.Seen, Text: digest(string(data)), Open: n.Open}
 }
 
-// Seen returns a digest of the state of an intent as a person decides about it: whatever of it changes makes another decision of the same
-// button. Tasks that go on beside it are no part of it, since a message would be stale most of the time.
+// Seen returns a digest of the state of an intent as a person decides about it:
+// whatever of it changes makes another decision of the same button. Tasks that go
+// on beside it are no part of it, since a message would be stale most of the time.
 func Seen(d *document.Detail) string {
 	parts := []string{string(d.Status), string(d.Waiting), d.Plan, strconv.Itoa(d.Run)}
 	for i, q := range d.Questions {
@@ -169,8 +174,8 @@ func state(d *document.Detail) string {
 	}
 }
 
-// describe adds the questions, who asked and approved, the text or the plan. Questions are the first: a chat may cut what is behind them, and a person
-// answers only what is shown.
+// describe adds the questions, who asked and approved, the text or the plan. Questions are
+// the first: a chat may cut what is behind them, and a person answers only what is shown.
 func (n *Notice) describe(d *document.Detail, words Words) {
 	n.ask(d, words)
 	if by := d.AskedBy(); by != "" {
@@ -204,7 +209,8 @@ func (n *Notice) describe(d *document.Detail, words Words) {
 	}
 }
 
-// conceal adds the parts that a page of a forge does not show of a request which waits for approval. Whoever has read it there has not seen them.
+// conceal adds the parts that a page of a forge does not show of a request
+// which waits for approval. Whoever has read it there has not seen them.
 func (n *Notice) conceal(d *document.Detail, words Words) {
 	if d.Waiting != forge.WaitingApproval {
 		return
@@ -285,7 +291,8 @@ func (n *Notice) offer(d *document.Detail, words Words) {
 	}
 }
 
-// offerApproval adds the buttons for what waits for approval. Changes that were made are approved where a person sees them, which is not here.
+// offerApproval adds the buttons for what waits for approval. Changes that were
+// made are approved where a person sees them, which is not here.
 func (n *Notice) offerApproval(d *document.Detail, add func(Do, string, Button)) {
 	switch {
 	case d.Plan == "":
@@ -311,8 +318,8 @@ func (n *Notice) offerAnswers(d *document.Detail, words Words, add func(Do, stri
 		asked++
 		for pick, text := range q.SuggestedAnswers[:min(len(q.SuggestedAnswers), maxPicks)] {
 			label := cmp.Or(words.line(text, maxLabel), strconv.Itoa(pick+1))
-			// The whole of an answer counts and not its beginning, so one that cannot be shown as a whole, or has characters that a
-			// reader would not see, has no button: it is typed.
+			// The whole of an answer counts and not its beginning, so one that cannot be shown as
+			// a whole, or has characters that a reader would not see, has no button: it is typed.
 			if label == text && !messages.Approves(text) {
 				add(Answer, label, Button{Press: Press{Index: i, Pick: pick + 1}})
 			}

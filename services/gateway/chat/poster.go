@@ -23,12 +23,15 @@ type poster struct {
 	hints       chan forge.Key
 	// due says when to look at an intent.
 	due map[forge.Key]time.Time
-	// messages has those of ours that are known, and found says up to when a channel was looked through.
+	// messages has those of ours that are known, and found says up to when a
+	// channel was looked through.
 	messages map[slot]*message
 	found    map[string]time.Time
-	// unsure has the channels in which there may be a message of ours that we do not know: the answer to its post was lost.
+	// unsure has the channels in which there may be a message of ours that we
+	// do not know: the answer to its post was lost.
 	unsure map[string]bool
-	// free is when a channel may get another message, and parked when the chat may be told anything again.
+	// free is when a channel may get another message, and parked when the chat
+	// may be told anything again.
 	free      map[string]time.Time
 	parked    time.Time
 	nextSweep time.Time
@@ -48,7 +51,8 @@ type message struct {
 }
 
 const (
-	// firstFind is how far back a channel is looked through at the start, and overlap how far each look goes back behind the one before.
+	// firstFind is how far back a channel is looked through at the start, and
+	// overlap how far each look goes back behind the one before.
 	firstFind = 30 * 24 * time.Hour
 	overlap   = 2 * time.Minute
 	// missed is how far back ended intents are told at the start that have no message.
@@ -136,7 +140,8 @@ func (t *poster) sweep(ctx context.Context, now time.Time) {
 			failed(err, "cannot list the intents of a project", string(p))
 		}
 	}
-	// What is remembered is bounded: a message of an intent that ended a month ago is not edited any more, unless it is found again.
+	// What is remembered is bounded: a message of an intent that ended a month
+	// ago is not edited any more, unless it is found again.
 	t.ledger.forget()
 	for s, m := range t.messages {
 		if !m.mark.Open && now.Sub(m.at) > firstFind {
@@ -172,8 +177,8 @@ func (t *poster) list(ctx context.Context, p forge.ProjectID, now time.Time) err
 	return nil
 }
 
-// find looks through a channel for messages of ours that were posted since the last time, by whichever gateway. Of two for one intent the
-// older one stays.
+// find looks through a channel for messages of ours that were posted since the
+// last time, by whichever gateway. Of two for one intent the older one stays.
 func (t *poster) find(ctx context.Context, channel string) error {
 	if t.interactive == nil {
 		return nil
@@ -247,7 +252,8 @@ func (t *poster) lookAround(ctx context.Context) {
 
 // failed parks the teller if the chat says so, and tells the log of what is no matter of course.
 func (t *poster) failed(ctx context.Context, err error, what, where string) {
-	// Of several channels one may be held, and another one say that the chat wants to be left alone.
+	// Of several channels one may be held, and another one say that the chat
+	// wants to be left alone.
 	parked, ok := errors.AsType[*forges.ParkedError](err)
 	if ok {
 		t.parked = parked.Until
@@ -308,7 +314,8 @@ func thingOf(what string, c *Channel, key forge.Key, more string) string {
 // keepIn brings the message of an intent in a channel up to date, or posts it.
 func (t *poster) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	s := slot{c.ID, n.Key}
-	// Else a message whose post was answered by nothing would stay as it was, if the state is not worth one any more.
+	// Else a message whose post was answered by nothing would stay as it was,
+	// if the state is not worth one any more.
 	if t.messages[s] == nil && t.unsure[c.ID] {
 		if err := t.find(ctx, c.ID); err != nil {
 			return err
@@ -324,7 +331,8 @@ func (t *poster) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 		// It says so already: chats count what is written, and some show that a message was edited.
 		return nil
 	}
-	// An edit tells no one, so what is news is said below as well: first, since the edit makes it look as if it had been said.
+	// An edit tells no one, so what is news is said below as well: first, since
+	// the edit makes it look as if it had been said.
 	if m.mark.Seen != mark.Seen && wants(c, n.Kind) && n.Kind != notify.KindDone {
 		err := t.ledger.once(ctx, thingOf("news", c, n.Key, n.Seen), func() error {
 			return t.paced(c.ID, func() error { return t.interactive.Reply(ctx, c.ID, m.id, n) })
@@ -341,7 +349,8 @@ func (t *poster) keepIn(ctx context.Context, c *Channel, n *Notice) error {
 	return nil
 }
 
-// gone forgets a message that a person has deleted: the next look posts another one where the state is worth one.
+// gone forgets a message that a person has deleted: the next look posts another
+// one where the state is worth one.
 func (t *poster) gone(s slot, err error) error {
 	if errors.Is(err, forges.ErrNotFound) {
 		delete(t.messages, s)
@@ -359,8 +368,9 @@ func (t *poster) paced(channel string, do func() error) error {
 	return do()
 }
 
-// post posts a message, unless there is one by now. Which gateway posts is claimed, for the state that is told: a message that a person
-// deletes is posted again when there is another state worth one.
+// post posts a message, unless there is one by now. Which gateway posts is
+// claimed, for the state that is told: a message that a person deletes is
+// posted again when there is another state worth one.
 func (t *poster) post(ctx context.Context, c *Channel, n *Notice) error {
 	if free := t.free[c.ID]; t.cfg.Now().Before(free) {
 		return &heldError{free}

@@ -26,7 +26,8 @@ const (
 	Cancel  Do = "cancel"
 )
 
-// deeds has the verb of the API for each decision, and what a person is asked to type; nothing where no words belong to it.
+// deeds has the verb of the API for each decision, and what a person is asked
+// to type; nothing where no words belong to it.
 var deeds = map[Do]struct {
 	verb  tokens.Verb
 	label string
@@ -47,7 +48,8 @@ type Press struct {
 	Do  Do
 	// Seen stands for the state that the message showed, and Plan is the hash that it named.
 	Seen, Plan string
-	// Index is the place of the question, and Pick that of the suggested answer, from 1; 0: the answer is typed.
+	// Index is the place of the question, and Pick that of the suggested
+	// answer, from 1; 0: the answer is typed.
 	Index, Pick int
 }
 
@@ -72,7 +74,8 @@ type carried struct {
 	Pick  int `json:"c,omitempty"`
 }
 
-// maxCarried bounds a Press as text, and maxIndex the number of a question or of a suggested answer.
+// maxCarried bounds a Press as text, and maxIndex the number of a question or
+// of a suggested answer.
 const (
 	maxCarried = 2000
 	maxIndex   = 1000
@@ -87,7 +90,8 @@ func (p *Press) String() string {
 	return string(data)
 }
 
-// ParsePress reads the text that a button carries. Every part of it is checked: it came from outside, and becomes an address of the API.
+// ParsePress reads the text that a button carries. Every part of it is checked:
+// it came from outside, and becomes an address of the API.
 func ParsePress(data []byte) (*Press, error) {
 	if len(data) > maxCarried {
 		return nil, fmt.Errorf("a button carries more than %d bytes", maxCarried)
@@ -124,10 +128,11 @@ func isHex(s string) bool {
 	return len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// content returns the content of the request for a press, by the intent as it is now, in the state that was seen.
+// content returns the content of the request for a press, by the intent as it
+// is now, in the state that was seen.
 //
-// The words of a suggested answer are those of the question as it is now: the state that was seen has a digest of them, so that they are the
-// same, and a button need not carry them.
+// The words of a suggested answer are those of the question as it is now: the state that was
+// seen has a digest of them, so that they are the same, and a button need not carry them.
 func (p *Press) content(now *document.Detail, words string) (any, error) {
 	switch p.Do {
 	case Approve: // the hash that was shown, and not the one that there is

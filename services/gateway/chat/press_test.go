@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat"
 )
 
-// TestParsePressRefuses: a button that is none of ours, or that was made up, is refused by its field.
+// TestParsePressRefuses: a button that is none of ours, or that was made up, is
+// refused by its field.
 func TestParsePressRefuses(t *testing.T) {
 	const good = `{"p":"shop","i":"fix","do":"approve","s":"0a","h":"0b"}`
 	if p, err := chat.ParsePress([]byte(good)); err != nil || p.String() != good {
@@ -43,7 +44,8 @@ func TestParsePressRefuses(t *testing.T) {
 	}
 }
 
-// FuzzPress: a press that is read is written as it was, and is never longer than a button can carry.
+// FuzzPress: a press that is read is written as it was, and is never longer
+// than a button can carry.
 func FuzzPress(f *testing.F) {
 	f.Add(`{"p":"shop","i":"fix","do":"approve","s":"0a","h":"0b"}`)
 	f.Add(`{"p":"shop","i":"fix","do":"answer","s":"0a","q":3,"c":1}`)
@@ -107,7 +109,8 @@ func TestNoticeOf(t *testing.T) {
 	}
 }
 
-// TestChangesAreApprovedWhereTheyAreShown: a plan has a button to approve it, and changes that were made have none; nor has an answer that approves.
+// TestChangesAreApprovedWhereTheyAreShown: a plan has a button to approve it,
+// and changes that were made have none; nor has an answer that approves.
 func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
 	d := detail(forge.StatusProposed, forge.WaitingApproval)
 	d.Tasks = 1
@@ -127,7 +130,8 @@ func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
 	}
 }
 
-// TestHiddenTextIsTold: while a request waits for approval, its notice lists what a page does not show of it, and all that its hash is of besides.
+// TestHiddenTextIsTold: while a request waits for approval, its notice lists
+// what a page does not show of it, and all that its hash is of besides.
 func TestHiddenTextIsTold(t *testing.T) {
 	d := detail(forge.StatusProposed, forge.WaitingApproval)
 	d.Body = "Do it.\n\n<!-- obey\nme a-secret-of-ours -->" + strings.Repeat("\n\n![x](y)", 20)
@@ -145,7 +149,8 @@ func TestHiddenTextIsTold(t *testing.T) {
 	}
 }
 
-// TestSeen: all that a person decides about is in the state that a button carries, and a task beside it is not.
+// TestSeen: all that a person decides about is in the state that a button
+// carries, and a task beside it is not.
 func TestSeen(t *testing.T) {
 	d := detail(forge.StatusExecuting, forge.WaitingClarification)
 	d.Questions = []document.Clarification{{Question: "Which?", SuggestedAnswers: []string{"blue"}}}
@@ -171,7 +176,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestNoticesAreBounded: whatever an intent holds, its notice fits into a message, has no secret in it, and each of its buttons is read again.
+// TestNoticesAreBounded: whatever an intent holds, its notice fits into a
+// message, has no secret in it, and each of its buttons is read again.
 func TestNoticesAreBounded(t *testing.T) {
 	words := chat.Words{Secrets: redact.New("a-secret-of-ours")}
 	text := rapid.Custom(func(t *rapid.T) string {

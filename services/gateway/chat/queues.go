@@ -1,8 +1,10 @@
 package chat
 
-// Acts wait in two queues: those of accounts that stand for a person, and those of strangers, who can press as well wherever they see a
-// message. Each queue has a bound of its own. A round decides all that is due of people, then one stranger's, and then the stream is read
-// again: so whoever presses while strangers are answered waits for one answer, which takes as long as the chat lets us wait.
+// Acts wait in two queues: those of accounts that stand for a person, and those of
+// strangers, who can press as well wherever they see a message. Each queue has a
+// bound of its own. A round decides all that is due of people, then one stranger's,
+// and then the stream is read again: so whoever presses while strangers are
+// answered waits for one answer, which takes as long as the chat lets us wait.
 
 import (
 	"context"
@@ -12,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 )
 
-// add has an act decided. Those of people and of strangers have a bound each, so that these keep none of those out.
+// add has an act decided. Those of people and of strangers have a bound each,
+// so that these keep none of those out.
 func (d *decider) add(ctx context.Context, one deliveries.Delivery) {
 	p := &pending{Delivery: one, stranger: d.isStranger(&one)}
 	most := maxOpen
@@ -26,7 +29,8 @@ func (d *decider) add(ctx context.Context, one deliveries.Delivery) {
 	d.open[pressThing(&one)] = p
 }
 
-// isStranger reports whether the act of a delivery is of an account that stands for no person. What cannot be read is of none either.
+// isStranger reports whether the act of a delivery is of an account that stands
+// for no person. What cannot be read is of none either.
 func (d *decider) isStranger(one *deliveries.Delivery) bool {
 	a, err := d.interactive.Read(one)
 	return err != nil || !d.cfg.knows(a)
@@ -43,8 +47,9 @@ func (d *decider) queue(strangers bool) (list []string) {
 	return list
 }
 
-// round has those acts decided that are due, and returns when the next one is. People come first, and one stranger after them: whoever presses
-// meanwhile waits for the answer to that one alone, since the stream is read again after it.
+// round has those acts decided that are due, and returns when the next one is.
+// People come first, and one stranger after them: whoever presses meanwhile waits
+// for the answer to that one alone, since the stream is read again after it.
 func (d *decider) round(ctx context.Context, now time.Time) time.Time {
 	for _, what := range d.queue(false) {
 		if p := d.open[what]; !now.Before(p.due) {

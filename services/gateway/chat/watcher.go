@@ -62,8 +62,8 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}); err != nil {
 		return ended(ctx, err)
 	}
-	// The claims and marks in the stream are known before anything is done: else a start would do again whatever was done before it, and only
-	// find out by the ids of wishes.
+	// The claims and marks in the stream are known before anything is done: else a start
+	// would do again whatever was done before it, and only find out by the ids of wishes.
 	for !w.decide.read(ctx) {
 		if !sleep(ctx, actAgain) {
 			return nil
@@ -152,8 +152,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// notBefore returns when something that failed may be tried again: at the time that the chat says, when the claim of another gateway ends, and
-// otherwise in a minute.
+// notBefore returns when something that failed may be tried again: at the time that
+// the chat says, when the claim of another gateway ends, and otherwise in a minute.
 func notBefore(err error, now time.Time) time.Time {
 	if parked, ok := errors.AsType[*forges.ParkedError](err); ok {
 		return parked.Until

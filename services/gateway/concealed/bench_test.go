@@ -91,7 +91,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkIn has how much processor time 64 KB take, and how many times as much as 8 KB: 8 is linear.
+// BenchmarkIn has how much processor time 64 KB take, and how many times as
+// much as 8 KB: 8 is linear.
 func BenchmarkIn(b *testing.B) {
 	for name, text := range hostile {
 		b.Run(name, func(b *testing.B) {

@@ -13,10 +13,11 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Whoever writes an issue decides how long it takes to read it. Links, emphasis, code and HTML of one paragraph are looked for from each mark that
-// may begin one, as far as its end: the time grows with its marks times its length. With quotations and lists in one another it grows with the square of
-// their depth. So a paragraph in which that is too much is not looked through, nor is a line that is too deep, which the list says; and a text that was
-// read is not read again.
+// Whoever writes an issue decides how long it takes to read it. Links, emphasis, code and HTML
+// of one paragraph are looked for from each mark that may begin one, as far as its end: the time
+// grows with its marks times its length. With quotations and lists in one another it grows with
+// the square of their depth. So a paragraph in which that is too much is not looked through, nor
+// is a line that is too deep, which the list says; and a text that was read is not read again.
 
 // maxWork bounds the marks of a paragraph times its length in bytes.
 const maxWork = 16 << 20
@@ -48,7 +49,8 @@ func crossOut(s []byte) {
 	}
 }
 
-// level returns the source with the letter x in the place of all that stands too deep in quotations and lists, and adds these lines to the list.
+// level returns the source with the letter x in the place of all that stands
+// too deep in quotations and lists, and adds these lines to the list.
 func (f *finder) level() []byte {
 	out, at := f.source, 0
 	for line := range bytes.Lines(f.source) {
@@ -64,7 +66,8 @@ func (f *finder) level() []byte {
 	return out
 }
 
-// tooDeep returns the place in a line behind as many beginnings of quotations and list items as may be; -1 if there are no more than these.
+// tooDeep returns the place in a line behind as many beginnings of quotations
+// and list items as may be; -1 if there are no more than these.
 func tooDeep(line []byte) int {
 	for depth, i := 0, 0; ; depth++ {
 		for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
@@ -81,7 +84,8 @@ func tooDeep(line []byte) int {
 	}
 }
 
-// opening returns how many bytes begin a quotation or an item of a list at the beginning of a text; 0 if none does.
+// opening returns how many bytes begin a quotation or an item of a list at the
+// beginning of a text; 0 if none does.
 func opening(s []byte) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
@@ -98,8 +102,8 @@ func opening(s []byte) int {
 	return 0
 }
 
-// thinned returns the source with the letter x in the place of all that stands in paragraphs with too many marks, or too deep, and adds these to the
-// list. Every other character is at its place.
+// thinned returns the source with the letter x in the place of all that stands in paragraphs with
+// too many marks, or too deep, and adds these to the list. Every other character is at its place.
 func (f *finder) thinned() []byte {
 	out := f.level()
 	_ = ast.Walk(blocks.Parse(text.NewReader(out)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -1,6 +1,7 @@
-// Package concealed finds what a page of a forge does not show of a request, and an agent gets: comments, attributes, alternative texts,
-// characters that cannot be seen. Whoever decides about a request reads the list of it: in our comment on the issue, in the console, and in the
-// inbox of the command line.
+// Package concealed finds what a page of a forge does not show of a request,
+// and an agent gets: comments, attributes, alternative texts, characters that
+// cannot be seen. Whoever decides about a request reads the list of it: in our
+// comment on the issue, in the console, and in the inbox of the command line.
 package concealed
 
 import (
@@ -22,10 +23,12 @@ import (
 type Finding struct {
 	// Line counts from 1 in the body; 0 is the title.
 	Line int `json:"line" yaml:"line"`
-	// Kind is one of "HTML comment", "HTML attribute", "HTML", "collapsed section", "alternative text", "link title", "link without text",
-	// "reference definition", "footnote", "code's first line", "table cell", "formula", "diagram", "crowded text" and "invisible character".
+	// Kind is one of "HTML comment", "HTML attribute", "HTML", "collapsed section", "alternative
+	// text", "link title", "link without text", "reference definition", "footnote", "code's
+	// first line", "table cell", "formula", "diagram", "crowded text" and "invisible character".
 	Kind string `json:"kind" yaml:"kind"`
-	// Text is on one line, spelled so that every character of it can be seen. A longer one is cut in its middle.
+	// Text is on one line, spelled so that every character of it can be seen. A
+	// longer one is cut in its middle.
 	Text string `json:"text" yaml:"text"`
 	// Cut says that Text is not all of it, or that it stands for more findings of the kind.
 	Cut bool `json:"cut,omitempty" yaml:"cut,omitempty"`
@@ -73,11 +76,13 @@ type finder struct {
 	// lower is the same in small letters, byte for byte.
 	lower []byte
 	found []Finding
-	// count says how many there are of each kind, and left which finding stands for those that are not listed.
+	// count says how many there are of each kind, and left which finding stands
+	// for those that are not listed.
 	count, left map[string]int
 }
 
-// full reports whether further findings of a kind are only counted, so that their texts are not asked for.
+// full reports whether further findings of a kind are only counted, so that
+// their texts are not asked for.
 func (f *finder) full(kind string) bool { return f.count[kind] > maxOfKind }
 
 // add adds a finding at a place of the text.
@@ -99,8 +104,9 @@ func (f *finder) line(at int) int {
 	return 1 + bytes.Count(f.source[:min(max(at, 0), len(f.source))], []byte("\n"))
 }
 
-// In returns the parts of a request that a page would not show: of its title, and of its body, which is Markdown, in the order of its
-// lines. Of each kind only the first are listed, and then how many more there are. The same text is read once, as long as few others come between.
+// In returns the parts of a request that a page would not show: of its title, and of its body,
+// which is Markdown, in the order of its lines. Of each kind only the first are listed, and
+// then how many more there are. The same text is read once, as long as few others come between.
 func In(title, body string) []Finding {
 	return slices.Clone(known.of([2]string{title, body}, func() []Finding { return in(title, body) }))
 }
@@ -182,7 +188,8 @@ func (f *finder) fence(n *ast.FencedCodeBlock) {
 	}
 }
 
-// footnotes adds the footnotes of a paragraph: pages show them at their end, if anything refers to them.
+// footnotes adds the footnotes of a paragraph: pages show them at their end, if
+// anything refers to them.
 func (f *finder) footnotes(lines *text.Segments) {
 	for _, line := range lines.Sliced(0, lines.Len()) {
 		if s := string(line.Value(f.source)); footnote.MatchString(s) {
@@ -191,7 +198,8 @@ func (f *finder) footnotes(lines *text.Segments) {
 	}
 }
 
-// alternative adds the text that stands for an image. Images stand in the texts of images, each in another one.
+// alternative adds the text that stands for an image. Images stand in the texts
+// of images, each in another one.
 func (f *finder) alternative(n *ast.Image) {
 	const kind = "alternative text"
 	if f.full(kind) {
@@ -252,7 +260,8 @@ func hasImage(link ast.Node) bool {
 	return false
 }
 
-// hasInvisible reports whether a line holds a character that cannot be seen, itself or as an entity.
+// hasInvisible reports whether a line holds a character that cannot be seen,
+// itself or as an entity.
 func hasInvisible(line string) bool {
 	if term.Visible(line) != line {
 		return true
@@ -263,8 +272,9 @@ func hasInvisible(line string) bool {
 	})
 }
 
-// html adds comments, attributes that hold text, sections that are shown when a reader asks for them, and the HTML itself, unless it is
-// one comment or one closing tag: styles can hide any of it.
+// html adds comments, attributes that hold text, sections that are shown when a
+// reader asks for them, and the HTML itself, unless it is one comment or one
+// closing tag: styles can hide any of it.
 func (f *finder) html(lines *text.Segments, closure text.Segment) {
 	if lines.Len() == 0 && closure.IsEmpty() {
 		return
@@ -288,8 +298,9 @@ func (f *finder) html(lines *text.Segments, closure text.Segment) {
 	}
 }
 
-// sections adds the collapsed sections that begin between two places, each with all that stands in it: that is Markdown, and may go on
-// far behind the HTML that begins it. One without an end goes on to the end of the text.
+// sections adds the collapsed sections that begin between two places, each with
+// all that stands in it: that is Markdown, and may go on far behind the HTML
+// that begins it. One without an end goes on to the end of the text.
 func (f *finder) sections(start, stop int) {
 	for at := start; at < stop; {
 		i := bytes.Index(f.lower[at:stop], []byte("<details"))
@@ -310,8 +321,8 @@ func (f *finder) sections(start, stop int) {
 	}
 }
 
-// brief returns a text on one line in which every character can be seen, and whether it is cut. What is left out of a long one is its
-// middle: both ends are where a reader looks.
+// brief returns a text on one line in which every character can be seen, and whether it is
+// cut. What is left out of a long one is its middle: both ends are where a reader looks.
 func brief(s string) (text string, cut bool) {
 	r := []rune(strings.Join(strings.Fields(term.Visible(s)), " "))
 	if len(r) <= shownText {
@@ -321,7 +332,8 @@ func brief(s string) (text string, cut bool) {
 	return fmt.Sprintf("%s … [%d characters] … %s", string(r[:end]), len(r)-2*end, string(r[len(r)-end:])), true
 }
 
-// position returns where an inline node stands: where its first text does, or else the block that holds it.
+// position returns where an inline node stands: where its first text does, or
+// else the block that holds it.
 func position(n ast.Node) int {
 	at := -1
 	_ = ast.Walk(n, func(c ast.Node, _ bool) (ast.WalkStatus, error) {

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/concealed"
 )
 
-// TestHidden: what a page would not show is listed by its line and kind, and nothing that it shows is.
+// TestHidden: what a page would not show is listed by its line and kind, and
+// nothing that it shows is.
 func TestHidden(t *testing.T) {
 	for text, want := range map[string]string{
 		"nothing **hidden** `<!-- code -->` here":  "",
@@ -84,7 +85,8 @@ func TestHiddenInATitle(t *testing.T) {
 	}
 }
 
-// TestHiddenIsBounded: many findings of one kind push none of another off the list, and how many are left out is said.
+// TestHiddenIsBounded: many findings of one kind push none of another off the
+// list, and how many are left out is said.
 func TestHiddenIsBounded(t *testing.T) {
 	got := concealed.In("", strings.Repeat("x\u200b\n", 50)+"\n<!-- obey -->")
 	if n := len(got); n != 12 {

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// drawn has the kind of each language whose code some forge shows as something else than text: a comment in it, or what has the colour of the page,
-// is in no picture of it.
+// drawn has the kind of each language whose code some forge shows as something else than
+// text: a comment in it, or what has the colour of the page, is in no picture of it.
 var drawn = map[string]string{
 	"mermaid": "diagram", "plantuml": "diagram", "geojson": "diagram", "topojson": "diagram", "stl": "diagram", "json:table": "diagram", "math": formula,
 }
@@ -22,7 +22,8 @@ var (
 	formulaText = pattern.New("(?s)\\$\\$.+?\\$\\$|\\$`[^`]+`\\$|\\$[^\\s$](?:[^$\\n]*[^\\s$\\\\])?\\$|\\\\\\[.+?\\\\\\]|\\\\\\(.+?\\\\\\)")
 )
 
-// cells adds the cells of tables in a paragraph that are more than the head of their table has: a page leaves them out.
+// cells adds the cells of tables in a paragraph that are more than the head of
+// their table has: a page leaves them out.
 func (f *finder) cells(lines *text.Segments) {
 	columns := 0
 	var before []int
@@ -61,7 +62,8 @@ func cellsOf(row []byte) (starts []int) {
 	return starts
 }
 
-// formulas adds the formulas of a paragraph that can hide something: those with a command or a comment in them, and all that stand for themselves.
+// formulas adds the formulas of a paragraph that can hide something: those with
+// a command or a comment in them, and all that stand for themselves.
 func (f *finder) formulas(n ast.Node) {
 	lines := n.Lines()
 	if lines.Len() == 0 {

@@ -47,7 +47,8 @@ func (p *pending) PlanHash() string {
 	return p.Plan
 }
 
-// Kept tells how the change of a task, by its place in the plan, keeps to the files that its plan names. The inbox, which shows no change, does not say.
+// Kept tells how the change of a task, by its place in the plan, keeps to the
+// files that its plan names. The inbox, which shows no change, does not say.
 func (p *pending) Kept(task int) (k files.Kept) {
 	if p.From == "inbox" {
 		return k
@@ -67,8 +68,8 @@ func (p *pending) Changes() string {
 	}
 }
 
-// Shown returns a hash of the state that a page shows of a decision: the script of pages compares it before it puts anything in the place of
-// something else.
+// Shown returns a hash of the state that a page shows of a decision: the script
+// of pages compares it before it puts anything in the place of something else.
 func (p *pending) Shown() string {
 	seen := url.Values{"status": {string(p.Status)}, "waiting": {string(p.Waiting)}, "plan": {p.Plan}, "run": {strconv.Itoa(p.Run)}}
 	for _, q := range p.Asked {
@@ -85,8 +86,8 @@ func (c *changePage) Shown() string {
 	return c.pending.Shown() + "-" + phrase.Mark(string(c.Task.ID)+" "+c.Task.PatchID+" "+c.Task.Head)
 }
 
-// candidates sets which changes wait, and what is decided on this page about them. Barred says that no requester may approve the one that its reviewers
-// disagree about.
+// candidates sets which changes wait, and what is decided on this page about them.
+// Barred says that no requester may approve the one that its reviewers disagree about.
 func (c *changePage) candidates(t *tokens.Token, barred bool) {
 	for _, one := range c.waiting() {
 		c.Waits = append(c.Waits, candidate{

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// perAudit is how many events a page has, and perExport those that are asked for at once for an export.
+	// perAudit is how many events a page has, and perExport those that are
+	// asked for at once for an export.
 	perAudit, perExport = 50, 1000
 	// mostExported bounds the events of an export, which is kept in memory until it is whole.
 	mostExported = 5000
@@ -37,7 +38,8 @@ const (
 //   - a parameter is no name, no time, no place, or is given twice: TestConsoleAudit, TestAuditByPage
 //   - texts are as long as they can be, or there are more events than an answer holds: TestAuditIsBounded
 //
-// One project is audited at a time: its journals hold one another, and those of two projects do not.
+// One project is audited at a time: its journals hold one another, and those of
+// two projects do not.
 
 // auditPage has the data of the audit of a project.
 type auditPage struct {
@@ -45,7 +47,8 @@ type auditPage struct {
 	choice
 	Filter  board.Filter
 	Actions []string
-	// Export is the address of a download of the filtered events. First and Later lead to other pages; empty where there is none.
+	// Export is the address of a download of the filtered events. First and
+	// Later lead to other pages; empty where there is none.
 	Export, First, Later string
 	// Command verifies the same in a terminal, with the signatures.
 	Command string
@@ -86,8 +89,8 @@ func (v *visit) audit() error {
 	return v.show(http.StatusOK, "audit", "Audit of "+string(page.Project), &page)
 }
 
-// audited reads the filter of the address, and returns the query by which the API is asked. Where the address names no project, it
-// is the first one that may be audited.
+// audited reads the filter of the address, and returns the query by which the API is
+// asked. Where the address names no project, it is the first one that may be audited.
 func (v *visit) audited() (page auditPage, ask url.Values, err error) {
 	page = auditPage{Actions: document.AuditActions}
 	if page.Filter.Values, ask, err = audits.Parse(v.r.URL.Query()); err != nil {
@@ -107,8 +110,9 @@ func (v *visit) auditOf(p forge.ProjectID, ask url.Values) (a document.Audit, er
 	return a, err
 }
 
-// export downloads the events that the filter selects, the oldest first, each a line of JSON as audit-log export prints it. It is read as a
-// whole before anything is sent, so what is downloaded is complete.
+// export downloads the events that the filter selects, the oldest first, each a
+// line of JSON as audit-log export prints it. It is read as a whole before
+// anything is sent, so what is downloaded is complete.
 func (v *visit) export() error {
 	page, ask, err := v.audited()
 	if err != nil {

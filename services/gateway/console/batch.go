@@ -13,19 +13,21 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// Several plans of the inbox can be approved at once. Each is approved by itself, as by its own form: by the hash that was shown with it, if what
-// its person saw is still so. So what became of one of them says nothing of the others, and the answer has all of them.
+// Several plans of the inbox can be approved at once. Each is approved by itself, as by
+// its own form: by the hash that was shown with it, if what its person saw is still so. So
+// what became of one of them says nothing of the others, and the answer has all of them.
 
 // batched tells of one of several approvals whether it was done.
 type batched struct {
 	*document.Detail
-	// Why says why it was not done, as Changed does; both are empty if it was. Open says instead that this is not known, or not decided yet.
+	// Why says why it was not done, as Changed does; both are empty if it was.
+	// Open says instead that this is not known, or not decided yet.
 	Why, Open string
 	Changed   []string
 }
 
-// Batch returns the value by which an item is approved together with others: everything that its own form has. It is
-// empty if it cannot be approved in the inbox.
+// Batch returns the value by which an item is approved together with others:
+// everything that its own form has. It is empty if it cannot be approved in the inbox.
 func (p *pending) Batch() string {
 	if !slices.ContainsFunc(p.Offers, func(o offer) bool { return o.Name == "approve" && o.Look == "" }) {
 		return ""

@@ -22,14 +22,16 @@ type boardPage struct {
 	// Wide says that there may be projects that are not listed.
 	Wide   bool
 	Queues board.Queues
-	// More says that there are more intents than were looked at, and Unread names projects that cannot be read.
+	// More says that there are more intents than were looked at, and Unread
+	// names projects that cannot be read.
 	More   bool
 	Unread []forge.ProjectID
 	// unseen is why something is left out that the person has no role for; nil if nothing is.
 	unseen error
 }
 
-// board shows the intents and goals of the projects, by state, and above them what keeps a project waiting and its merge queue.
+// board shows the intents and goals of the projects, by state, and above them
+// what keeps a project waiting and its merge queue.
 func (v *visit) board() error {
 	f, err := board.Parse(Base+"board", v.r.URL.Query())
 	if err != nil {
@@ -75,12 +77,15 @@ func (v *visit) board() error {
 	return nil
 }
 
-// A board costs a reading of all intents, and 50 people look at the same one: when something changes, all of them ask within some milliseconds.
-// So all that stands between the frame's head and foot is made once for everybody who asks for the same meanwhile (package together). It is the same
-// for all who may see all of it: nothing in it is of the person who looks. Each of them is admitted by the API first, and counted as if
-// it were asked for them alone. If it is made in the name of one who loses a role meanwhile, it is theirs alone, and the others have another one made.
+// A board costs a reading of all intents, and 50 people look at the same one: when something
+// changes, all of them ask within some milliseconds. So all that stands between the frame's head
+// and foot is made once for everybody who asks for the same meanwhile (package together). It is the
+// same for all who may see all of it: nothing in it is of the person who looks. Each of them is
+// admitted by the API first, and counted as if it were asked for them alone. If it is made in the
+// name of one who loses a role meanwhile, it is theirs alone, and the others have another one made.
 
-// admitted returns nil if the API would answer everything of which the board of the visit's projects is made, and else why it does not.
+// admitted returns nil if the API would answer everything of which the board of
+// the visit's projects is made, and else why it does not.
 func admitted(v *visit) error {
 	for _, p := range v.live {
 		for _, rest := range []string{"/intents", "/queue"} {
@@ -93,12 +98,14 @@ func admitted(v *visit) error {
 	return nil
 }
 
-// key names everything that a board depends on besides the journals: two with the same key are the same.
+// key names everything that a board depends on besides the journals: two with
+// the same key are the same.
 func (page *boardPage) key(chosen []forge.ProjectID) string {
 	return fmt.Sprintf("%q %q %q %t", page.Filter.Values.Encode(), chosen, page.Projects, page.Wide)
 }
 
-// maker returns a function that makes the body of a board. It goes on when the browser that asked for it has left, since others wait for it as well.
+// maker returns a function that makes the body of a board. It goes on when the
+// browser that asked for it has left, since others wait for it as well.
 func (page *boardPage) maker(v *visit, chosen []forge.ProjectID) func() ([]byte, error) {
 	return func() ([]byte, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), 2*askTime)
@@ -137,8 +144,9 @@ func (page *boardPage) fill(ctx context.Context, v *visit, chosen []forge.Projec
 	return nil
 }
 
-// queues asks for the merge queues of projects. The function that it returns waits for the answers, one for each project: nil where
-// there is none. Its error says of one of them that the person may not see it.
+// queues asks for the merge queues of projects. The function that it returns
+// waits for the answers, one for each project: nil where there is none. Its
+// error says of one of them that the person may not see it.
 func queues(ctx context.Context, v *visit, projects []forge.ProjectID) func() ([]*document.Queue, error) {
 	list, errs := make([]*document.Queue, len(projects)), make([]error, len(projects))
 	var asked sync.WaitGroup

@@ -31,14 +31,17 @@ type changePage struct {
 	// Proof says how far the change of the task is proven.
 	Proof  proof.Proof
 	Change *files.View
-	// Guards are the protected paths that are to be expected of it; nil where that is known, or cannot be told.
+	// Guards are the protected paths that are to be expected of it; nil where
+	// that is known, or cannot be told.
 	Guards *files.Guards
 	// NoChange says why there is no change to show.
 	NoChange string
-	// Place is where the change is in the merge queue, and Pull its pull request; each is nil without one, or where it cannot be told.
+	// Place is where the change is in the merge queue, and Pull its pull
+	// request; each is nil without one, or where it cannot be told.
 	Place *document.QueuedChange
 	Pull  *document.QueuedPull
-	// Waits are the changes that wait for a person, and Withheld says why they are not approved here.
+	// Waits are the changes that wait for a person, and Withheld says why they
+	// are not approved here.
 	Waits    []candidate
 	Withheld string
 }
@@ -90,8 +93,8 @@ func (v *visit) named() (p forge.ProjectID, id forge.IntentID, err error) {
 // Path returns the address of the page of an intent.
 func (p *pending) Path() string { return intentPath(p.Project, p.Intent) }
 
-// choose finds the task to look at: the one that is named, the first whose change waits for a person, or the first that
-// is not done.
+// choose finds the task to look at: the one that is named, the first whose
+// change waits for a person, or the first that is not done.
 func (c *changePage) choose(name string) error {
 	list := c.PlanTasks
 	i := slices.IndexFunc(list, func(t document.Task) bool { return string(t.ID) == name })
@@ -121,7 +124,8 @@ func (c *changePage) look() {
 	c.Proof = proof.Of(&c.Work, c.Task, &c.Records)
 }
 
-// guards reads which protected paths are to be expected of the change, while the rules do not say it. A policy that cannot be read tells none.
+// guards reads which protected paths are to be expected of the change, while
+// the rules do not say it. A policy that cannot be read tells none.
 func (c *changePage) guards(v *visit) {
 	if c.Proof.Known || c.Task.Commit != "" {
 		return
@@ -131,8 +135,8 @@ func (c *changePage) guards(v *visit) {
 	}
 }
 
-// queued finds the change of the task in the merge queue, and its pull request. That a runner cannot tell them is no error: the page
-// is of use without.
+// queued finds the change of the task in the merge queue, and its pull request.
+// That a runner cannot tell them is no error: the page is of use without.
 func (c *changePage) queued(v *visit) {
 	var q document.Queue
 	if err := v.ask(v.r.Context(), c.Project, "/queue?"+url.Values{"intent": {string(c.Intent)}}.Encode(), &q); err != nil {
@@ -154,7 +158,8 @@ func (c *changePage) OpenPull() *document.QueuedPull {
 	return c.Pull
 }
 
-// Bound returns the hash that the button of the page approves changes by; empty where it approves none.
+// Bound returns the hash that the button of the page approves changes by; empty
+// where it approves none.
 func (c *changePage) Bound() string {
 	if len(c.Waits) == 0 || !made(&c.Detail) {
 		return ""
@@ -177,7 +182,8 @@ func (c *changePage) diff(v *visit) error {
 	err := v.ask(v.r.Context(), c.Project, "/intents/"+string(c.Intent)+"/diff?"+ask.Encode(), &names)
 	if err == nil {
 		ask.Del("stat")
-		// The pages that follow are of this attempt, whatever is the newest when they are asked for.
+		// The pages that follow are of this attempt, whatever is the newest
+		// when they are asked for.
 		ask.Set("step", string(names.Step))
 		ask.Set("attempt", strconv.Itoa(names.Attempt))
 		if after := q.Get("after"); after != "" {

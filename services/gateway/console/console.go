@@ -52,7 +52,8 @@ type Config struct {
 	// Tokens says whose a token is, and Key seals sessions.
 	Tokens *tokens.Book
 	Key    []byte
-	// Login has people sign in with their account at an issuer; without a Site it is by token alone.
+	// Login has people sign in with their account at an issuer; without a Site
+	// it is by token alone.
 	Login login.Config
 	// Projects are those that holders of tokens for every project are shown.
 	Projects []forge.ProjectID
@@ -71,7 +72,8 @@ type Console struct {
 	sessions *session.Sessions
 	// issuer is where people sign in with their account; nil where they do not.
 	issuer *login.Issuer
-	// tries bounds how often signing in fails, and turns has people who write to one intent do so one after the other.
+	// tries bounds how often signing in fails, and turns has people who write
+	// to one intent do so one after the other.
 	tries *tries.Tries
 	turns *turns.Turns
 	// boards has the boards that several look at made once.
@@ -173,7 +175,8 @@ type visit struct {
 	live []forge.ProjectID
 	// holder asks the API in the token's name.
 	holder *api.Holder
-	// inForce has the settings of projects that were read for the page; nil of one whose settings cannot be read.
+	// inForce has the settings of projects that were read for the page; nil of
+	// one whose settings cannot be read.
 	inForce map[forge.ProjectID]*setup.InForce
 }
 

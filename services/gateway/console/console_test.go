@@ -23,7 +23,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// TestNoTextIsTrusted: no file of the package, or of one below it, names a type that html/template leaves as it is, and no page has a script or style in it.
+// TestNoTextIsTrusted: no file of the package, or of one below it, names a type
+// that html/template leaves as it is, and no page has a script or style in it.
 func TestNoTextIsTrusted(t *testing.T) {
 	inline := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script[^>]*>[^<]|javascript:`)
 	trusted := regexp.MustCompile(`template\.(HTML|HTMLAttr|CSS|JS|JSStr|URL|Srcset)\b|text/template`)
@@ -121,7 +122,8 @@ var long = map[string]string{
 	"words": "A long title of a change & more. ", "hidden": "\u200b", "hidden among others": "a\u200b", "escaped": "+'<", "wide": "漢", "not UTF-8": "\xffa",
 }
 
-// TestBoardIsBounded: a page of 1,000 intents with the longest texts is below 100 KB, whatever these are of, and every intent is on one page.
+// TestBoardIsBounded: a page of 1,000 intents with the longest texts is below
+// 100 KB, whatever these are of, and every intent is on one page.
 func TestBoardIsBounded(t *testing.T) {
 	all := func(text string) (list []document.State) {
 		text = strings.Repeat(text, 1+4000/len(text))
@@ -160,7 +162,8 @@ func TestBoardIsBounded(t *testing.T) {
 	}
 }
 
-// TestInboxIsBounded: ten items with the longest texts are a page of half a megabyte at most, which approves nothing that it does not show.
+// TestInboxIsBounded: ten items with the longest texts are a page of half a
+// megabyte at most, which approves nothing that it does not show.
 func TestInboxIsBounded(t *testing.T) {
 	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
 	ada, err := b.Find(secret)
@@ -195,7 +198,8 @@ func BenchmarkInbox(b *testing.B) {
 	}
 }
 
-// TestProofIsOfTheChange: what was found out about a former change of a task is not said of the newest.
+// TestProofIsOfTheChange: what was found out about a former change of a task is
+// not said of the newest.
 func TestProofIsOfTheChange(t *testing.T) {
 	yes := true
 	for patch, want := range map[string]string{"new": "not verified yet", "old": "verified"} {
@@ -216,8 +220,8 @@ func TestProofIsOfTheChange(t *testing.T) {
 	}
 }
 
-// TestUnprovenIsSaid: a change that is not shown to be the whole one says so, and what is shown of it comes with the unplanned files first and those that
-// programs make last and folded.
+// TestUnprovenIsSaid: a change that is not shown to be the whole one says so, and what is shown
+// of it comes with the unplanned files first and those that programs make last and folded.
 func TestUnprovenIsSaid(t *testing.T) {
 	no, yes := false, true
 	d := files.View{Diff: document.Diff{Note: "a secret was found", FileCount: 3, Files: []document.DiffFile{
@@ -247,7 +251,8 @@ func TestUnprovenIsSaid(t *testing.T) {
 	}
 }
 
-// queueOf returns a merge queue of some intents, and everything that can hold a project up, with the same text everywhere.
+// queueOf returns a merge queue of some intents, and everything that can hold a
+// project up, with the same text everywhere.
 func queueOf(intents []document.State, text string) *document.Queue {
 	until := time.Now()
 	q := &document.Queue{Paused: true, Parallel: 8, Batch: 4, Basis: &document.QueueBasis{Trials: 20, TrialSeconds: 40, Merges: 20, MergeSeconds: 1}}

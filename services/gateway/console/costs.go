@@ -21,7 +21,8 @@ type costsPage struct {
 	choice
 	// Later says why there are no figures now; empty if there are.
 	Later string
-	// Unread are the projects that a table of all of them leaves out, since they cannot be read now.
+	// Unread are the projects that a table of all of them leaves out, since
+	// they cannot be read now.
 	Unread []forge.ProjectID
 }
 
@@ -46,7 +47,8 @@ func costsBy(v *visit, p forge.ProjectID, by document.CostGroup, days int) (c do
 	return c, v.ask(v.r.Context(), p, "/costs?"+costs.Ask(by, days, v.console.cfg.Now()).Encode(), &c)
 }
 
-// table asks for the table of a page. By project, it is of all the projects that the holder may look at, up to mostProjects.
+// table asks for the table of a page. By project, it is of all the projects
+// that the holder may look at, up to mostProjects.
 func (p *costsPage) table(v *visit) (document.Costs, error) {
 	if p.By != document.CostsByProject {
 		return costsBy(v, p.Project, p.By, p.Days)

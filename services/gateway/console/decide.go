@@ -66,8 +66,9 @@ type stalePage struct {
 	Again []field
 	// Path is where they are sent.
 	Path string
-	// Words are those that the person typed, so that they are not lost; empty for none. Retry is the same decision about the
-	// intent as it is now, for which they are in its form; nil where it cannot be taken now.
+	// Words are those that the person typed, so that they are not lost; empty
+	// for none. Retry is the same decision about the intent as it is now, for
+	// which they are in its form; nil where it cannot be taken now.
 	Words string
 	Retry *retried
 }
@@ -83,8 +84,8 @@ func (d *decision) words() string {
 	return strings.TrimSpace(strings.Join(append(slices.Clone(d.form["answer"]), d.form.Get("text")), "\n"))
 }
 
-// retry returns the same decision about the intent as it is now; nil if it has no words, or cannot be taken. An approval is none:
-// it is taken where the person sees what they approve.
+// retry returns the same decision about the intent as it is now; nil if it has no words, or
+// cannot be taken. An approval is none: it is taken where the person sees what they approve.
 func (d *decision) retry(t *tokens.Token, now *document.Detail) *retried {
 	p := pendingOf(t, now, d.form.Get("from"))
 	for _, o := range p.Offers {
@@ -274,8 +275,9 @@ func (d *decision) since(now *document.Detail) (list []document.Decided) {
 	return list
 }
 
-// own returns the decision of the form, if its person has taken it since they saw the page: by the same form, which was sent twice or whose
-// answer was lost, or by another one. It is nil if the journal has none.
+// own returns the decision of the form, if its person has taken it since they
+// saw the page: by the same form, which was sent twice or whose answer was
+// lost, or by another one. It is nil if the journal has none.
 func (d *decision) own(t *tokens.Token, now *document.Detail) *document.Decided {
 	name, _ := t.Holder()
 	what := map[string]string{"change": "edit", "budget": "retry", "changes": "request_changes"}[d.name]

@@ -20,7 +20,7 @@
 //
 // # What a decision means
 //
-// A form repeats the state that its person saw, with the plan's hash, and has an id of the decision. It is
-// handed on only while that is still so; otherwise the page says what changed. Sent twice, it
-// counts once.
+// A form repeats the state that its person saw, with the plan's hash, and has
+// an id of the decision. It is handed on only while that is still so; otherwise
+// the page says what changed. Sent twice, it counts once.
 package console

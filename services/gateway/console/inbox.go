@@ -32,7 +32,8 @@ type inboxPage struct {
 	// Others counts the intents that wait for people with other roles.
 	Others         int
 	Earlier, Later string
-	// More says that there are more intents than were looked at, and Unread names projects that cannot be read.
+	// More says that there are more intents than were looked at, and Unread
+	// names projects that cannot be read.
 	More   bool
 	Unread []forge.ProjectID
 	// About is the intent that was decided on last; nil for none.
@@ -51,9 +52,11 @@ type pending struct {
 	// Seen is its state as the page shows it, and Key their own id of the decision.
 	Seen, Key string
 	From      string // the page on which they decide
-	// Only is the task whose change is made again where changes are asked for; empty: all that wait.
+	// Only is the task whose change is made again where changes are asked for;
+	// empty: all that wait.
 	Only forge.TaskID
-	// Concealed are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
+	// Concealed are the parts of the request that a page which shows it as
+	// Markdown would hide, while it waits for approval.
 	Concealed []concealed.Finding
 	// Others are the people who may take them besides, in words; empty where that is not told.
 	Others string

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestInboxSaysThatARequestWasEdited: an item says who edited the request last, when and which fields, and how often that was done, in few bytes however often;
-// one that was not edited says nothing.
+// TestInboxSaysThatARequestWasEdited: an item says who edited the request last,
+// when and which fields, and how often that was done, in few bytes however
+// often; one that was not edited says nothing.
 func TestInboxSaysThatARequestWasEdited(t *testing.T) {
 	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
 	ada, err := b.Find(secret)
@@ -39,7 +40,8 @@ func TestInboxSaysThatARequestWasEdited(t *testing.T) {
 	}
 }
 
-// TestWhoAskedIsSaidInWords: neither page says by an id of a message who asked; each says it in words, with the texts of others as texts.
+// TestWhoAskedIsSaidInWords: neither page says by an id of a message who asked;
+// each says it in words, with the texts of others as texts.
 func TestWhoAskedIsSaidInWords(t *testing.T) {
 	d := document.Detail{Body: "Do it.", Origin: document.Origin{System: "cli", EventID: "J9aXqk2"}}
 	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
@@ -58,7 +60,8 @@ func TestWhoAskedIsSaidInWords(t *testing.T) {
 	}
 }
 
-// TestPlanIsShownWhole: the page of a plan has its steps, and the file that a task writes without an agent, as text.
+// TestPlanIsShownWhole: the page of a plan has its steps, and the file that a
+// task writes without an agent, as text.
 func TestPlanIsShownWhole(t *testing.T) {
 	d := document.Detail{Body: "Do it."}
 	d.Project, d.Intent, d.Status, d.Waiting = "shop", "i1", forge.StatusProposed, forge.WaitingApproval
@@ -71,8 +74,9 @@ func TestPlanIsShownWhole(t *testing.T) {
 	}
 }
 
-// TestHiddenIsShown: while a request waits for approval, both pages list what a page would hide of it, as text; the inbox none of one that is too long
-// for it, which is decided about on the other page. Where nothing is approved, or nothing hidden, there is no list.
+// TestHiddenIsShown: while a request waits for approval, both pages list what a page would
+// hide of it, as text; the inbox none of one that is too long for it, which is decided
+// about on the other page. Where nothing is approved, or nothing hidden, there is no list.
 func TestHiddenIsShown(t *testing.T) {
 	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
 	ada, err := b.Find(secret)
@@ -103,7 +107,8 @@ func TestHiddenIsShown(t *testing.T) {
 	}
 }
 
-// TestAllThatIsApprovedIsShown: while a request waits to be analyzed, each of its parts that the hash is of is on both pages, as text.
+// TestAllThatIsApprovedIsShown: while a request waits to be analyzed, each of
+// its parts that the hash is of is on both pages, as text.
 func TestAllThatIsApprovedIsShown(t *testing.T) {
 	b, secret := book(t, "person: ada, projects: {shop: [requester, approver]}")
 	ada, err := b.Find(secret)

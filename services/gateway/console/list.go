@@ -35,7 +35,8 @@ type listed struct {
 	More bool
 	// Unread are the projects that cannot be read now.
 	Unread []forge.ProjectID
-	// Unseen is why one of them cannot be read that the person has no role in; nil if there is none.
+	// Unseen is why one of them cannot be read that the person has no role in;
+	// nil if there is none.
 	Unseen error
 }
 
@@ -114,8 +115,8 @@ type choice struct {
 	Wide bool
 }
 
-// choose reads the project of the address. Where that names none, it is the first one in which the holder has the verb; none says why
-// there is no such project.
+// choose reads the project of the address. Where that names none, it is the first
+// one in which the holder has the verb; none says why there is no such project.
 func (v *visit) choose(verb tokens.Verb, none string) (c choice, err error) {
 	c.Wide = v.token.Everywhere()
 	c.Projects = slices.DeleteFunc(v.console.projects(v.token), func(p forge.ProjectID) bool { return !v.token.May(p, verb) })

@@ -16,7 +16,8 @@ type offer struct {
 	Name, Label string
 	Verb        tokens.Verb // that of the API
 	Next        string      // the consequences of taking it
-	// Field is the kind of text that the person types: words, needed words, or an amount; empty for nothing.
+	// Field is the kind of text that the person types: words, needed words, or
+	// an amount; empty for nothing.
 	Field string
 	Ask   string // the label of the field
 	Key   string // takes it at the keyboard
@@ -146,7 +147,8 @@ type question struct {
 	Changes      bool // the person may ask for changes of it
 }
 
-// questions returns those that wait for an answer; changes says that the person may ask for changes of what they are about.
+// questions returns those that wait for an answer; changes says that the person
+// may ask for changes of what they are about.
 func questions(d *document.Detail, changes bool) (list []question) {
 	if d.Waiting != forge.WaitingClarification {
 		return nil

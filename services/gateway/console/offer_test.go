@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestRequestersAndApproval: who became a requester is not offered to approve where the policy bars them, is told that their approval counts where it does not,
-// and whoever may become one is told before which of the two holds.
+// TestRequestersAndApproval: who became a requester is not offered to approve
+// where the policy bars them, is told that their approval counts where it does
+// not, and whoever may become one is told before which of the two holds.
 func TestRequestersAndApproval(t *testing.T) {
 	b, secret := book(t, "person: Ada, projects: {shop: [requester, approver]}")
 	ada, err := b.Find(secret)

@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/others"
 )
 
-// setOthers shows who else may take the decisions of a page, for those alone who may take them, or may not because they asked for it.
-// What cannot be read of the policy is said.
+// setOthers shows who else may take the decisions of a page, for those alone who may take
+// them, or may not because they asked for it. What cannot be read of the policy is said.
 func setOthers(v *visit, list ...*pending) {
 	if v.console.cfg.Own != nil {
 		return
@@ -36,9 +36,9 @@ func setOthers(v *visit, list ...*pending) {
 	}
 }
 
-// barsRequesters reports whether the settings of a project say that a requester may not approve. The state of an intent tells who is
-// barred while it waits for an approval alone, and not where a person decides between two reviewers. Where the settings cannot be read,
-// the rules decide.
+// barsRequesters reports whether the settings of a project say that a requester may not approve.
+// The state of an intent tells who is barred while it waits for an approval alone, and not where
+// a person decides between two reviewers. Where the settings cannot be read, the rules decide.
 func barsRequesters(v *visit, p forge.ProjectID) bool {
 	s := setting(v, p, "policy.approvals.not_requester")
 	return s != nil && s.Value == "true"

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// Own are the settings of the console of one person on their own machine. The program that serves it
-// begins their session, with Enter; the book is that of tokens.Own.
+// Own are the settings of the console of one person on their own machine. The program
+// that serves it begins their session, with Enter; the book is that of tokens.Own.
 type Own struct {
 	// Port is where it listens. Cookies are the same for all ports of a host, so their name has it:
 	// two consoles in one browser do not take each other's.

@@ -52,7 +52,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"risks": func() []forge.Risk { return []forge.Risk{forge.RiskLow, forge.RiskMed, forge.RiskHigh} },
 }).ParseFS(pages, "pages/*.html"))
 
-// pagesOf returns the templates with a clock. They are never executed themselves, after which there would be no copy of them.
+// pagesOf returns the templates with a clock. They are never executed
+// themselves, after which there would be no copy of them.
 func pagesOf(now func() time.Time) *template.Template {
 	return template.Must(templates.Clone()).Funcs(template.FuncMap{
 		"age":  func(at time.Time) string { return phrase.Age(now().Sub(at)) },
@@ -119,8 +120,9 @@ func (v *visit) show(status int, name, title string, page any) error {
 	return nil
 }
 
-// write answers with the whole of a page, or says that it is the one which the browser has: most of what changes in a project alters nothing of what
-// a person looks at, and then there is nothing to send, to read and to compare.
+// write answers with the whole of a page, or says that it is the one which the
+// browser has: most of what changes in a project alters nothing of what a
+// person looks at, and then there is nothing to send, to read and to compare.
 func write(v *visit, status int, page []byte) {
 	sum := sha256.Sum256(page)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// TestOddProofsAreSaid: what a hurried reviewer takes for a proof of the change, and is none, says so in the verdict line.
+// TestOddProofsAreSaid: what a hurried reviewer takes for a proof of the
+// change, and is none, says so in the verdict line.
 func TestOddProofsAreSaid(t *testing.T) {
 	runs := func(c document.Check) document.Verified { return document.Verified{Runs: []document.Check{c}} }
 	reviews := func(was bool, verdicts ...forge.Verdict) (list []document.Review) {
@@ -63,7 +64,8 @@ func TestOddProofsAreSaid(t *testing.T) {
 	}
 }
 
-// TestMergeElsewhereIsSaid: the page names the parent that the commands ran on and the one that the change was merged on, and says when these are two.
+// TestMergeElsewhereIsSaid: the page names the parent that the commands ran on
+// and the one that the change was merged on, and says when these are two.
 func TestMergeElsewhereIsSaid(t *testing.T) {
 	yes := true
 	for parent, moved := range map[string]bool{"aaaaaaaaaaaaaaaa": false, "bbbbbbbbbbbbbbbb": true} {
@@ -92,7 +94,8 @@ func TestMergeElsewhereIsSaid(t *testing.T) {
 	}
 }
 
-// TestSamePlanAgain: a plan that comes back as it was when changes of it were asked for is said to be that one; another plan is not.
+// TestSamePlanAgain: a plan that comes back as it was when changes of it were
+// asked for is said to be that one; another plan is not.
 func TestSamePlanAgain(t *testing.T) {
 	for asked, same := range map[string]bool{"sha256:one": true, "sha256:other": false, "": false} {
 		d := document.Detail{}
@@ -108,7 +111,8 @@ func TestSamePlanAgain(t *testing.T) {
 	}
 }
 
-// TestEvidenceLeadsToItsLines: what a reviewer cites is a link to the line of the change, or to its file; the ids that the links lead to are on the page.
+// TestEvidenceLeadsToItsLines: what a reviewer cites is a link to the line of
+// the change, or to its file; the ids that the links lead to are on the page.
 func TestEvidenceLeadsToItsLines(t *testing.T) {
 	d := document.Detail{}
 	cite := func(ref string) document.Citation {
@@ -138,7 +142,8 @@ func TestEvidenceLeadsToItsLines(t *testing.T) {
 	}
 }
 
-// TestAskedChecksAreShown: what a reviewer had run stands with what was run on the change, whether or not anything else was.
+// TestAskedChecksAreShown: what a reviewer had run stands with what was run on
+// the change, whether or not anything else was.
 func TestAskedChecksAreShown(t *testing.T) {
 	d := document.Detail{}
 	d.Reviews = []document.Review{{Task: "a-001", Head: "h1", Verdict: forge.VerdictRejected, Checks: []document.Check{
@@ -171,7 +176,8 @@ func TestAskedChecksAreShown(t *testing.T) {
 	}
 }
 
-// TestFilesBesideThePlanAreMarked: where files are listed, those that the plan names and the change leaves alone are marked, and those that it touches besides.
+// TestFilesBesideThePlanAreMarked: where files are listed, those that the plan
+// names and the change leaves alone are marked, and those that it touches besides.
 func TestFilesBesideThePlanAreMarked(t *testing.T) {
 	d := document.Detail{}
 	d.PlanTasks = []document.Task{
@@ -200,8 +206,9 @@ func TestFilesBesideThePlanAreMarked(t *testing.T) {
 	}
 }
 
-// TestRefusedPatchIsPast: the page of a change that failed after a person had asked for changes says that what it knows is of the refused patch, wherever it
-// would look like a verdict that counts.
+// TestRefusedPatchIsPast: the page of a change that failed after a person had
+// asked for changes says that what it knows is of the refused patch, wherever
+// it would look like a verdict that counts.
 func TestRefusedPatchIsPast(t *testing.T) {
 	yes := true
 	for refused, n := range map[bool]int{true: 5, false: 0} {

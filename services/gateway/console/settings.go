@@ -15,7 +15,8 @@ type settingsPage struct {
 	Own bool
 }
 
-// settings shows by which settings a project is worked on. There is nothing to change: the files decide that it names.
+// settings shows by which settings a project is worked on. There is nothing to
+// change: the files decide that it names.
 func (v *visit) settings() error {
 	q, err := settings.ParseQuery(v.r.URL.Query())
 	if err != nil {

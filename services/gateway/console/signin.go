@@ -30,7 +30,8 @@ type entry struct {
 	Wrong string
 	// Lost says that something was sent that was not done.
 	Lost bool
-	// With is the issuer with whose accounts people sign in, by its name; empty where there is none.
+	// With is the issuer with whose accounts people sign in, by its name; empty
+	// where there is none.
 	With string
 }
 
@@ -99,7 +100,8 @@ func (v entrance) signIn() error {
 // notSignedIn shows the form after a failure, with words for the person and for the log.
 func (v entrance) notSignedIn(next, wrong, why string) error {
 	v.token = nil
-	// The token comes first: whoever has one that counts is not kept out by others who fail at the same address.
+	// The token comes first: whoever has one that counts is not kept out by
+	// others who fail at the same address.
 	if wait := v.console.tries.Failed(v.r.RemoteAddr); wait > 0 {
 		return v.tooOften(next, wait, fmt.Sprintf("Signing in failed too often from here. Try again in %s. A token or a login that counts is taken at once.",
 			phrase.Count(seconds(wait), "second")))
@@ -146,8 +148,9 @@ func (v entrance) setLogin(value string, lasts time.Duration) {
 	})
 }
 
-// loggedIn begins the session of who comes back from the page of the issuer. A login ends once, well or not. The issuer
-// is asked only for a browser that began one; how often that may be is bounded where it is asked, for all addresses together.
+// loggedIn begins the session of who comes back from the page of the issuer. A login
+// ends once, well or not. The issuer is asked only for a browser that began one; how
+// often that may be is bounded where it is asked, for all addresses together.
 func (v entrance) loggedIn() error {
 	issuer := v.console.issuer
 	if issuer == nil {

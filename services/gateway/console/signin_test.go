@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// TestSessionExpiresWhileAPageIsOpen: after 12 hours the next click and the next decision lead to the form to sign in, which says
-// why, and that what was sent was not done.
+// TestSessionExpiresWhileAPageIsOpen: after 12 hours the next click and the next decision
+// lead to the form to sign in, which says why, and that what was sent was not done.
 func TestSessionExpiresWhileAPageIsOpen(t *testing.T) {
 	book, err := tokens.Own("Ada", "shop")
 	if err != nil {

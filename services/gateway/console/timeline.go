@@ -25,7 +25,8 @@ const mostDownloaded = 20_000
 type timelinePage struct {
 	document.Timeline
 	Project forge.ProjectID
-	// Path is the address of the page of the intent, and Command goes through its records in a terminal.
+	// Path is the address of the page of the intent, and Command goes through
+	// its records in a terminal.
 	Path, Command string
 	// Trace is the address of the newest run's trace; empty without one.
 	Trace string
@@ -70,7 +71,8 @@ func (v *visit) timeline() error {
 	return v.show(http.StatusOK, "timeline", "Timeline: "+page.Title, &page)
 }
 
-// chart makes the chart of the time of the page: to now, if something goes on and there is no later page.
+// chart makes the chart of the time of the page: to now, if something goes on
+// and there is no later page.
 func (t *timelinePage) chart(now time.Time) {
 	if len(t.Records) == 0 {
 		return
@@ -134,8 +136,8 @@ func (v *visit) records() error {
 //     TestDownloadIsWholeOrFails
 //   - a worker's clock puts its attempt into another year: TestTimelineOfLiars
 
-// downloadTime bounds the reading for a download. The gateway gives up an answer after 30 seconds, and what is
-// read after that keeps a runner from reading for others.
+// downloadTime bounds the reading for a download. The gateway gives up an answer after
+// 30 seconds, and what is read after that keeps a runner from reading for others.
 const downloadTime = 25 * time.Second
 
 // hurry bounds the rest of the visit by downloadTime, until the function that it returns is called.

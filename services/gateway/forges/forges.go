@@ -57,11 +57,12 @@ type Forge interface {
 	// Account returns an account with its permission in a repository, as they are now.
 	Account(ctx context.Context, repository, login string) (intake.Account, error)
 	// InTeam reports whether an account belongs to a team of the organisation that owns a
-	// repository, in the form of intake.When.Team. The error is ErrDenied if our account may not read
-	// that, and ErrNotFound if there is no such team, or our account may not see it.
+	// repository, in the form of intake.When.Team. The error is ErrDenied if our account may
+	// not read that, and ErrNotFound if there is no such team, or our account may not see it.
 	InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error)
-	// File returns the file of a path, of the branch that a repository's people look at first, as it
-	// is now. The error is ErrNotFound if there is none, and ErrNoFile if it is none of MaxFile bytes.
+	// File returns the file of a path, of the branch that a repository's people
+	// look at first, as it is now. The error is ErrNotFound if there is none,
+	// and ErrNoFile if it is none of MaxFile bytes.
 	File(ctx context.Context, repository, path string) ([]byte, error)
 	// Hint reads a delivery: which issue or pull request it leads to. The error says that the body
 	// cannot be read; a delivery that is about nothing of the kind leads to nothing.
@@ -72,8 +73,8 @@ type Forge interface {
 type Issues interface {
 	// Issue returns an issue, with who put its labels on.
 	Issue(ctx context.Context, repository string, number int64) (Issue, error)
-	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge tells
-	// them, in any order. Ask for the text first: one that comes in between is told then.
+	// Edits returns the edits of an issue's title and body since it was opened, as far as the forge
+	// tells them, in any order. Ask for the text first: one that comes in between is told then.
 	Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error)
 	// Changed returns the numbers of the issues, open and closed, that changed since a time, the
 	// oldest change first.
@@ -173,11 +174,12 @@ type Hint struct {
 	// Commit is set in place of a number where the delivery is about a commit: a status of it, or
 	// a push.
 	Commit git.OID
-	// Text is the hash of the issue's title and body at the time At, which is that of the last change of
-	// the issue; empty if the delivery does not have them as the forge has them.
+	// Text is the hash of the issue's title and body at the time At, which is that of the last
+	// change of the issue; empty if the delivery does not have them as the forge has them.
 	Text string
 	At   time.Time
-	// Editor is the login of who edited it, and EditorID their number, if the delivery is about that.
+	// Editor is the login of who edited it, and EditorID their number, if the
+	// delivery is about that.
 	Editor   string
 	EditorID int64
 }
@@ -188,7 +190,8 @@ var ErrNotFound = errors.New("the forge does not have it")
 // MaxFile bounds a file that is read from a repository, in bytes.
 const MaxFile = 64 << 10
 
-// ErrNoFile says that a path is that of a folder or a link, or of a file that is larger than MaxFile.
+// ErrNoFile says that a path is that of a folder or a link, or of a file that
+// is larger than MaxFile.
 var ErrNoFile = fmt.Errorf("it is no file of at most %d KiB", MaxFile>>10)
 
 // ErrDenied says that our account may not do something. A person has to give it the right.

@@ -53,10 +53,12 @@ type Requests interface {
 
 // Discussions are the operations of the words of people about pull requests.
 type Discussions interface {
-	// Reviews returns the reviews of a pull request, the oldest first, with their remarks about lines.
+	// Reviews returns the reviews of a pull request, the oldest first, with
+	// their remarks about lines.
 	Reviews(ctx context.Context, repository string, number int64) ([]Review, error)
-	// Answer writes a remark in the discussion of a thread, by its topic. It resolves nothing. ErrNotFound
-	// says that the discussion is gone. Each call is one more remark: compare with Thread.Replies first.
+	// Answer writes a remark in the discussion of a thread, by its topic. It
+	// resolves nothing. ErrNotFound says that the discussion is gone. Each call
+	// is one more remark: compare with Thread.Replies first.
 	Answer(ctx context.Context, repository string, number int64, topic, body string) error
 }
 
@@ -226,8 +228,8 @@ const (
 // Protection has the demands of a forge on all that comes to be on a branch. doctor compares it
 // with the promises that a project relies on.
 type Protection struct {
-	// Protected says whether the branch is. Without that nothing else is demanded but on GitLab, where
-	// most of it is of the project and for each of its branches.
+	// Protected says whether the branch is. Without that nothing else is demanded but
+	// on GitLab, where most of it is of the project and for each of its branches.
 	Protected bool
 	// Statuses are those that have to have passed, as patterns of their names in which * stands
 	// for any text.

@@ -14,20 +14,20 @@ import (
 //	                         after a push, GitLab's ends with one
 //	Gitea's scheduled merge  waits for statuses; it has no head, and goes on after a push
 //
-// So a head that was named once is not the head that is merged, unless the forge says so: whoever puts a change in looks
-// at it again, and takes it out. The merge itself is found by its commit.
+// So a head that was named once is not the head that is merged, unless the forge says so: whoever
+// puts a change in looks at it again, and takes it out. The merge itself is found by its commit.
 
-// ByQueue is the method of a project whose changes the forge merges by itself: by a merge queue or a
-// merge train, or else as soon as its rules are met. How, the forge's settings say.
+// ByQueue is the method of a project whose changes the forge merges by itself: by a merge
+// queue or a merge train, or else as soon as its rules are met. How, the forge's settings say.
 const ByQueue Method = "queue"
 
 // Queues are the operations of a forge's own merge queue.
 type Queues interface {
-	// Queue returns where a pull request stands in the queue of its base. An ErrMethod says that there is
-	// none, and which setting of the forge turns one on.
+	// Queue returns where a pull request stands in the queue of its base. An
+	// ErrMethod says that there is none, and which setting of the forge turns one on.
 	Queue(ctx context.Context, repository string, number int64, base git.Branch) (Queue, error)
-	// Enqueue has the forge merge a pull request by itself, if its head is that commit. It may be merged by
-	// then. One that is queued is left as it is. A RefusedError is as that of Merge.
+	// Enqueue has the forge merge a pull request by itself, if its head is that commit. It may be
+	// merged by then. One that is queued is left as it is. A RefusedError is as that of Merge.
 	Enqueue(ctx context.Context, repository string, number int64, base git.Branch, head git.OID) error
 	// Dequeue takes a pull request out again. For one that is not queued it changes nothing.
 	Dequeue(ctx context.Context, repository string, number int64) error
@@ -39,8 +39,8 @@ type Queue struct {
 	In bool
 	// Position counts from 1, which is next; 0 if the forge does not tell.
 	Position int
-	// Tests says that the queue tries what it merges on the tip of the base: being behind that is nothing
-	// in its way.
+	// Tests says that the queue tries what it merges on the tip of the base:
+	// being behind that is nothing in its way.
 	Tests bool
 	// Out is the last time that it was taken out, if it was not put in since; nil if it was not.
 	Out *Removal

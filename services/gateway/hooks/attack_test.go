@@ -60,8 +60,9 @@ func delivery(n int, secret string) (string, http.Header) {
 	return body, h
 }
 
-// TestDoubledAndForged: of 1,000 events that are delivered ten times each, in any order, by several senders at once and with
-// forged ones among them, each is in the stream exactly once, and none of the forged.
+// TestDoubledAndForged: of 1,000 events that are delivered ten times each, in
+// any order, by several senders at once and with forged ones among them, each
+// is in the stream exactly once, and none of the forged.
 func TestDoubledAndForged(t *testing.T) {
 	t.Parallel()
 	events, times, senders := testsize.Of(200, 1000), 10, 8
@@ -150,7 +151,8 @@ func TestLargeBody(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: senders who never finish a body are hung up on, and meanwhile keep none of the others out.
+// TestSlowBodies: senders who never finish a body are hung up on, and meanwhile
+// keep none of the others out.
 func TestSlowBodies(t *testing.T) {
 	t.Parallel()
 	var s stored
@@ -174,7 +176,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestTooManyAtOnce: beyond the bound, requests are told to come again, and memory with that is bounded.
+// TestTooManyAtOnce: beyond the bound, requests are told to come again, and
+// memory with that is bounded.
 func TestTooManyAtOnce(t *testing.T) {
 	t.Parallel()
 	entered, leave := make(chan struct{}, 300), make(chan struct{})
@@ -207,7 +210,8 @@ func TestTooManyAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// TestHeadersAreNoHeaders: nothing that a genuine sender says becomes a header of the store, or a part of a subject.
+// TestHeadersAreNoHeaders: nothing that a genuine sender says becomes a header
+// of the store, or a part of a subject.
 func TestHeadersAreNoHeaders(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

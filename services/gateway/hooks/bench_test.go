@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// BenchmarkDelivery measures the slowest hundredth of deliveries over HTTP, from the sending to the answer, in times of the slowest
-// hundredth of storing alone. The machine's own slowness is in both.
+// BenchmarkDelivery measures the slowest hundredth of deliveries over HTTP,
+// from the sending to the answer, in times of the slowest hundredth of storing
+// alone. The machine's own slowness is in both.
 func BenchmarkDelivery(b *testing.B) {
 	bus := bustest.Start(b)
 	srv := serve(b, hooks.Config{Store: bus.Deliveries.Store})

@@ -23,13 +23,15 @@ const (
 	GitHub Kind = "github"
 	// Gitea is Forgejo, too. It signs as GitHub does.
 	Gitea Kind = "gitea"
-	// GitLab sends a secret token itself, X-Gitlab-Token, or signs with a signing token: webhook-signature.
+	// GitLab sends a secret token itself, X-Gitlab-Token, or signs with a
+	// signing token: webhook-signature.
 	GitLab Kind = "gitlab"
 	// Slack signs a time and the body: X-Slack-Signature.
 	Slack Kind = "slack"
 	// Standard is anything that follows the Standard Webhooks: webhook-signature.
 	Standard Kind = "standard"
-	// CloudEvents are of version 1.0 over HTTP, binary or structured, with the secret as a bearer token.
+	// CloudEvents are of version 1.0 over HTTP, binary or structured, with the
+	// secret as a bearer token.
 	CloudEvents Kind = "cloudevents"
 )
 
@@ -41,20 +43,24 @@ type Hook struct {
 	Name string `yaml:"name"`
 	// Kind says how its sender signs.
 	Kind Kind `yaml:"kind"`
-	// Secrets are the paths of files with the secret, one or, while it is changed, two. They are read for each request.
+	// Secrets are the paths of files with the secret, one or, while it is
+	// changed, two. They are read for each request.
 	Secrets []string `yaml:"secrets"`
 	// PerMinute bounds the deliveries that are stored; 0 for 1,200.
 	PerMinute int `yaml:"per_minute"`
-	// Entry is the entry of the file of tokens as which a system acts that asks for changes here. It is for the kinds standard and
-	// cloudevents, and needed there: what forges and chats send is read by those whose hooks they are.
+	// Entry is the entry of the file of tokens as which a system acts that asks
+	// for changes here. It is for the kinds standard and cloudevents, and needed
+	// there: what forges and chats send is read by those whose hooks they are.
 	Entry string `yaml:"entry"`
 }
 
-// Submitted is the name under which it is stored that a delivery was submitted. No hook has it: no one outside may store anything there.
+// Submitted is the name under which it is stored that a delivery was submitted.
+// No hook has it: no one outside may store anything there.
 const Submitted = "submitted"
 
 const (
-	// leastSecret is the length of the shortest secret that is taken, in bytes. An empty one would be known to everybody.
+	// leastSecret is the length of the shortest secret that is taken, in bytes.
+	// An empty one would be known to everybody.
 	leastSecret = 16
 	// maxSecrets is how many are good at once.
 	maxSecrets     = 2
@@ -63,7 +69,8 @@ const (
 	usualPerMinute = 1200
 )
 
-// Parse reads the operator's file of hooks. Every error is a strictyaml.Errors with file, line and field.
+// Parse reads the operator's file of hooks. Every error is a strictyaml.Errors
+// with file, line and field.
 func Parse(name string, data []byte) ([]Hook, error) {
 	var f struct {
 		Hooks []Hook `yaml:"hooks"`
@@ -130,8 +137,9 @@ func (h *Hook) check(wrong func(field, format string, args ...any)) {
 // isOfSystems reports whether what comes is asked for by a system, and no hint of a forge or chat.
 func (h *Hook) isOfSystems() bool { return h.Kind == Standard || h.Kind == CloudEvents }
 
-// CheckEntries returns an error for each entry of hooks, by the field in their file, that no system has in the file of tokens. One that has
-// expired is no reason not to start: it is as one that has lost every role.
+// CheckEntries returns an error for each entry of hooks, by the field in their
+// file, that no system has in the file of tokens. One that has expired is no
+// reason not to start: it is as one that has lost every role.
 func CheckEntries(list []Hook, book *tokens.Book) error {
 	var wrong []error
 	for i, h := range list {
@@ -149,8 +157,8 @@ func CheckEntries(list []Hook, book *tokens.Book) error {
 	return errors.Join(wrong...)
 }
 
-// secrets returns those that can be read now. One of two may be missing, because a change of the secret has a beginning and an
-// end; without any the error says why.
+// secrets returns those that can be read now. One of two may be missing, because a
+// change of the secret has a beginning and an end; without any the error says why.
 func (h *Hook) secrets() (list [][]byte, err error) {
 	var errs []error
 	for _, path := range h.Secrets {

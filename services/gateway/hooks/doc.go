@@ -1,8 +1,11 @@
-// Package hooks is the door through which forges and chats say that something happened, and systems ask for changes: POST /hooks/<name>.
+// Package hooks is the door through which forges and chats say that something
+// happened, and systems ask for changes: POST /hooks/<name>.
 //
-// [Parse] reads the operator's file of hooks, and a [Door] serves them. A request is read within bounds, its signature is compared over
-// the bytes that came, and it is stored before it is answered; nothing else happens in it. Whatever a body says is a hint to look at
-// the forge, so that a lost, doubled, late or repeated delivery does no harm. What a system asks for is submitted by package events.
+// [Parse] reads the operator's file of hooks, and a [Door] serves them. A request
+// is read within bounds, its signature is compared over the bytes that came, and
+// it is stored before it is answered; nothing else happens in it. Whatever a body
+// says is a hint to look at the forge, so that a lost, doubled, late or repeated
+// delivery does no harm. What a system asks for is submitted by package events.
 //
 // # Who signs how
 //
@@ -15,7 +18,8 @@
 //	standard     HMAC-SHA256 of <id>.<time>.<body>, base64, among those in webhook-signature; the id is webhook-id
 //	cloudevents  the secret as a bearer token; the id is that of the event with its source, or a digest of both
 //
-// Where a time is signed, it may be five minutes from now. Where nothing signs the id, another id for an old body is one more hint.
+// Where a time is signed, it may be five minutes from now. Where nothing signs
+// the id, another id for an old body is one more hint.
 //
 // # What is answered
 //

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 )
 
-// MaxBody bounds the body of a delivery, in bytes. Those about issues and comments have less than 200 KiB.
+// MaxBody bounds the body of a delivery, in bytes. Those about issues and
+// comments have less than 200 KiB.
 const MaxBody = 1 << 20
 
 // Config is for a Door.
@@ -26,7 +27,8 @@ type Config struct {
 	Log *slog.Logger
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
-	// ReadWithin bounds the reading of a body, and StoreWithin the storing; 0 for 5 seconds. Forges give up after 5 or 10.
+	// ReadWithin bounds the reading of a body, and StoreWithin the storing; 0
+	// for 5 seconds. Forges give up after 5 or 10.
 	ReadWithin, StoreWithin time.Duration
 }
 
@@ -75,8 +77,8 @@ func (d *Door) Mount(mux *http.ServeMux) {
 	mux.Handle("POST /hooks/{name}", d)
 }
 
-// ServeHTTP answers one delivery: 202 when it is stored (Slack: 200), 204 when such events lead to nothing, 401 when its signature does not fit, and
-// 503 only when it could not be stored.
+// ServeHTTP answers one delivery: 202 when it is stored (Slack: 200), 204 when such events lead
+// to nothing, 401 when its signature does not fit, and 503 only when it could not be stored.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := d.hooks[r.PathValue("name")]
 	if h == nil {

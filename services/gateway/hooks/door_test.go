@@ -127,7 +127,8 @@ func answer(h http.Handler, path, body string, header http.Header) *httptest.Res
 	return w
 }
 
-// taken returns the answer to a delivery of a kind that is stored: Slack shows people an error for any other than this.
+// taken returns the answer to a delivery of a kind that is stored: Slack shows
+// people an error for any other than this.
 func taken(k hooks.Kind) int {
 	if k == hooks.Slack {
 		return http.StatusOK
@@ -135,7 +136,8 @@ func taken(k hooks.Kind) int {
 	return http.StatusAccepted
 }
 
-// TestAnswers: only what could not be stored is the door's fault, and what nobody looks at is no one's.
+// TestAnswers: only what could not be stored is the door's fault, and what
+// nobody looks at is no one's.
 func TestAnswers(t *testing.T) {
 	var s stored
 	mux := door(t, &s, newSecret)
@@ -177,8 +179,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestSecretsAreReplaced: a secret that is put in place while the door is open counts at once, an old one that is gone no longer,
-// and with none, or one that anybody could guess, nothing is taken.
+// TestSecretsAreReplaced: a secret that is put in place while the door is open counts at once, an
+// old one that is gone no longer, and with none, or one that anybody could guess, nothing is taken.
 func TestSecretsAreReplaced(t *testing.T) {
 	var s stored
 	paths := files(t, newSecret, oldSecret)

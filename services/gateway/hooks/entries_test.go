@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// TestEntriesOfHooks: what comes through a hook of systems acts as an entry of a system, so that without one the file is refused, by its field.
+// TestEntriesOfHooks: what comes through a hook of systems acts as an entry of
+// a system, so that without one the file is refused, by its field.
 func TestEntriesOfHooks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	if err := os.WriteFile(path, []byte("tokens:\n  ci: {system: ci, projects: {shop: [requester]}}\n"+
@@ -47,8 +48,8 @@ func TestEntriesOfHooks(t *testing.T) {
 	}
 }
 
-// TestEventsAreNamed: a CloudEvent is stored under its id and its source, in both of its forms, or under a digest where these cannot stand in a
-// header; two events never have one name.
+// TestEventsAreNamed: a CloudEvent is stored under its id and its source, in both of its forms,
+// or under a digest where these cannot stand in a header; two events never have one name.
 func TestEventsAreNamed(t *testing.T) {
 	var s stored
 	mux := door(t, &s, newSecret)

@@ -24,8 +24,9 @@ func signedByLab(key, body string, at time.Time) http.Header {
 	}
 }
 
-// TestGitLab: a delivery of GitLab counts by its secret token, or by what is signed with a signing token; neither stands for the other, and
-// with a signing token alone nobody gets in who has seen a request.
+// TestGitLab: a delivery of GitLab counts by its secret token, or by what is
+// signed with a signing token; neither stands for the other, and with a signing
+// token alone nobody gets in who has seen a request.
 func TestGitLab(t *testing.T) {
 	const body = `{"object_kind": "note"}`
 	token := http.Header{"X-Gitlab-Token": {newSecret}, "X-Gitlab-Event": {"Note Hook"}, "Idempotency-Key": {"abc"}}

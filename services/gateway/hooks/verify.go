@@ -35,8 +35,8 @@ type content struct {
 // tolerance is how far a signed time may be from now.
 const tolerance = 5 * time.Minute
 
-// verify returns the content of a request, or errForged, or an error for a request whose form is wrong. It compares in a time that does
-// not depend on how much of a signature fits.
+// verify returns the content of a request, or errForged, or an error for a request whose
+// form is wrong. It compares in a time that does not depend on how much of a signature fits.
 func (k Kind) verify(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	switch k {
 	case GitHub, Gitea:
@@ -69,7 +69,8 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (content, erro
 		id = orElse(one(h, "X-Gitea-Delivery"), id)
 		event = orElse(one(h, "X-Gitea-Event-Type"), orElse(one(h, "X-Gitea-Event"), event))
 	}
-	// GitHub's own choice is a form, in which nothing is found later on. Its page of deliveries shows this answer.
+	// GitHub's own choice is a form, in which nothing is found later on. Its
+	// page of deliveries shows this answer.
 	if media, _, _ := mime.ParseMediaType(one(h, "Content-Type")); k == GitHub && media == "application/x-www-form-urlencoded" {
 		return content{}, errors.New("the content type has to be application/json: choose it in the settings of the webhook")
 	}
@@ -78,11 +79,13 @@ func gitHub(k Kind, h http.Header, body []byte, secrets [][]byte) (content, erro
 	return content{id: orElse(id, digest(body)), event: event, wanted: wanted}, nil
 }
 
-// signingKey begins a key of the Standard Webhooks. GitLab calls it a signing token, and sends it to no one.
+// signingKey begins a key of the Standard Webhooks. GitLab calls it a signing
+// token, and sends it to no one.
 var signingKey = []byte("whsec_")
 
-// gitLab reads a delivery of GitLab. It sends a secret token itself, and signs with a signing token: each secret is one of both by its
-// form, so that a key is never taken for a token that is sent.
+// gitLab reads a delivery of GitLab. It sends a secret token itself, and signs
+// with a signing token: each secret is one of both by its form, so that a key
+// is never taken for a token that is sent.
 func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (content, error) {
 	var keys, tokens [][]byte
 	for _, s := range secrets {
@@ -101,8 +104,8 @@ func gitLab(h http.Header, body []byte, secrets [][]byte, now time.Time) (conten
 	return content{id: id, event: event, wanted: slices.Contains(gitLabEvents, event)}, nil
 }
 
-// gitLabEvents are those that lead to a look. Those that are confidential are taken as well, since 4xx would count against the hook; the
-// back end makes nothing of them.
+// gitLabEvents are those that lead to a look. Those that are confidential are taken as
+// well, since 4xx would count against the hook; the back end makes nothing of them.
 var gitLabEvents = []string{
 	"Issue Hook", "Confidential Issue Hook", "Work Item Hook", "Confidential Work Item Hook", "Note Hook", "Confidential Note Hook",
 	"Merge Request Hook", "Pipeline Hook", "Job Hook", "Push Hook",
@@ -203,7 +206,8 @@ func cloudEvent(h http.Header, body []byte, secrets [][]byte) (content, error) {
 // maxEventName bounds the name of a CloudEvent that is made of its words, in bytes.
 const maxEventName = 200
 
-// eventName returns the name of a CloudEvent: its id and its source, which has no space, or a digest where these cannot stand in a header.
+// eventName returns the name of a CloudEvent: its id and its source, which has
+// no space, or a digest where these cannot stand in a header.
 func eventName(id, source string) string {
 	name := id + " " + source
 	hidden := func(r rune) bool { return r < ' ' || r > '~' }
@@ -213,7 +217,8 @@ func eventName(id, source string) string {
 	return name
 }
 
-// EventNamed returns the id and the source of the CloudEvent that a delivery has as its ID; an empty source if it is a digest of both.
+// EventNamed returns the id and the source of the CloudEvent that a delivery
+// has as its ID; an empty source if it is a digest of both.
 func EventNamed(name string) (id, source string) {
 	if i := strings.LastIndexByte(name, ' '); i >= 0 {
 		return name[:i], name[i+1:]
@@ -221,7 +226,8 @@ func EventNamed(name string) (id, source string) {
 	return name, ""
 }
 
-// one returns the only value of a header; empty if there is none, or several, of which readers might choose different ones.
+// one returns the only value of a header; empty if there is none, or several,
+// of which readers might choose different ones.
 func one(h http.Header, name string) string {
 	if v := h.Values(name); len(v) == 1 {
 		return v[0]
@@ -247,7 +253,8 @@ func isNow(at string, now time.Time) bool {
 	return d <= tolerance && d >= -tolerance
 }
 
-// anySigned reports whether one of the secrets made a signature of these parts. It tries all of them.
+// anySigned reports whether one of the secrets made a signature of these parts.
+// It tries all of them.
 func anySigned(secrets [][]byte, signature []byte, parts ...[]byte) bool {
 	fits := 0
 	for _, s := range secrets {

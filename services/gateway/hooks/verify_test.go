@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// TestGenuineAndForged: of each kind a delivery is stored as it came, with the new secret and the old one, and none whose body, secret
-// or signature is another one.
+// TestGenuineAndForged: of each kind a delivery is stored as it came, with the new
+// secret and the old one, and none whose body, secret or signature is another one.
 func TestGenuineAndForged(t *testing.T) {
 	for k, want := range map[hooks.Kind]deliveries.Delivery{
 		hooks.GitHub:      {ID: "72d3162e", Event: "issues"},
@@ -74,8 +74,8 @@ func TestGenuineAndForged(t *testing.T) {
 	}
 }
 
-// TestPublishedExamples: the examples in the documentation of GitHub, Slack and Standard Webhooks fit, so that the signatures are
-// theirs and not our own idea of them.
+// TestPublishedExamples: the examples in the documentation of GitHub, Slack and Standard
+// Webhooks fit, so that the signatures are theirs and not our own idea of them.
 func TestPublishedExamples(t *testing.T) {
 	slackBody := "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA" +
 		"&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554" +
@@ -138,7 +138,8 @@ func TestCloudEvents(t *testing.T) {
 	}
 }
 
-// TestSlackAsksForItsDoor: the question is answered with exactly the challenge, as text, and only to who knows the secret.
+// TestSlackAsksForItsDoor: the question is answered with exactly the challenge,
+// as text, and only to who knows the secret.
 func TestSlackAsksForItsDoor(t *testing.T) {
 	var s stored
 	mux := door(t, &s, newSecret)

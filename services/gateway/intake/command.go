@@ -52,7 +52,8 @@ type Command struct {
 	Line int
 	// Verb is empty if Wrong is not.
 	Verb Verb
-	// Hash is that of an approval, or of what is to be changed, or the commit to adopt, in small hexadecimal digits.
+	// Hash is that of an approval, or of what is to be changed, or the commit
+	// to adopt, in small hexadecimal digits.
 	Hash string
 	// Question counts from 1, of an answer.
 	Question int
@@ -68,8 +69,8 @@ type Said struct {
 	Author Account
 	// Body is Markdown.
 	Body string
-	// Edited says that it is not what was first written. Such a comment commands nothing: those who read it before the
-	// edit saw another one.
+	// Edited says that it is not what was first written. Such a comment
+	// commands nothing: those who read it before the edit saw another one.
 	Edited bool
 }
 
@@ -79,12 +80,12 @@ const (
 	maxLine     = 4 << 10
 )
 
-// Commands returns the commands in a comment of a person. There are none if the forge does not say that its author is one, if that
-// is the account with the id self, and if the comment was edited.
+// Commands returns the commands in a comment of a person. There are none if the forge does not say
+// that its author is one, if that is the account with the id self, and if the comment was edited.
 //
-// Commands stand in paragraphs of ordinary text at the top level that have nothing else: each line is one. Nothing after the first
-// HTML of a comment, or the first mark of a quotation or formula of several blocks, is a command, whether it ends or not: forges
-// differ in where it does.
+// Commands stand in paragraphs of ordinary text at the top level that have nothing else: each line
+// is one. Nothing after the first HTML of a comment, or the first mark of a quotation or formula
+// of several blocks, is a command, whether it ends or not: forges differ in where it does.
 func Commands(said Said, self int64) []Command {
 	if !said.Author.isPerson() || self <= 0 || said.Author.ID == self || said.Edited {
 		return nil
@@ -105,11 +106,12 @@ func Commands(said Said, self int64) []Command {
 	return found
 }
 
-// comments reads Markdown with all that the comments of forges have: tables, strikethrough, links, footnotes.
+// comments reads Markdown with all that the comments of forges have: tables,
+// strikethrough, links, footnotes.
 var comments = goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser()
 
-// opaqueStart matches the beginning of text that some forge shows as a quotation, a formula or front matter, and goldmark does not:
-// from there on it is not known what is text.
+// opaqueStart matches the beginning of text that some forge shows as a quotation, a formula
+// or front matter, and goldmark does not: from there on it is not known what is text.
 var opaqueStart = pattern.New(`(?m)\A\s*(?:---|\+\+\+|;;;)|^[ \t]*(?:>>>|\\\[)|\$\$`)
 
 // opaque returns where ordinary text ends for sure.
@@ -150,8 +152,8 @@ func commandsOf(paragraph ast.Node, source []byte) []Command {
 	return found
 }
 
-// isPlainText reports whether a place in a paragraph is text of the paragraph itself, and not of code, HTML, a link or
-// an emphasis that reaches over several lines.
+// isPlainText reports whether a place in a paragraph is text of the paragraph itself,
+// and not of code, HTML, a link or an emphasis that reaches over several lines.
 func isPlainText(paragraph ast.Node, at int) bool {
 	for n := paragraph.FirstChild(); n != nil; n = n.NextSibling() {
 		if t, ok := n.(*ast.Text); ok && t.Segment.Start <= at && at < t.Segment.Stop {
@@ -186,7 +188,8 @@ func command(line string) (Command, bool) {
 	return c, true
 }
 
-// read takes the words of a known verb apart, or notes why they are none. takes shows what may follow the verb.
+// read takes the words of a known verb apart, or notes why they are none. takes
+// shows what may follow the verb.
 func (c *Command) read(takes string) {
 	switch {
 	case c.Verb == Approve:
@@ -219,7 +222,8 @@ func (c *Command) read(takes string) {
 	}
 }
 
-// cutWord returns the first word of a line and all that follows it, without the white space around both.
+// cutWord returns the first word of a line and all that follows it, without the
+// white space around both.
 func cutWord(line string) (word, rest string) {
 	line = strings.Trim(line, " \t")
 	if i := strings.IndexAny(line, " \t"); i >= 0 {
@@ -233,7 +237,8 @@ func usage(v Verb) string {
 	return "`" + strings.TrimSpace(Prefix+" "+string(v)+" "+verbs[v]) + "`"
 }
 
-// unknownVerb returns a sentence for the author of a command that does not exist. The word itself is not repeated.
+// unknownVerb returns a sentence for the author of a command that does not
+// exist. The word itself is not repeated.
 func unknownVerb(word string) string {
 	var known []string
 	for v := range verbs {

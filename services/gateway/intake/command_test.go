@@ -13,7 +13,8 @@ import (
 // person is an account that may say anything.
 var person = intake.Account{ID: 7, Login: "ada", Kind: intake.Member}
 
-// verbsIn returns the verbs of the commands that are found in a comment of a person; what is wrong counts as "?".
+// verbsIn returns the verbs of the commands that are found in a comment of a
+// person; what is wrong counts as "?".
 func verbsIn(body string) string {
 	var found []string
 	for _, c := range intake.Commands(intake.Said{Author: person, Body: body}, 1) {
@@ -155,7 +156,8 @@ func TestCommandsAreBounded(t *testing.T) {
 	}
 }
 
-// TestNothingQuotedIsObeyed: whatever stands in a comment, the answer that quotes it commands nothing.
+// TestNothingQuotedIsObeyed: whatever stands in a comment, the answer that
+// quotes it commands nothing.
 func TestNothingQuotedIsObeyed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := markdown().Draw(t, "body")

@@ -28,19 +28,22 @@ type Decision struct {
 	Agent     string
 	BudgetUSD float64
 	Priority  int
-	// Counts are all those that the intent counts under if it is submitted, whether a limit asks for them or not.
+	// Counts are all those that the intent counts under if it is submitted,
+	// whether a limit asks for them or not.
 	Counts []Count
-	// Limited says that a limit counts the intent: that of a rule which decided, or one for each day in the file of such a rule. It is
-	// submitted only after it was counted ([Tally]).
+	// Limited says that a limit counts the intent: that of a rule which decided, or one for
+	// each day in the file of such a rule. It is submitted only after it was counted ([Tally]).
 	Limited bool
-	// Edited says, as a sentence for people, that the text is not the one that its asker saw, so that a person has to be asked; empty
-	// otherwise.
+	// Edited says, as a sentence for people, that the text is not the one that
+	// its asker saw, so that a person has to be asked; empty otherwise.
 	Edited string
-	// Uncounted says that it was refused since it is not known what was let in before. The same trigger is decided on again later.
+	// Uncounted says that it was refused since it is not known what was let in
+	// before. The same trigger is decided on again later.
 	Uncounted bool
 	// Limits are those that it was held against, each with one of the keys.
 	Limits []Bound
-	// Refused says why nothing becomes of it although a rule let it in, as a sentence for its author; empty if nothing is in the way.
+	// Refused says why nothing becomes of it although a rule let it in, as a
+	// sentence for its author; empty if nothing is in the way.
 	Refused string
 	// Steps has every rule that was looked at, in order, and what was found.
 	Steps []Step
@@ -58,8 +61,9 @@ type Step struct {
 	Why string
 }
 
-// Count is one key that an intent counts under, with the dollars that it counts for there. Under the operator's keys that is the
-// operator's budget, whatever smaller one a repository gives: many cheap intents would be let in otherwise where the operator lets few in.
+// Count is one key that an intent counts under, with the dollars that it counts for there.
+// Under the operator's keys that is the operator's budget, whatever smaller one a repository
+// gives: many cheap intents would be let in otherwise where the operator lets few in.
 type Count struct {
 	Key string
 	USD float64
@@ -72,19 +76,21 @@ type Bound struct {
 	// Key names all that is counted together, with the day.
 	Key string
 
-	// budget counts against the limit: that of the operator's rule for the operator's limit, whatever a repository makes of it.
+	// budget counts against the limit: that of the operator's rule for the
+	// operator's limit, whatever a repository makes of it.
 	budget float64
 }
 
-// Used says how much was let in under a key: how many intents, with which budgets together. Nil says that it is not known; nothing is let in
-// then that a limit counts.
+// Used says how much was let in under a key: how many intents, with which budgets
+// together. Nil says that it is not known; nothing is let in then that a limit counts.
 type Used func(key string) (count int, usd float64)
 
 // uncounted is why nothing becomes of a trigger while nothing is known of those before it.
 const uncounted = "a limit counts this, and what was let in today cannot be read now; it is tried again"
 
-// Decide looks for the first of the operator's rules that matches. The rules of the repository, if there are some, make the
-// decision stricter or leave it as it is. used counts what was let in before; now is the time of the trigger.
+// Decide looks for the first of the operator's rules that matches. The rules of
+// the repository, if there are some, make the decision stricter or leave it as
+// it is. used counts what was let in before; now is the time of the trigger.
 func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) Decision {
 	d := Decision{Do: Ignore}
 	first := rs.first(t, false)
@@ -123,7 +129,8 @@ func (rs *Rules) Decide(t *Trigger, narrowing *Rules, used Used, now time.Time) 
 	return d
 }
 
-// limits reports whether a limit counts what one of the rules lets in: its own, or one for each day of any of them.
+// limits reports whether a limit counts what one of the rules lets in: its own,
+// or one for each day of any of them.
 func (rs *Rules) limits(r *Rule) bool { return r.Limit != nil || rs.daily }
 
 // found holds the outcome of a search through rules.
@@ -134,12 +141,13 @@ type found struct {
 	asker Account
 	// steps are all that were looked at.
 	steps []Step
-	// unread says that a stricter rule before it might have matched: its pattern was not held against a text that is too long, or
-	// who is in its team is not known.
+	// unread says that a stricter rule before it might have matched: its pattern was
+	// not held against a text that is too long, or who is in its team is not known.
 	unread bool
 }
 
-// Why a rule does not match although it might: its pattern does not see all of the text, or its team, which follows, cannot be read.
+// Why a rule does not match although it might: its pattern does not see all of
+// the text, or its team, which follows, cannot be read.
 const (
 	tooLong    = "the text is longer than patterns see"
 	unreadTeam = "the forge does not show our account the members of team "
@@ -165,7 +173,8 @@ func (rs *Rules) first(t *Trigger, repository bool) found {
 	return f
 }
 
-// doubt has a person asked if a rule was passed over that might have matched, and be a stricter one.
+// doubt has a person asked if a rule was passed over that might have matched,
+// and be a stricter one.
 func (d *Decision) doubt(f found) {
 	if f.unread && d.Do == Go {
 		d.Do = Ask
@@ -210,8 +219,9 @@ func (r *Rule) match(t *Trigger, most int) (asker Account, why string) {
 	return asker, r.matchText(t, most)
 }
 
-// matchText returns the first pattern that does not match; empty if all do. A text of more than so many bytes is not looked into:
-// to keep it out that is enough, and to let it in it never is, since whatever a pattern looks for could stand at the end.
+// matchText returns the first pattern that does not match; empty if all do. A text of
+// more than so many bytes is not looked into: to keep it out that is enough, and to
+// let it in it never is, since whatever a pattern looks for could stand at the end.
 func (r *Rule) matchText(t *Trigger, most int) string {
 	for _, of := range []struct {
 		name, text string
@@ -256,8 +266,8 @@ func holds(teams []string, team string) bool {
 	return slices.ContainsFunc(teams, func(t string) bool { return strings.EqualFold(t, team) })
 }
 
-// matchPerson returns why a rule lets nothing of these accounts in. A program is let in only by a rule that names it; to ignore
-// it no rule has to.
+// matchPerson returns why a rule lets nothing of these accounts in. A program
+// is let in only by a rule that names it; to ignore it no rule has to.
 func (r *Rule) matchPerson(author, asker *Account) string {
 	w := &r.When
 	switch {
@@ -297,8 +307,8 @@ func (d *Decision) narrow(own *Rule) {
 	}
 }
 
-// count adds the keys of a rule, and its limit. The rules of a repository, of, count apart from the operator's and from those of
-// other repositories.
+// count adds the keys of a rule, and its limit. The rules of a repository, of,
+// count apart from the operator's and from those of other repositories.
 func (d *Decision) count(r *Rule, of string, t *Trigger, now time.Time) {
 	begin := dayOf(now) + of
 	repository := fmt.Sprintf("%s/%d", t.Forge, t.RepositoryID)
@@ -333,10 +343,12 @@ func (d *Decision) exceeded(used Used) string {
 	return ""
 }
 
-// maxWhy bounds the reason for one rule in an explanation, in characters: it repeats names of the forge.
+// maxWhy bounds the reason for one rule in an explanation, in characters: it
+// repeats names of the forge.
 const maxWhy = 200
 
-// Explain returns the decision as lines for a person: each rule that was looked at, with its file, and what it said.
+// Explain returns the decision as lines for a person: each rule that was looked
+// at, with its file, and what it said.
 func (d *Decision) Explain() string {
 	var b strings.Builder
 	for _, s := range d.Steps {

@@ -7,12 +7,14 @@ import (
 	"math"
 )
 
-// Unsaid describes the account that asks by the facts that no delivery has: the gateway asks the forge for them.
+// Unsaid describes the account that asks by the facts that no delivery has: the
+// gateway asks the forge for them.
 type Unsaid struct {
-	// Permission is that of the account in the repository; empty if it is not known, and then no rule lets it in that asks for one.
+	// Permission is that of the account in the repository; empty if it is not
+	// known, and then no rule lets it in that asks for one.
 	Permission Permission
-	// Kind tells a person from a program. Empty: a bot where the delivery says so, otherwise a member who may triage or more, or
-	// an outsider.
+	// Kind tells a person from a program. Empty: a bot where the delivery says
+	// so, otherwise a member who may triage or more, or an outsider.
 	Kind Kind
 	// Teams are those of the account.
 	Teams []string
@@ -22,7 +24,8 @@ type Unsaid struct {
 type delivery struct {
 	// Action is edited for a comment that was changed, which commands nothing.
 	Action string `json:"action"`
-	// Issue is there for comments, too. GitHub takes a pull request for an issue, with a field of its own.
+	// Issue is there for comments, too. GitHub takes a pull request for an
+	// issue, with a field of its own.
 	Issue *struct {
 		Number int64          `json:"number"`
 		Title  string         `json:"title"`
@@ -52,16 +55,18 @@ type labelled struct {
 	Name string `json:"name"`
 }
 
-// sender is an account in a delivery. GitHub says with the type Bot that it is a program's; Gitea does not say.
+// sender is an account in a delivery. GitHub says with the type Bot that it is
+// a program's; Gitea does not say.
 type sender struct {
 	ID    int64  `json:"id"`
 	Login string `json:"login"`
 	Type  string `json:"type"`
 }
 
-// ReadDelivery reads the trigger in a delivery about an issue, or about a comment that has a command, as Gitea, Forgejo, GitHub and GitLab
-// send them. It is for explanations alone: the gateway takes a delivery for a hint, and every fact from the forge. Who sent the delivery is
-// taken for who put the labels on. Errors say why no rule would be asked.
+// ReadDelivery reads the trigger in a delivery about an issue, or about a comment that
+// has a command, as Gitea, Forgejo, GitHub and GitLab send them. It is for explanations
+// alone: the gateway takes a delivery for a hint, and every fact from the forge. Who sent
+// the delivery is taken for who put the labels on. Errors say why no rule would be asked.
 func ReadDelivery(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 	if err := CheckForge(forgeName); err != nil {
 		return Trigger{}, err

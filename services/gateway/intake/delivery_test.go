@@ -64,7 +64,8 @@ func TestNoDelivery(t *testing.T) {
 	}
 }
 
-// FuzzDelivery: whatever a webhook sends is a trigger of an issue with a number, or an error with a reason.
+// FuzzDelivery: whatever a webhook sends is a trigger of an issue with a
+// number, or an error with a reason.
 func FuzzDelivery(f *testing.F) {
 	f.Add("work", []byte("{"+anIssue+", "+where+"}"))
 	f.Add("work", []byte("{"+anIssue+", "+aComment+", "+where+"}"))

@@ -1,6 +1,7 @@
 // Package intake decides what becomes of a trigger: an issue, a label or a comment on a forge.
 //
-// It does no I/O. Whoever calls it has asked the forge for the facts ([Trigger]) and carries out the [Decision]:
+// It does no I/O. Whoever calls it has asked the forge for the facts
+// ([Trigger]) and carries out the [Decision]:
 //
 //	Parse, Rules.Decide   the operator's rules in their order: the first one that matches decides
 //	ReadDelivery          a trigger as a webhook tells it, for explanations before a gateway has the rules

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// compare has a person asked if the text was edited after the trigger by an account that may not trigger the same rule: who asked has not
-// seen what it says now. An edit in the same second counts as a later one, since forges tell no shorter times.
+// compare has a person asked if the text was edited after the trigger by an account
+// that may not trigger the same rule: who asked has not seen what it says now. An
+// edit in the same second counts as a later one, since forges tell no shorter times.
 func (d *Decision) compare(t *Trigger, f found) {
 	if f.rule == nil || f.rule.Do == Ignore {
 		return
@@ -30,7 +31,8 @@ func (d *Decision) compare(t *Trigger, f found) {
 	}
 }
 
-// askedAt returns when the asker of a rule asked. Without a label or a command the author's text itself asks, and every edit of it is later.
+// askedAt returns when the asker of a rule asked. Without a label or a command
+// the author's text itself asks, and every edit of it is later.
 func askedAt(t *Trigger, r *Rule) time.Time {
 	if t.Command != "" {
 		return t.Commanded
@@ -59,8 +61,8 @@ func edited(e *Edit, asker *Account) string {
 // stamp returns a time of a forge for a sentence.
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// Delivered collects the texts and the edits that deliveries about one issue tell. They are hints: with them a decision is stricter, or as it would be
-// without. The zero value has none.
+// Delivered collects the texts and the edits that deliveries about one issue tell. They are
+// hints: with them a decision is stricter, or as it would be without. The zero value has none.
 type Delivered struct {
 	// texts has the last time at which the text is said to have had a hash.
 	texts []version
@@ -74,11 +76,12 @@ type version struct {
 	at   time.Time
 }
 
-// maxDelivered bounds the texts, and the editors, that are kept between two looks at an issue. Of more, the first say enough.
+// maxDelivered bounds the texts, and the editors, that are kept between two
+// looks at an issue. Of more, the first say enough.
 const maxDelivered = 100
 
-// Add takes a delivery: the hash that the text had at a time, and the account that had edited it, if the delivery is about that. One that
-// does not say when is of no use.
+// Add takes a delivery: the hash that the text had at a time, and the account that had
+// edited it, if the delivery is about that. One that does not say when is of no use.
 func (t *Delivered) Add(hash string, at time.Time, by Account) {
 	if hash == "" || at.IsZero() {
 		return
@@ -102,9 +105,9 @@ func (t *Delivered) Add(hash string, at time.Time, by Account) {
 	}
 }
 
-// Edits returns the edits that the forge knows of and those that follow from the deliveries, the oldest first. hash is that of the text as
-// the forge has it now. Where the text was another one at a time, and no edit after that is known, there was one by an account that is not
-// known.
+// Edits returns the edits that the forge knows of and those that follow from the deliveries, the
+// oldest first. hash is that of the text as the forge has it now. Where the text was another one
+// at a time, and no edit after that is known, there was one by an account that is not known.
 func (t *Delivered) Edits(known []Edit, hash string) []Edit {
 	if t == nil {
 		return known

@@ -29,7 +29,8 @@ func labelledAt(edits ...intake.Edit) *intake.Trigger {
 	}
 }
 
-// TestEditsBehindTheAsker: an edit after the trigger by who may not trigger it has a person asked, and one before it, or by who may, does not.
+// TestEditsBehindTheAsker: an edit after the trigger by who may not trigger it
+// has a person asked, and one before it, or by who may, does not.
 func TestEditsBehindTheAsker(t *testing.T) {
 	rules := parse(t, "rules: [{when: {label: forge, permission: write}, do: go, project: shop}]")
 	for name, c := range map[string]struct {
@@ -60,7 +61,8 @@ func TestEditsBehindTheAsker(t *testing.T) {
 	}
 }
 
-// TestEditsByTheRule: who may trigger is what the rule says, and when they did is when the label was put on, or the command written.
+// TestEditsByTheRule: who may trigger is what the rule says, and when they did
+// is when the label was put on, or the command written.
 func TestEditsByTheRule(t *testing.T) {
 	command := func(edits ...intake.Edit) *intake.Trigger {
 		t := labelledAt(edits...)
@@ -159,8 +161,9 @@ func TestToldTexts(t *testing.T) {
 	}
 }
 
-// TestDeliveriesAreHints: whatever deliveries tell, in whatever order and how often, nothing is let in by it that is not without; and a text that
-// was another one at the trigger is never let in unasked without an edit that is known.
+// TestDeliveriesAreHints: whatever deliveries tell, in whatever order and how
+// often, nothing is let in by it that is not without; and a text that was another
+// one at the trigger is never let in unasked without an edit that is known.
 func TestDeliveriesAreHints(t *testing.T) {
 	rules := parse(t, "rules: [{when: {label: forge, permission: write}, do: go, project: shop}]")
 	rapid.Check(t, func(t *rapid.T) {

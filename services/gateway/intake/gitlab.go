@@ -26,8 +26,8 @@ type gitLab struct {
 	Attributes struct {
 		gitLabIssue
 
-		// Action is update for a comment that was edited. About names the kind of thing that it is on,
-		// such as Issue or MergeRequest.
+		// Action is update for a comment that was edited. About names the kind
+		// of thing that it is on, such as Issue or MergeRequest.
 		Action   string `json:"action"`
 		Note     string `json:"note"`
 		About    string `json:"noteable_type"`
@@ -51,8 +51,8 @@ type gitLabIssue struct {
 	} `json:"labels"`
 }
 
-// readGitLab is ReadDelivery for GitLab. What is confidential has a reason of its own: no rule is ever
-// asked for it.
+// readGitLab is ReadDelivery for GitLab. What is confidential has a reason of
+// its own: no rule is ever asked for it.
 func readGitLab(forgeName string, data []byte, unsaid Unsaid) (Trigger, error) {
 	var d gitLab
 	if err := json.Unmarshal(data, &d); err != nil {

@@ -19,7 +19,8 @@ const (
 		`"issue": {"iid": 12, "title": "Fix", "description": "It crashes.", "state": "opened", "author_id": 8, "labels": []}}`
 )
 
-// TestReadDeliveryOfGitLab: what GitLab sends about an issue in a group of a group, and about a comment on it, is read as what other forges send.
+// TestReadDeliveryOfGitLab: what GitLab sends about an issue in a group of a
+// group, and about a comment on it, is read as what other forges send.
 func TestReadDeliveryOfGitLab(t *testing.T) {
 	got, err := intake.ReadDelivery("lab", []byte(labIssue), intake.Unsaid{Permission: intake.Write})
 	if err != nil || got.Event != intake.Issue || got.Title != "Fix" || got.Repository != "shop/front/web" || got.RepositoryID != 3 || got.Number != 12 ||
@@ -51,7 +52,8 @@ func TestReadDeliveryOfGitLab(t *testing.T) {
 	}
 }
 
-// TestNested: groups in groups are a name, and nothing that a path or a URL would read as anything else is.
+// TestNested: groups in groups are a name, and nothing that a path or a URL
+// would read as anything else is.
 func TestNested(t *testing.T) {
 	for _, name := range []string{"shop/web", "shop/front/web", "a" + strings.Repeat("/b", 20), "Shop.x/_y-1"} {
 		if err := intake.CheckNested(name); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestGuideOfIntake: the files of rules in the guide are files of rules, and its explanations are those of its delivery.
+// TestGuideOfIntake: the files of rules in the guide are files of rules, and
+// its explanations are those of its delivery.
 func TestGuideOfIntake(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/guide-intake.md")
 	if err != nil {

@@ -28,8 +28,8 @@ rules:
 	}
 }
 
-// TestEverythingIsCounted: what a rule without a limit lets in counts for the limits of others, and what one rule lets in counts for
-// no other rule.
+// TestEverythingIsCounted: what a rule without a limit lets in counts for the
+// limits of others, and what one rule lets in counts for no other rule.
 func TestEverythingIsCounted(t *testing.T) {
 	rules := parse(t, `
 rules:
@@ -65,7 +65,8 @@ rules:
 	}
 }
 
-// TestARepositoryWidensNoLimit: an operator's limit counts the operator's budget, whatever smaller one a repository gives.
+// TestARepositoryWidensNoLimit: an operator's limit counts the operator's
+// budget, whatever smaller one a repository gives.
 func TestARepositoryWidensNoLimit(t *testing.T) {
 	rules := parse(t, "rules: [{when: {permission: read}, do: go, project: shop, budget_usd: 5, limit: {per: day, usd: 10}}]")
 	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: go, budget_usd: 0.0001}]"))
@@ -78,7 +79,8 @@ func TestARepositoryWidensNoLimit(t *testing.T) {
 	}
 }
 
-// TestPatternsAreBounded: a pattern is refused, by its field, before it is compiled if it could take long on a long text.
+// TestPatternsAreBounded: a pattern is refused, by its field, before it is
+// compiled if it could take long on a long text.
 func TestPatternsAreBounded(t *testing.T) {
 	long := "'(?s)" + strings.Repeat(".{0,999}", 4) + "x'"
 	many := "rules: [" + strings.Repeat("{do: ignore, when: {body: '(?s).{0,250}x'}}, ", 9) + "]"
@@ -103,7 +105,8 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// TestALongTextDodgesNoPattern: what patterns do not see of a text cannot be told from what a rule ignores, and is let go by none.
+// TestALongTextDodgesNoPattern: what patterns do not see of a text cannot be
+// told from what a rule ignores, and is let go by none.
 func TestALongTextDodgesNoPattern(t *testing.T) {
 	t1 := issue()
 	t1.Body = strings.Repeat("x ", 40<<10) + "secret"
@@ -143,8 +146,8 @@ func TestExplainIsLines(t *testing.T) {
 	}
 }
 
-// TestRepositoriesCountApart: what one repository's own rules let in counts for no other repository, and not for the operator's limits
-// once more.
+// TestRepositoriesCountApart: what one repository's own rules let in counts for
+// no other repository, and not for the operator's limits once more.
 func TestRepositoriesCountApart(t *testing.T) {
 	rules := parse(t, "rules: [{do: ask, project: shop}]")
 	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: ask, limit: {per: day, count: 1}}]"))

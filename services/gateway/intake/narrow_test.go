@@ -40,7 +40,8 @@ func drawRule(of string) *rapid.Generator[string] {
 	})
 }
 
-// drawTrigger draws an issue or a command of one of three accounts, whose teams are known, unknown or none.
+// drawTrigger draws an issue or a command of one of three accounts, whose teams
+// are known, unknown or none.
 func drawTrigger(t *rapid.T) intake.Trigger {
 	account := func(name string) intake.Account {
 		mia := intake.Account{ID: 9, Login: "mia", Kind: intake.Member, Permission: intake.Admin}
@@ -105,8 +106,9 @@ func wider(narrow, wide *intake.Decision) string {
 	return ""
 }
 
-// TestARepositoryOnlyNarrows: whatever a repository's own file says, no delivery leads to more with it than without it, on a day on which any
-// number of others came before; and all of the day together stays within each limit of the operator, counted by the operator's budgets.
+// TestARepositoryOnlyNarrows: whatever a repository's own file says, no delivery leads to more
+// with it than without it, on a day on which any number of others came before; and all of the
+// day together stays within each limit of the operator, counted by the operator's budgets.
 func TestARepositoryOnlyNarrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		operators := parse(t, "rules: ["+strings.Join(rapid.SliceOfN(drawRule(", project: p"), 1, 4).Draw(t, "operator"), ", ")+"]")
@@ -134,7 +136,8 @@ func TestARepositoryOnlyNarrows(t *testing.T) {
 	})
 }
 
-// TestSmallBudgetsCountAsTheOperators: a repository that gives each intent a cent lets no more of them in than its operator does.
+// TestSmallBudgetsCountAsTheOperators: a repository that gives each intent a
+// cent lets no more of them in than its operator does.
 func TestSmallBudgetsCountAsTheOperators(t *testing.T) {
 	rules := parse(t, "rules: [{when: {permission: read}, do: go, project: shop, budget_usd: 5, limit: {per: day, usd: 10}}]")
 	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: go, budget_usd: 0.01}]"))
@@ -154,7 +157,8 @@ func TestSmallBudgetsCountAsTheOperators(t *testing.T) {
 	}
 }
 
-// TestTeamsOfRules: a file names few teams, and those of rules about another repository are not asked for.
+// TestTeamsOfRules: a file names few teams, and those of rules about another
+// repository are not asked for.
 func TestTeamsOfRules(t *testing.T) {
 	rules := parse(t, `rules: [{when: {team: core, repository: shop/web}, do: ask, project: p}, {when: {team: Core}, do: ignore},
   {when: {team: acme/ops, repository: other/*}, do: ignore}, {do: ignore}]`)
@@ -183,7 +187,8 @@ func TestTeamsOfRules(t *testing.T) {
 	}
 }
 
-// TestTeamThatCannotBeRead: its rule does not match and says why; where that rule is the stricter one, a person is asked.
+// TestTeamThatCannotBeRead: its rule does not match and says why; where that
+// rule is the stricter one, a person is asked.
 func TestTeamThatCannotBeRead(t *testing.T) {
 	t1 := issue()
 	t1.Author.Unread = []string{"core"}
@@ -202,7 +207,8 @@ func TestTeamThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestARepositoryAsksAboutEverything: a repository's rule that asks is about commands and programs, too, which the operator lets go.
+// TestARepositoryAsksAboutEverything: a repository's rule that asks is about
+// commands and programs, too, which the operator lets go.
 func TestARepositoryAsksAboutEverything(t *testing.T) {
 	rules := parse(t, `rules: [{when: {is: bot, asker_id: 9}, do: go, project: p}, {when: {command: run, permission: read}, do: go, project: p}]`)
 	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: ask}]"))

@@ -5,8 +5,8 @@ import (
 	"regexp/syntax"
 )
 
-// patternBounds bounds the cost of the patterns of a file of rules. RE2 takes a time that grows with the size of the pattern times
-// the length of the text, so that both need a bound.
+// patternBounds bounds the cost of the patterns of a file of rules. RE2 takes a time that
+// grows with the size of the pattern times the length of the text, so that both need a bound.
 type patternBounds struct {
 	// each bounds one pattern, and all those of the file together, as instructions of its program.
 	each, all int
@@ -19,7 +19,8 @@ const maxPattern = 500
 
 var (
 	operatorsPatterns = patternBounds{each: 1000, all: 10_000, text: 64 << 10}
-	// A repository's file is that of strangers: all of its patterns together cost less than a second.
+	// A repository's file is that of strangers: all of its patterns together
+	// cost less than a second.
 	repositorysPatterns = patternBounds{each: 1000, all: 1000, text: 16 << 10}
 )
 
@@ -30,8 +31,8 @@ type compile struct {
 	used int
 }
 
-// pattern compiles a regular expression; nil if there is none. One that is too large is not compiled: the program of a
-// short pattern can be long.
+// pattern compiles a regular expression; nil if there is none. One that is too
+// large is not compiled: the program of a short pattern can be long.
 func (c *compile) pattern(wrong func(field, format string, args ...any), field, s string) *regexp.Regexp {
 	if s == "" {
 		return nil

@@ -33,7 +33,8 @@ type As string
 const (
 	// AsSystem is the name of the forge, which the project may trust by policy.trusted_origins.
 	AsSystem As = "system"
-	// AsPerson is that of the person who triggered it. An account that no person is known for has nothing submitted.
+	// AsPerson is that of the person who triggered it. An account that no
+	// person is known for has nothing submitted.
 	AsPerson As = "person"
 )
 
@@ -52,27 +53,32 @@ const (
 type When struct {
 	// Forge is the name of a forge.
 	Forge string `yaml:"forge"`
-	// Repository is owner/name, or owner/* for all of an owner, with those in its groups. Letter case is ignored, as forges do.
+	// Repository is owner/name, or owner/* for all of an owner, with those in
+	// its groups. Letter case is ignored, as forges do.
 	Repository string `yaml:"repository"`
 	// Event is issue or comment.
 	Event Event `yaml:"event"`
 	// Label is on the issue.
 	Label string `yaml:"label"`
-	// Author is the login of who wrote the text, and AuthorID the forge's number for them: logins are given to others.
+	// Author is the login of who wrote the text, and AuthorID the forge's
+	// number for them: logins are given to others.
 	Author   string `yaml:"author"`
 	AuthorID int64  `yaml:"author_id"`
-	// Asker is the login of who asked: who put the label on, if the rule names one; who wrote the command, if there is one;
-	// otherwise who wrote the text. AskerID is the forge's number for them.
+	// Asker is the login of who asked: who put the label on, if the rule names
+	// one; who wrote the command, if there is one; otherwise who wrote the
+	// text. AskerID is the forge's number for them.
 	Asker   string `yaml:"asker"`
 	AskerID int64  `yaml:"asker_id"`
 	// Permission is the least that the asker may do in the repository.
 	Permission Permission `yaml:"permission"`
-	// Team is one that the asker belongs to: of the organisation that owns the repository, as it stands in the team's address. On GitLab
-	// it is a group with all that is before it, as group/subgroup, and in the group that the repository is in at the top.
+	// Team is one that the asker belongs to: of the organisation that owns the repository,
+	// as it stands in the team's address. On GitLab it is a group with all that is before
+	// it, as group/subgroup, and in the group that the repository is in at the top.
 	Team string `yaml:"team"`
 	// Is says what the asker is. No rule without it matches a bot.
 	Is Kind `yaml:"is"`
-	// Command is the verb of a command in a comment. A rule without it lets no command in, but may ignore them.
+	// Command is the verb of a command in a comment. A rule without it lets no
+	// command in, but may ignore them.
 	Command Verb `yaml:"command"`
 	// Title and Body are regular expressions (RE2) that match in the text.
 	Title string `yaml:"title"`
@@ -81,7 +87,8 @@ type When struct {
 	title, body *regexp.Regexp
 }
 
-// Limit bounds the intents that one rule lets in on a day in UTC, or, if it is PerDay, all the rules of its file.
+// Limit bounds the intents that one rule lets in on a day in UTC, or, if it is
+// PerDay, all the rules of its file.
 type Limit struct {
 	// Per says what is counted together.
 	Per Per `yaml:"per"`
@@ -93,9 +100,11 @@ type Limit struct {
 
 // Rule says what becomes of the triggers that it matches.
 type Rule struct {
-	// Name is for explanations, and for what counts against its limit; a rule without one is called by its number.
+	// Name is for explanations, and for what counts against its limit; a rule
+	// without one is called by its number.
 	Name string `yaml:"name"`
-	// When has the conditions. A rule without any matches every issue that a person wrote, and ignores everything if it ignores.
+	// When has the conditions. A rule without any matches every issue that a
+	// person wrote, and ignores everything if it ignores.
 	When When `yaml:"when"`
 	// Do says what becomes of them.
 	Do Do `yaml:"do"`
@@ -113,8 +122,9 @@ type Rule struct {
 	// Limit bounds how much this rule lets in; nil for no bound.
 	Limit *Limit `yaml:"limit"`
 
-	// keeps says that the rule lets nothing in, so that it matches commands, programs and texts that it does not see the end of as well: it
-	// ignores, or asks in a file that only makes others stricter.
+	// keeps says that the rule lets nothing in, so that it matches commands,
+	// programs and texts that it does not see the end of as well: it ignores,
+	// or asks in a file that only makes others stricter.
 	keeps bool
 }
 
@@ -133,7 +143,8 @@ const (
 	// maxRules bounds the rules of a file, and maxName the name of one, in characters.
 	maxRules = 200
 	maxName  = 100
-	// maxTeams bounds the teams that a file names: the forge is asked about each of them for everyone who asks.
+	// maxTeams bounds the teams that a file names: the forge is asked about
+	// each of them for everyone who asks.
 	maxTeams = 20
 	// maxNumber bounds counts and dollars, so that sums of them stay exact.
 	maxNumber = 1_000_000
@@ -156,7 +167,8 @@ func (rs *Rules) Projects() []forge.ProjectID {
 	return list
 }
 
-// Teams returns the teams that rules about a repository name, in order, each once; none if there are no rules.
+// Teams returns the teams that rules about a repository name, in order, each
+// once; none if there are no rules.
 func (rs *Rules) Teams(repository string) []string {
 	return rs.teams(func(w *When) bool { return w.isRepository(repository) })
 }
@@ -189,7 +201,8 @@ func Parse(name string, data []byte) (*Rules, error) {
 	})
 }
 
-// ParseNarrowing reads the rules of a repository. They may ignore or ask, and bound risk and money; everything else is the operator's.
+// ParseNarrowing reads the rules of a repository. They may ignore or ask, and
+// bound risk and money; everything else is the operator's.
 func ParseNarrowing(name string, data []byte) (*Rules, error) {
 	return read(name, data, repositorysPatterns, func(r *Rule, wrong func(field, format string, args ...any)) {
 		r.keeps = r.Do != Go
@@ -300,7 +313,8 @@ func (w *When) check(patterns *compile, wrong func(field, format string, args ..
 		wrong("forge", "is not the name of a forge")
 	}
 	if owner, all := cutAll(w.Repository); w.Repository != "" {
-		// Rules are for all forges, and a name is only compared here. That of a group has the form of a name in it.
+		// Rules are for all forges, and a name is only compared here. That of a
+		// group has the form of a name in it.
 		name := w.Repository
 		if all {
 			name = owner + "/any"

@@ -8,8 +8,9 @@ import (
 
 // Tally counts events that were let in, for the limits of a day. Its zero value has none.
 //
-// Each event counts once under each key, however often it is added: with the most dollars that were noted for it there. Sums are of whole
-// millionths of a dollar, so that no order of adding makes another sum.
+// Each event counts once under each key, however often it is added: with the
+// most dollars that were noted for it there. Sums are of whole millionths of a
+// dollar, so that no order of adding makes another sum.
 type Tally struct {
 	keys map[string]*sum
 	// newest is the newest day that was added; keys of days more than one before it are forgotten.
@@ -22,8 +23,9 @@ type sum struct {
 	micros int64
 }
 
-// Add counts an event under some keys. at is when it was noted, by the clock of the store, which all gateways share: a key of another day, from a
-// gateway whose own clock is wrong or that midnight overtook, counts for nothing, and its gateway must not let the event in.
+// Add counts an event under some keys. at is when it was noted, by the clock of the store,
+// which all gateways share: a key of another day, from a gateway whose own clock is wrong
+// or that midnight overtook, counts for nothing, and its gateway must not let the event in.
 func (t *Tally) Add(event string, at time.Time, counts []Count) {
 	day := at.UTC().Truncate(24 * time.Hour)
 	if t.keys == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestTally: an event counts once under a key however often it is noted, with the most that was noted for it there, and only on the day on
-// which the store had it.
+// TestTally: an event counts once under a key however often it is noted, with the
+// most that was noted for it there, and only on the day on which the store had it.
 func TestTally(t *testing.T) {
 	var tally intake.Tally
 	at := func(text string) time.Time {
@@ -57,8 +57,9 @@ func TestTally(t *testing.T) {
 	used(next, "", 1, 0)
 }
 
-// TestNothingKnownLetsNothingLimitedIn: while it is not known what was let in before, what a limit counts is refused, and the rest goes on. A limit
-// for each day counts all that the rules of its file let in.
+// TestNothingKnownLetsNothingLimitedIn: while it is not known what was let in
+// before, what a limit counts is refused, and the rest goes on. A limit for
+// each day counts all that the rules of its file let in.
 func TestNothingKnownLetsNothingLimitedIn(t *testing.T) {
 	own, err := intake.ParseNarrowing("x", []byte("rules: [{do: ask, limit: {per: author, count: 9}}]"))
 	if err != nil {
@@ -85,7 +86,8 @@ func TestNothingKnownLetsNothingLimitedIn(t *testing.T) {
 	}
 }
 
-// TestRenamedAuthorsCountOn: whoever has another name at the forge by now counts under the same keys.
+// TestRenamedAuthorsCountOn: whoever has another name at the forge by now
+// counts under the same keys.
 func TestRenamedAuthorsCountOn(t *testing.T) {
 	rules := parse(t, "rules: [{do: ask, project: shop, limit: {per: author, count: 1}}]")
 	before, after := issue(), issue()

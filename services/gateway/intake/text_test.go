@@ -20,7 +20,8 @@ const secret = "correct-horse-battery"
 
 var secrets = redact.New(secret)
 
-// seen returns what a reader of outgoing text sees: without what is invisible, or spelled out because it is.
+// seen returns what a reader of outgoing text sees: without what is invisible,
+// or spelled out because it is.
 func seen(out string) string {
 	return regexp.MustCompile(`[\x{200b}\x{fe0f}\x{a0}\x{2800}]|&lt;U\+[0-9A-F]+&gt;`).ReplaceAllString(out, "")
 }
@@ -34,8 +35,8 @@ var (
 	botLine = regexp.MustCompile("(?m)^(?:> )?[^>\u200b\n]")
 )
 
-// TestNothingOutIsObeyed: no text that leaves mentions, closes, links, loads or commands, it has no secrets, and all of its words
-// can still be read.
+// TestNothingOutIsObeyed: no text that leaves mentions, closes, links, loads or
+// commands, it has no secrets, and all of its words can still be read.
 func TestNothingOutIsObeyed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		split := rapid.SampledFrom([]string{"", "\x1b[31m", "\x1b]0;x\x07", "\x00", "\u200b", "\u00ad", "\ufe0f", "\u00a0", "\u2800", "\U000E0041"})

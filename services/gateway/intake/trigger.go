@@ -35,7 +35,8 @@ type Kind string
 
 // The kinds of accounts.
 const (
-	// Member is a person with more than the right to read, or of the organisation that owns the repository.
+	// Member is a person with more than the right to read, or of the
+	// organisation that owns the repository.
 	Member Kind = "member"
 	// Outsider is any other person.
 	Outsider Kind = "outsider"
@@ -45,7 +46,8 @@ const (
 
 // Account is a person or a program on the forge, as the forge described them when it was asked.
 type Account struct {
-	// ID is the forge's number for the account. Names are given to others after a rename, numbers are not.
+	// ID is the forge's number for the account. Names are given to others after
+	// a rename, numbers are not.
 	ID int64
 	// Login is the name.
 	Login string
@@ -55,7 +57,8 @@ type Account struct {
 	Permission Permission
 	// Teams are those that they belong to, of the teams that rules name, in the form of When.Team.
 	Teams []string
-	// Unread are those of which the forge did not tell: our account may not read who is in them, or they are not there.
+	// Unread are those of which the forge did not tell: our account may not
+	// read who is in them, or they are not there.
 	Unread []string
 }
 
@@ -81,7 +84,8 @@ type Label struct {
 	Name string
 	// By put it on. Whoever may do that is asked for their permission, not the author of the text.
 	By Account
-	// At is when they did, by the clock of the forge. If it is unset, every edit of the text counts as a later one.
+	// At is when they did, by the clock of the forge. If it is unset, every
+	// edit of the text counts as a later one.
 	At time.Time
 }
 
@@ -89,7 +93,8 @@ type Label struct {
 type Edit struct {
 	// By made it; unset if that is not known.
 	By Account
-	// At is when it was made, by the clock of the forge; of one that deliveries alone tell, the earliest time at which it can have been.
+	// At is when it was made, by the clock of the forge; of one that deliveries
+	// alone tell, the earliest time at which it can have been.
 	At time.Time
 }
 
@@ -121,8 +126,8 @@ type Trigger struct {
 	Edits []Edit
 }
 
-// EventID returns the origin's event id of an issue's n-th trigger, n counted from 1. It must never change: a repeated
-// trigger would become a second intent.
+// EventID returns the origin's event id of an issue's n-th trigger, n counted
+// from 1. It must never change: a repeated trigger would become a second intent.
 func EventID(forgeName string, repository, issue int64, n int) (string, error) {
 	if err := CheckForge(forgeName); err != nil {
 		return "", err
@@ -137,7 +142,8 @@ func EventID(forgeName string, repository, issue int64, n int) (string, error) {
 	return id, nil
 }
 
-// CheckForge returns an error unless name can be the name of a forge: it becomes a part of ids, paths and subjects.
+// CheckForge returns an error unless name can be the name of a forge: it
+// becomes a part of ids, paths and subjects.
 func CheckForge(name string) error {
 	if _, err := forge.ParseProjectID(name); err != nil {
 		return fmt.Errorf("the forge's name %.70q has to be of small letters, digits and hyphens", name)
@@ -145,7 +151,8 @@ func CheckForge(name string) error {
 	return nil
 }
 
-// CheckRepository returns an error unless name is owner/name, in characters that need no escape in a URL.
+// CheckRepository returns an error unless name is owner/name, in characters
+// that need no escape in a URL.
 func CheckRepository(name string) error {
 	owner, repo, ok := strings.Cut(name, "/")
 	if !ok || !isName(owner) || !isName(repo) {
@@ -157,7 +164,8 @@ func CheckRepository(name string) error {
 // maxParts is how many parts the name of a project of GitLab has at most: its groups are 20 deep.
 const maxParts = 21
 
-// CheckNested returns an error unless name is that of a project of GitLab: owner/name, or groups with others in them and the name.
+// CheckNested returns an error unless name is that of a project of GitLab:
+// owner/name, or groups with others in them and the name.
 func CheckNested(name string) error {
 	parts := strings.Split(name, "/")
 	if len(parts) < 2 || len(parts) > maxParts || slices.ContainsFunc(parts, func(p string) bool { return !isName(p) }) {
@@ -166,7 +174,8 @@ func CheckNested(name string) error {
 	return nil
 }
 
-// CheckTeam returns an error unless name can be that of a team, or of a group of GitLab, which may be in others.
+// CheckTeam returns an error unless name can be that of a team, or of a group
+// of GitLab, which may be in others.
 func CheckTeam(name string) error {
 	parts := strings.Split(name, "/")
 	if len(parts) >= maxParts || slices.ContainsFunc(parts, func(p string) bool { return !isName(p) }) {
@@ -175,7 +184,8 @@ func CheckTeam(name string) error {
 	return nil
 }
 
-// isName reports whether s is one part of a repository's name, which no path or URL reads as anything else.
+// isName reports whether s is one part of a repository's name, which no path or
+// URL reads as anything else.
 func isName(s string) bool {
 	const most = 100
 	return s != "" && len(s) <= most && strings.Trim(s, ".") != "" && !strings.ContainsFunc(s, func(r rune) bool {

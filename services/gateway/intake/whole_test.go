@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestQuoteWhole: of a text of which anything is not there, be it in the shape of a secret, nobody is told that it is whole: an agent gets it
-// as it was written.
+// TestQuoteWhole: of a text of which anything is not there, be it in the shape of
+// a secret, nobody is told that it is whole: an agent gets it as it was written.
 func TestQuoteWhole(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{

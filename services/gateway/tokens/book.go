@@ -53,7 +53,8 @@ func Open(path string, log *slog.Logger, now func() time.Time) (*Book, error) {
 	return b, b.read()
 }
 
-// None returns a book without entries, for a gateway without a file: it knows no token, login or account.
+// None returns a book without entries, for a gateway without a file: it knows
+// no token, login or account.
 func None() *Book { return &Book{now: time.Now} }
 
 // OwnEntry is the name of the entry of Own.
@@ -117,8 +118,8 @@ func (b *Book) Named(name string) (*Token, error) {
 	return b.counts(&list[i])
 }
 
-// ByLogin returns the entry of a person by what the issuer calls them, for whoever has made sure that it is they. Errors:
-// ErrNoLogin, ErrExpired.
+// ByLogin returns the entry of a person by what the issuer calls them, for
+// whoever has made sure that it is they. Errors: ErrNoLogin, ErrExpired.
 func (b *Book) ByLogin(login string) (*Token, error) {
 	list := b.current()
 	i := slices.IndexFunc(list, func(t Token) bool { return t.Login == login && login != "" })
@@ -128,8 +129,9 @@ func (b *Book) ByLogin(login string) (*Token, error) {
 	return b.counts(&list[i])
 }
 
-// ByAccount returns the entry of a person by their account at a forge or chat, of which at is the name in its own file, for whoever has
-// made sure that it is they. Errors: ErrNoAccount, ErrExpired.
+// ByAccount returns the entry of a person by their account at a forge or chat,
+// of which at is the name in its own file, for whoever has made sure that it is
+// they. Errors: ErrNoAccount, ErrExpired.
 func (b *Book) ByAccount(at, id string) (*Token, error) {
 	list := b.current()
 	i := slices.IndexFunc(list, func(t Token) bool { return id != "" && t.Accounts[at] == id })
@@ -139,8 +141,9 @@ func (b *Book) ByAccount(at, id string) (*Token, error) {
 	return b.counts(&list[i])
 }
 
-// CheckAccounts returns an error for each account at a forge or chat that check refuses, by the field in the file. One that is written
-// later is not checked: an id that no account has lets no one in.
+// CheckAccounts returns an error for each account at a forge or chat that check
+// refuses, by the field in the file. One that is written later is not checked:
+// an id that no account has lets no one in.
 func (b *Book) CheckAccounts(at string, check func(person, id string) error) error {
 	var wrong []error
 	for _, t := range b.current() {
@@ -153,8 +156,8 @@ func (b *Book) CheckAccounts(at string, check func(person, id string) error) err
 	return errors.Join(wrong...)
 }
 
-// In returns the entries that have roles in a project, in the order of their names, those that have expired as well. Whoever
-// tells of them leaves out their hashes.
+// In returns the entries that have roles in a project, in the order of their names,
+// those that have expired as well. Whoever tells of them leaves out their hashes.
 func (b *Book) In(p forge.ProjectID) (list []Token) {
 	for _, t := range b.current() {
 		if len(t.Roles(p)) > 0 {

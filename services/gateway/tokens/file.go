@@ -1,8 +1,9 @@
 // Package tokens says whose a bearer token is, and what its holder may do, by a file of the
 // operator. The file has the SHA-256 of each token, and never a token.
 //
-// The API, the console and the chats ask a Book for every request; roles.go is the table of roles and verbs. The file is read again when it
-// changes, and one with a mistake leaves the former entries in force. A removed entry counts for nothing from the next request on.
+// The API, the console and the chats ask a Book for every request; roles.go is the table of
+// roles and verbs. The file is read again when it changes, and one with a mistake leaves
+// the former entries in force. A removed entry counts for nothing from the next request on.
 package tokens
 
 import (
@@ -34,7 +35,8 @@ const (
 	secretBytes = 32
 	// everyProject stands for all projects in the file.
 	everyProject = "*"
-	// maxName bounds the name of a person or system, in bytes, and maxLogin what the issuer calls a person.
+	// maxName bounds the name of a person or system, in bytes, and maxLogin
+	// what the issuer calls a person.
 	maxName, maxLogin = 200, identity.MaxName
 )
 
@@ -42,13 +44,14 @@ const (
 type Token struct {
 	// Name is the entry's key. It is shown where its holder acted.
 	Name string `yaml:"-"`
-	// SHA256 is the hash of the token, in hexadecimal. A person who is known by Login or Accounts has none, nor has a system that comes
-	// through hooks alone.
+	// SHA256 is the hash of the token, in hexadecimal. A person who is known by
+	// Login or Accounts has none, nor has a system that comes through hooks alone.
 	SHA256 string `yaml:"sha256"`
 	// Login is how the issuer names the person with whose account they sign in to the console.
 	Login string `yaml:"login"`
-	// Accounts has the person's account at each forge and chat, by the name that this has in its own file: at a forge the account's
-	// number, at a chat its id. Names of accounts change hands, these do not.
+	// Accounts has the person's account at each forge and chat, by the name
+	// that this has in its own file: at a forge the account's number, at a chat
+	// its id. Names of accounts change hands, these do not.
 	Accounts map[string]string `yaml:"accounts"`
 	// Person or System says whose it is; one of them is set.
 	Person string `yaml:"person"`

@@ -26,8 +26,8 @@ const (
 // Roles returns every role.
 func Roles() []Role { return []Role{Viewer, Requester, Approver, Operator, Auditor} }
 
-// Verb is something that is asked for by HTTP. Those of wishes are part of an address, and of a subject of the bus, so
-// they are not renamed.
+// Verb is something that is asked for by HTTP. Those of wishes are part of an
+// address, and of a subject of the bus, so they are not renamed.
 type Verb string
 
 // The verbs: a closed set. Those of wishes are the verbs of the bus.
@@ -87,8 +87,9 @@ func With(v Verb) []Role {
 	return slices.DeleteFunc(Roles(), func(r Role) bool { return !r.May(v) })
 }
 
-// Barred returns why the holder may not do something in a project, with the roles that would let them: they ask the operator of the
-// gateway for one. who is how the holder is called there. It is the same whether or not there is such a project.
+// Barred returns why the holder may not do something in a project, with the roles
+// that would let them: they ask the operator of the gateway for one. who is how the
+// holder is called there. It is the same whether or not there is such a project.
 func (t *Token) Barred(who string, v Verb) string {
 	text := fmt.Sprintf("%s may not %s in this project", who, v)
 	if t.System != "" && !ForSystems(v) {

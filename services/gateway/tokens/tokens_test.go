@@ -28,7 +28,8 @@ var may = map[Role][]Verb{
 	Operator:  {List, Show, Diff, Transcript, Settings, Follow, Answer, Retry, Cancel, Pause, Resume},
 }
 
-// TestWhoMayWhat holds each role to the table, for people and systems, in their project and in another one.
+// TestWhoMayWhat holds each role to the table, for people and systems, in their
+// project and in another one.
 func TestWhoMayWhat(t *testing.T) {
 	if len(may) != len(Roles()) {
 		t.Fatalf("roles are %v", Roles())
@@ -96,7 +97,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestBook follows its file: tokens are found, expire, are removed, and stay in force while the file is broken.
+// TestBook follows its file: tokens are found, expire, are removed, and stay in
+// force while the file is broken.
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
 	write := func(text string) {
@@ -175,7 +177,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestOwn: a person on their own machine has every role in their project and none elsewhere, under any name, and no token leads to them.
+// TestOwn: a person on their own machine has every role in their project and
+// none elsewhere, under any name, and no token leads to them.
 func TestOwn(t *testing.T) {
 	b, err := Own("Ada Lovelace", "shop")
 	if err != nil {
@@ -229,8 +232,8 @@ func TestLoginIsNoToken(t *testing.T) {
 	}
 }
 
-// TestAccountsAreOfPeople: an account leads to the entry of its person at that forge or chat alone, and an entry that has nothing else to be
-// known by has no token.
+// TestAccountsAreOfPeople: an account leads to the entry of its person at that forge
+// or chat alone, and an entry that has nothing else to be known by has no token.
 func TestAccountsAreOfPeople(t *testing.T) {
 	list, err := Parse("tokens.yaml", []byte("tokens:\n  ada: {accounts: {work: 7, chat: U7}, person: ada, projects: {shop: [approver]}}\n"+
 		"  bob: {sha256: "+hash+", accounts: {home: 7}, person: bob, projects: {shop: [viewer]}}\n"+

@@ -1,6 +1,7 @@
-// Package commitmsg makes the messages of the commits that reach the base branch. Of the agent's own text it keeps what
-// cannot be taken for a word of pfl-forge: no trailer of ours, and no credit for people whom the agent only names. It is used where a
-// task's commits become one, and where a merge adds who approved.
+// Package commitmsg makes the messages of the commits that reach the base branch.
+// Of the agent's own text it keeps what cannot be taken for a word of pfl-forge:
+// no trailer of ours, and no credit for people whom the agent only names. It is
+// used where a task's commits become one, and where a merge adds who approved.
 package commitmsg
 
 import (
@@ -117,8 +118,8 @@ func forgeTrailers(c *forge.Command, approver string) []string {
 	return of.Lines()
 }
 
-// requesters returns who asked for an intent: the system that published it, if no person did, with the people whom the
-// server knew, and those whom senders only named.
+// requesters returns who asked for an intent: the system that published it, if no
+// person did, with the people whom the server knew, and those whom senders only named.
 func requesters(in *forge.Intent) (proven, claimed string) {
 	var lists [2][]string
 	if in.Source != forge.SourceHuman || len(in.Requesters) == 0 {

@@ -1,10 +1,12 @@
-// Package ontip makes one commit of a change, and puts it on the tip of the base branch: the change of an attempt, and
-// a commit that another one has pushed to the branch of the task's pull request and that a person made the change.
+// Package ontip makes one commit of a change, and puts it on the tip of the base
+// branch: the change of an attempt, and a commit that another one has pushed to
+// the branch of the task's pull request and that a person made the change.
 //
-// Such a commit is taken only if the person has seen it: as the head of that branch, where it has to be still in the
-// moment in which it is fetched. Everything that is in its way is told as a refusal, with which the task waits for a person, and not as a failure of
-// the attempt: to try again would change nothing. Until the change is proposed, nothing at the origin is changed but
-// that the commit is kept.
+// Such a commit is taken only if the person has seen it: as the head of that
+// branch, where it has to be still in the moment in which it is fetched. Everything
+// that is in its way is told as a refusal, with which the task waits for a person,
+// and not as a failure of the attempt: to try again would change nothing. Until the
+// change is proposed, nothing at the origin is changed but that the commit is kept.
 //
 //	the branch is        and the commit                        then
 //	gone                 whatever                              refused
@@ -15,8 +17,8 @@
 //	at the commit        has a path that no change may have    refused
 //	at the commit        is a change                           kept, and put on the tip as one commit
 //
-// A conflict on the tip is reported as that of any change, and so is a change that is there already: what follows from
-// these is for the rules to say.
+// A conflict on the tip is reported as that of any change, and so is a change
+// that is there already: what follows from these is for the rules to say.
 package ontip
 
 import (
@@ -42,8 +44,8 @@ type Change struct {
 	Author string
 }
 
-// Put puts a change on the tip of the base branch as one commit, or says what conflicts there. It returns
-// that commit on its old base as well.
+// Put puts a change on the tip of the base branch as one commit, or says what
+// conflicts there. It returns that commit on its old base as well.
 func Put(ctx context.Context, j *jobs.Job, c Change, message Message) (r *forge.Rebase, alone git.OID, err error) {
 	r = &forge.Rebase{Base: string(j.Tip), Author: c.Author}
 	if alone, err = j.Store.Squash(ctx, c.Base, c.Head, c.Author, message); err != nil {
@@ -69,7 +71,8 @@ func Files(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, erro
 	return jobs.Files(changes), err
 }
 
-// Author returns the author of a change that is to be merged; empty where it began with no commit of another one.
+// Author returns the author of a change that is to be merged; empty where it
+// began with no commit of another one.
 func Author(q *forge.QueueMerge) string {
 	if q.Facts == nil || q.Facts.Adopted == nil {
 		return ""
@@ -77,8 +80,8 @@ func Author(q *forge.QueueMerge) string {
 	return q.Facts.Adopted.Author
 }
 
-// Take fetches the commit to adopt, keeps it in the store, and returns it as a change. The refusal is set instead, with
-// the reason, if the commit cannot be adopted.
+// Take fetches the commit to adopt, keeps it in the store, and returns it as a change.
+// The refusal is set instead, with the reason, if the commit cannot be adopted.
 func Take(ctx context.Context, j *jobs.Job, a *forge.Adoption, message Message) (c Change, refusal *forge.Rebase, err error) {
 	commit, err := jobs.OID("adopted.commit", a.Commit)
 	if err != nil {
@@ -105,7 +108,8 @@ func Take(ctx context.Context, j *jobs.Job, a *forge.Adoption, message Message) 
 	case found != commit:
 		return refuse(found, "the branch %s is at commit %s by now", branch, found.Short())
 	}
-	// A push takes the place of the commit later, and its branch is all that keeps it at the origin.
+	// A push takes the place of the commit later, and its branch is all that
+	// keeps it at the origin.
 	if _, err := j.Store.Keep(ctx, j.GitAttempt(), commit); err != nil {
 		return c, nil, err
 	}

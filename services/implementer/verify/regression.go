@@ -16,16 +16,17 @@ import (
 // typeFix is the type of intents whose changes are to come with a regression proof.
 const typeFix = "fix"
 
-// wantsProof reports whether the change of the command's task is to come with a regression proof. A recipe has
-// a check of its own instead.
+// wantsProof reports whether the change of the command's task is to come with a
+// regression proof. A recipe has a check of its own instead.
 func wantsProof(j *jobs.Job) bool {
 	in := &j.Command.Intent
 	return in.Type == typeFix && in.Recipe == "" && j.Config.Review.Proof != config.ProofOff && len(j.Config.Verify) > 0
 }
 
-// regression looks whether the tests of a change show what it mends: it puts the change's test files
-// on the tip, by itself, and runs the verify commands there. They have to fail, while they passed on the
-// change. files are those that the change touches. The run says in Passed whether that is so.
+// regression looks whether the tests of a change show what it mends: it puts
+// the change's test files on the tip, by itself, and runs the verify commands
+// there. They have to fail, while they passed on the change. files are those
+// that the change touches. The run says in Passed whether that is so.
 func regression(ctx context.Context, j *jobs.Job, head git.OID, files []string) (*forge.CheckRun, error) {
 	run := &forge.CheckRun{ID: "p1", Name: verdict.RegressionProof}
 	var tests []string

@@ -19,19 +19,20 @@ import (
 // maxResults bounds the results that are kept, the newest.
 const maxResults = 256
 
-// Results are the changes that this process has seen passing, so that the same tree on the same parent is not verified
-// twice for a task: for its review and, after another attempt or a trial, for its merge. The zero value has none.
+// Results are the changes that this process has seen passing, so that the same
+// tree on the same parent is not verified twice for a task: for its review and,
+// after another attempt or a trial, for its merge. The zero value has none.
 //
-// They are in the memory of the process that ran the commands, where no agent and no command can write. After a
-// restart, and by another worker, a change is verified again.
+// They are in the memory of the process that ran the commands, where no agent and no
+// command can write. After a restart, and by another worker, a change is verified again.
 type Results struct {
 	mu     sync.Mutex
 	passed map[key]result
 	order  []key
 }
 
-// key is all that the outcome of verifying depends on. The commits do not matter: signatures and approvers
-// change them, and not what is verified.
+// key is all that the outcome of verifying depends on. The commits do not
+// matter: signatures and approvers change them, and not what is verified.
 type key struct {
 	project            forge.ProjectID
 	task               forge.TaskID
@@ -47,10 +48,11 @@ type result struct {
 	executor forge.Executor
 }
 
-// OnTip verifies a change, also one that is about to be merged on a tip that moved. It is the only place
-// where a pass of before stands for another run: one of this process, or one that a trial found (ADR 0077). A pass counts
-// for its tree on its parent's tree and for no other. One that took several runs is not kept (ADR 0071), and
-// of a change that is known to be unsteady nothing is believed.
+// OnTip verifies a change, also one that is about to be merged on a tip that moved.
+// It is the only place where a pass of before stands for another run: one of this
+// process, or one that a trial found (ADR 0077). A pass counts for its tree on its
+// parent's tree and for no other. One that took several runs is not kept (ADR
+// 0071), and of a change that is known to be unsteady nothing is believed.
 func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Change) error {
 	c.Head, c.Files = git.OID(r.Head), r.Files
 	base, err := j.Store.Tree(ctx, j.Tip)
@@ -62,7 +64,8 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 		return err
 	}
 	if known, ok := s.find(j, k, r.PatchID); ok {
-		// What only a person may approve is looked at by a merge as ever, with the reasons that were found.
+		// What only a person may approve is looked at by a merge as ever, with
+		// the reasons that were found.
 		r.Verify, r.Guarded, j.Result.Executor = known.report, slices.Clone(known.guarded), known.executor
 		if r.Together = known.together; r.Together != "" {
 			jobs.Say(j, "not verified by itself: it passed together with its batch, as tree "+term.Line(r.Together))
@@ -73,8 +76,8 @@ func (s *Results) OnTip(ctx context.Context, j *jobs.Job, r *forge.Rebase, c Cha
 	}
 	c.Failed = failed(j, k, r.PatchID)
 	if r.Verify, r.Guarded, err = onTip(ctx, j, c); errors.Is(err, errLeft) {
-		// Nothing is kept of it, and nothing stated: a pass that another task, a trial or a statement could take for one
-		// is made by commands that ran.
+		// Nothing is kept of it, and nothing stated: a pass that another task, a
+		// trial or a statement could take for one is made by commands that ran.
 		r.Unverified = true
 		jobs.Say(j, "not verified before the review: the verify commands run in the merge, on exactly what lands")
 		return nil
@@ -95,14 +98,16 @@ func keyOf(j *jobs.Job, base, tree string) (key, error) {
 	}, err
 }
 
-// find returns the result of a change that passed: what a trial found, or what this process has kept.
+// find returns the result of a change that passed: what a trial found, or what
+// this process has kept.
 func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 	in := j.Command.Merge()
 	if f := in.Tried; f != nil && in.Change != nil && f.BaseTree == k.base && f.Tree == k.tree && f.PatchID == patch && verdict.Failing(f.Verify) == "" &&
 		(f.Together == "" || j.Config.MergeQueue.Batch > 1) { // the configuration on the tip has the last word
 		return result{f.Verify, f.Together, f.Guarded, in.In}, true
 	}
-	// A trial always runs the commands: the change right behind it may count the pass as one of its base between two failures (ADR 0136).
+	// A trial always runs the commands: the change right behind it may count
+	// the pass as one of its base between two failures (ADR 0136).
 	if in.Trial || len(j.Command.Rebase().Tried) > 0 {
 		return result{}, false
 	}
@@ -115,7 +120,8 @@ func (s *Results) find(j *jobs.Job, k key, patch string) (result, bool) {
 	return known, ok
 }
 
-// failed returns the report of a trial in which the verify commands failed twice on exactly this change; nil if there is none.
+// failed returns the report of a trial in which the verify commands failed
+// twice on exactly this change; nil if there is none.
 func failed(j *jobs.Job, k key, patch string) *forge.VerifyReport {
 	in := j.Command.Merge()
 	f := in.Tried

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// maxBaseTrials bounds the trials of the base for a check that gave both answers on the change. A check that
-	// fails every third time passes as often once in four times; then the change is taken for the cause.
+	// maxBaseTrials bounds the trials of the base for a check that gave both
+	// answers on the change. A check that fails every third time passes as
+	// often once in four times; then the change is taken for the cause.
 	maxBaseTrials = 3
-	// maxTrialTime is how long after the first failure a trial may begin that is not the second one on the change:
-	// other changes wait for a merge that is under way.
+	// maxTrialTime is how long after the first failure a trial may begin that is not
+	// the second one on the change: other changes wait for a merge that is under way.
 	maxTrialTime = 45 * time.Minute
 	// maxTrialOutput bounds the output of each trial that is reported, in bytes; the end is kept.
 	maxTrialOutput = 1 << 10
 )
 
-// trials are the runs of the verify commands on a change that did not pass, on its parent and on the base
-// that it was made on. They are facts, from which the rules find the fault (verdict.Blame). Each run
-// has a fresh checkout and its own caches, so that no run influences another. All runs
-// are reported, also those that decide nothing, so that a person sees them.
+// trials are the runs of the verify commands on a change that did not pass, on its parent and
+// on the base that it was made on. They are facts, from which the rules find the fault
+// (verdict.Blame). Each run has a fresh checkout and its own caches, so that no run influences
+// another. All runs are reported, also those that decide nothing, so that a person sees them.
 type trials struct {
 	*jobs.Job
 	checks []forge.Check
@@ -39,8 +40,8 @@ type trials struct {
 	list    []forge.CheckRun
 }
 
-// stillRed returns the report on a change whose parent is known to fail, and is the same still; nil if it is not. Nothing
-// is run: a task that waits for the base branch to be mended looks often.
+// stillRed returns the report on a change whose parent is known to fail, and is the same still; nil
+// if it is not. Nothing is run: a task that waits for the base branch to be mended looks often.
 func stillRed(ctx context.Context, j *jobs.Job, c Change, known []forge.CheckRun) (*forge.VerifyReport, error) {
 	if len(known) == 0 {
 		return nil, nil //nolint:nilnil // no report is an answer
@@ -56,9 +57,10 @@ func stillRed(ctx context.Context, j *jobs.Job, c Change, known []forge.CheckRun
 	return &forge.VerifyReport{Command: known[0].Command, Output: known[0].Output, Trials: known}, nil
 }
 
-// tried verifies a change. If a command fails, the same commit is verified once more before a fault is
-// looked for, and it and its parent as often as it takes to tell a check that fails now and then from a change
-// that makes it do so. The whole of the commands runs each time: what passes here may be merged.
+// tried verifies a change. If a command fails, the same commit is verified once
+// more before a fault is looked for, and it and its parent as often as it takes
+// to tell a check that fails now and then from a change that makes it do so.
+// The whole of the commands runs each time: what passes here may be merged.
 func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*forge.VerifyReport, error) {
 	if c.Once {
 		return jobs.VerifyGoal(ctx, j, c.Head, checks)
@@ -108,7 +110,8 @@ func tried(ctx context.Context, j *jobs.Job, c Change, checks []forge.Check) (*f
 	return t.report(report, again), nil
 }
 
-// Unchanged verifies the tip of the base branch itself: what a goal that has changed nothing is judged by.
+// Unchanged verifies the tip of the base branch itself: what a goal that has
+// changed nothing is judged by.
 func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 	checks := goals.Checks(j.Command)
 	report, err := jobs.VerifyGoal(ctx, j, j.Tip, checks)
@@ -126,8 +129,9 @@ func Unchanged(ctx context.Context, j *jobs.Job) (*forge.VerifyReport, error) {
 	return t.report(report, again), nil
 }
 
-// confirm goes on after a change has passed that failed before on the same tree. It is verified until it has passed often enough; if it fails once
-// more, or the rules do not know of that yet, only a failure without it excuses it.
+// confirm goes on after a change has passed that failed before on the same
+// tree. It is verified until it has passed often enough; if it fails once more,
+// or the rules do not know of that yet, only a failure without it excuses it.
 func (t *trials) confirm(ctx context.Context, c Change) error {
 	if !t.Command.Rebase().Settle && !t.Command.Merge().Settle {
 		return t.excuse(ctx)
@@ -147,9 +151,9 @@ func (t *trials) confirm(ctx context.Context, c Change) error {
 	return nil
 }
 
-// excuse looks for the failure of a command on the parent, after it gave both answers on the change. The
-// parent has no file of the change, so nothing that the change does can make it fail. One failure is
-// enough; without one the change is to blame.
+// excuse looks for the failure of a command on the parent, after it gave both answers
+// on the change. The parent has no file of the change, so nothing that the change
+// does can make it fail. One failure is enough; without one the change is to blame.
 func (t *trials) excuse(ctx context.Context) error {
 	for n := 0; n < maxBaseTrials && t.inTime(); n++ {
 		base, err := t.run(ctx, verdict.TrialBase, t.Tip)
@@ -163,9 +167,9 @@ func (t *trials) excuse(ctx context.Context) error {
 	return nil
 }
 
-// accuse looks whether the parent passes, after the change failed twice, and the change where it was made. A parent that passed between the two
-// failures is not run again. One that fails is run once more: red is only what fails each time. It returns the newest report
-// on the change.
+// accuse looks whether the parent passes, after the change failed twice, and the change where it
+// was made. A parent that passed between the two failures is not run again. One that fails is
+// run once more: red is only what fails each time. It returns the newest report on the change.
 func (t *trials) accuse(ctx context.Context, c Change, again *forge.VerifyReport) (*forge.VerifyReport, error) {
 	if verdict.PassedBetween(t.list) != "" {
 		return again, t.alone(ctx, c)
@@ -195,17 +199,18 @@ func (t *trials) alone(ctx context.Context, c Change) error {
 	return err
 }
 
-// isTheSame reports whether a recipe has made the same change again that was to blame, and the same command fails on it: that it fails is known,
-// and whether the parent passes is left to see.
+// isTheSame reports whether a recipe has made the same change again that was to blame, and the
+// same command fails on it: that it fails is known, and whether the parent passes is left to see.
 func (t *trials) isTheSame() bool {
 	return t.Command.Intent.Recipe != "" && verdict.Fails(t.known) == t.command
 }
 
-// inTime reports whether there is time for another trial. What is not known when there is none left is the
-// change's fault: it would be so without any trial.
+// inTime reports whether there is time for another trial. What is not known when
+// there is none left is the change's fault: it would be so without any trial.
 func (t *trials) inTime() bool { return time.Since(t.began) < maxTrialTime }
 
-// run runs the verify commands once more. On the change the checks of its goal follow, since it may be merged.
+// run runs the verify commands once more. On the change the checks of its goal
+// follow, since it may be merged.
 func (t *trials) run(ctx context.Context, of string, commit git.OID) (*forge.VerifyReport, error) {
 	failed := t.command
 	var report *forge.VerifyReport
@@ -244,9 +249,9 @@ func (t *trials) add(ctx context.Context, of string, commit git.OID, r *forge.Ve
 	return nil
 }
 
-// report tells that the change passed, where the check is to blame, or else that it failed, as it did first. The
-// one who has to repair a check that the change made unreliable is told so, because the output alone
-// does not show it.
+// report tells that the change passed, where the check is to blame, or else
+// that it failed, as it did first. The one who has to repair a check that the
+// change made unreliable is told so, because the output alone does not show it.
 func (t *trials) report(first, again *forge.VerifyReport) *forge.VerifyReport {
 	first.Trials, again.Trials = t.list, t.list
 	if !again.Passed {

@@ -1,6 +1,7 @@
-// Package verify finds out what becomes of a change on exactly its parent: whether the project's verify commands
-// and the checks of a goal pass there, whether the tests of a fix show what it mends, which of its files only a
-// person may approve, and, where something fails, what the rules need to say whose fault that is.
+// Package verify finds out what becomes of a change on exactly its parent: whether
+// the project's verify commands and the checks of a goal pass there, whether the
+// tests of a fix show what it mends, which of its files only a person may approve,
+// and, where something fails, what the rules need to say whose fault that is.
 package verify
 
 import (
@@ -30,12 +31,15 @@ type Change struct {
 	Files []string
 	// Alone is the change on the base that it was made on; empty if that is the tip.
 	Alone git.OID
-	// Once says that a failure is reported as it is, and nothing is run again to find out whose fault it is.
+	// Once says that a failure is reported as it is, and nothing is run again
+	// to find out whose fault it is.
 	Once bool
-	// Failed is the report of a trial whose verify commands failed twice on exactly this change; nil if there is none.
+	// Failed is the report of a trial whose verify commands failed twice on
+	// exactly this change; nil if there is none.
 	Failed *forge.VerifyReport
-	// Leave says that the verify commands may be left to the merge. They are not where something else than the merge depends on
-	// them: criteria, the proof of a fix, or a person who has to know how the change does with the files that they run as they were.
+	// Leave says that the verify commands may be left to the merge. They are not where
+	// something else than the merge depends on them: criteria, the proof of a fix, or a
+	// person who has to know how the change does with the files that they run as they were.
 	Leave bool
 }
 
@@ -85,8 +89,8 @@ func onTip(ctx context.Context, j *jobs.Job, c Change) (report *forge.VerifyRepo
 	return report, found.Reasons, nil
 }
 
-// errLeft is returned when the verify commands are left to the merge. An empty report would not do: it is the report of a project
-// that has no commands, and so passes.
+// errLeft is returned when the verify commands are left to the merge. An empty report
+// would not do: it is the report of a project that has no commands, and so passes.
 var errLeft = errors.New("left to the merge")
 
 // maxNames bounds the names of files in a reason, in bytes.
@@ -125,9 +129,9 @@ func prove(ctx context.Context, j *jobs.Job, report *forge.VerifyReport, head gi
 	return nil
 }
 
-// GuardedSince returns the reasons for which a person has to approve a change that is one commit on a
-// commit of the base branch. The configuration is that of base, not of the tip. There are none
-// for what the patterns of policy.protected_paths name: the rules see to those.
+// GuardedSince returns the reasons for which a person has to approve a change that is one
+// commit on a commit of the base branch. The configuration is that of base, not of the tip.
+// There are none for what the patterns of policy.protected_paths name: the rules see to those.
 func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]string, error) {
 	p, err := j.Repository.Config(ctx, base)
 	if err != nil {
@@ -141,8 +145,9 @@ func GuardedSince(ctx context.Context, j *jobs.Job, base, head git.OID) ([]strin
 	return found.Reasons, err
 }
 
-// Steers returns, a phrase each, what of a change alters how others are verified: files that the commands run, what only a person may
-// approve, and the configuration. They are those of the tip, on which others may be that alter them. Such a change is verified together with no other.
+// Steers returns, a phrase each, what of a change alters how others are verified: files that the
+// commands run, what only a person may approve, and the configuration. They are those of the
+// tip, on which others may be that alter them. Such a change is verified together with no other.
 func Steers(ctx context.Context, j *jobs.Job, head git.OID, files []string) ([]string, error) {
 	p, err := j.Repository.Config(ctx, j.Tip)
 	if err != nil {
@@ -167,8 +172,9 @@ func Steers(ctx context.Context, j *jobs.Job, head git.OID, files []string) ([]s
 	return reasons, nil
 }
 
-// Ride reports a change that is verified together with later ones, and returns false if it may not be: it is in conflict or another patch, or
-// alters what verify goes by. Then nothing is verified, and the rules have it tried alone.
+// Ride reports a change that is verified together with later ones, and returns
+// false if it may not be: it is in conflict or another patch, or alters what
+// verify goes by. Then nothing is verified, and the rules have it tried alone.
 func Ride(ctx context.Context, j *jobs.Job, r *forge.MergeResult, f *forge.Rebase, patch string) (fits bool, err error) {
 	if len(f.Conflicts) == 0 {
 		f.Guarded, err = Steers(ctx, j, git.OID(f.Head), f.Files)
@@ -177,8 +183,9 @@ func Ride(ctx context.Context, j *jobs.Job, r *forge.MergeResult, f *forge.Rebas
 	return len(f.Conflicts)+len(f.Guarded) == 0 && f.PatchID == patch, err
 }
 
-// AsMade returns the base that a change was made on, and the change there. A change that was rebased onto a later tip and not
-// verified there carries its original base: only on that base a run shows whether it passes without the commits merged since.
+// AsMade returns the base that a change was made on, and the change there. A change
+// that was rebased onto a later tip and not verified there carries its original base:
+// only on that base a run shows whether it passes without the commits merged since.
 func AsMade(ctx context.Context, j *jobs.Job, base, alone git.OID) (made, there git.OID, err error) {
 	l := j.Command.Merge().Change
 	if l == nil || l.MadeOn == "" {

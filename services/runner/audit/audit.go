@@ -1,12 +1,13 @@
 // Package audit tells from journals who did what: who asked, approved, ran and merged. The command
 // audit-log export prints it, and a runner answers auditors with a page of it.
 //
-// It reads the entries of journals as package journal hands them out, with the chain of each, so that what
-// is told and what is verified are the same bytes. It keeps no entry, but the hash of each, by which the chains are
-// compared at the end: some 100 MB for a project with a million records, beside the page.
+// It reads the entries of journals as package journal hands them out, with the
+// chain of each, so that what is told and what is verified are the same bytes.
+// It keeps no entry, but the hash of each, by which the chains are compared at
+// the end: some 100 MB for a project with a million records, beside the page.
 //
-// Unlike package report it tells the names of accounts at a gateway, and the references by which people spoke
-// through it: it is for auditors.
+// Unlike package report it tells the names of accounts at a gateway, and the
+// references by which people spoke through it: it is for auditors.
 package audit
 
 import (
@@ -28,8 +29,8 @@ type Line struct {
 	Event document.CloudEvent[document.Audited]
 }
 
-// Compare orders places as their events were decided: by time, and within a journal by the records, also where the
-// clock of a runner was behind.
+// Compare orders places as their events were decided: by time, and within a
+// journal by the records, also where the clock of a runner was behind.
 func Compare(a, b document.AuditPlace) int {
 	return cmp.Or(cmp.Compare(a.Decided, b.Decided), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Index, b.Index))
 }
@@ -55,8 +56,9 @@ func (r *Reader) Has(key forge.Key) bool {
 	return read
 }
 
-// Add returns the lines of an entry. Those of one journal have to come in their order; that of the journals among each other
-// is of no consequence, since the newest message of each is handed out late.
+// Add returns the lines of an entry. Those of one journal have to come in their
+// order; that of the journals among each other is of no consequence, since the
+// newest message of each is handed out late.
 func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 	last := r.last[e.Key]
 	defer func() { r.last[e.Key] = last }()
@@ -128,7 +130,8 @@ func (p *Pager) Add(lines []Line) {
 	}
 }
 
-// keep leaves the newest lines, the newest first: one more than the page has, by which it is known that there are more.
+// keep leaves the newest lines, the newest first: one more than the page has,
+// by which it is known that there are more.
 func (p *Pager) keep() {
 	slices.SortFunc(p.lines, func(a, b Line) int { return Compare(b.Place, a.Place) })
 	p.lines = p.lines[:min(len(p.lines), p.req.Limit+1)]

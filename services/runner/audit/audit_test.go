@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/audit"
 )
 
-// TestOrder: the newest event comes first, whichever journal was read first and although the newest message of each is handed out
-// late; events of one journal stay in its order although a clock went back.
+// TestOrder: the newest event comes first, whichever journal was read first and
+// although the newest message of each is handed out late; events of one journal
+// stay in its order although a clock went back.
 func TestOrder(t *testing.T) {
 	began := time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)
 	entry := func(seq uint64, intent string, second int, reason string) *journal.Entry {

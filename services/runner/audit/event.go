@@ -45,8 +45,8 @@ func cloudEvent(ev *forge.Event, data document.Audited) document.CloudEvent[docu
 	}
 }
 
-// Describe returns an event of a person, system or worker as an export has it; false for the events that
-// machines and timers send one another.
+// Describe returns an event of a person, system or worker as an export has it;
+// false for the events that machines and timers send one another.
 func Describe(ev *forge.Event) (document.Audited, bool) {
 	e := document.Audited{Project: ev.To.Project, Intent: ev.To.Intent, Author: document.AuditAuthor{Kind: authorPerson, Name: ev.Actor}}
 	if ev.Anchor != "" {

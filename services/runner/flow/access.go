@@ -14,10 +14,11 @@ import (
 // accountKey is the key of the message by which the project hears of accounts.
 const accountKey = "account"
 
-// refused takes an attempt that the account of its agent refused, or that no agent was called for because of
-// that, and reports whether it is one. seen numbers the knowledge of accounts when it was issued. It counts for nothing: the step is
-// held until the account takes calls again. A quota that the intent finds itself is left to the rules of limits,
-// by which another agent may stand in; the others are told.
+// refused takes an attempt that the account of its agent refused, or that no agent
+// was called for because of that, and reports whether it is one. seen numbers the
+// knowledge of accounts when it was issued. It counts for nothing: the step is held
+// until the account takes calls again. A quota that the intent finds itself is left
+// to the rules of limits, by which another agent may stand in; the others are told.
 func (s access) refused(r *forge.Result, seen int) bool {
 	f, k := r.Failure(), &s.Obstacles
 	if of := obstacle.Of(r); of != r.Agent {
@@ -31,7 +32,8 @@ func (s access) refused(r *forge.Result, seen int) bool {
 	known := k.Find(r.Agent, s.now)
 	switch f.Reason {
 	case forge.FailAuth, forge.FailOrigin:
-		// The project is told even if it knows of the refusal: from its list of waiting intents it chooses the one that asks the person.
+		// The project is told even if it knows of the refusal: from its list of
+		// waiting intents it chooses the one that asks the person.
 		s.report(r, seen)
 	case forge.FailHeld:
 		// A step that is held for a quota goes on by a timer, so the project needs no report.
@@ -98,7 +100,8 @@ func (s access) reportLacking() {
 	}
 }
 
-// parked notes that a step waits for a quota, so that it goes on earlier if a person opens the account.
+// parked notes that a step waits for a quota, so that it goes on earlier if a
+// person opens the account.
 func (s access) parked(r *forge.Result) {
 	if s.Obstacles.Keeps && r.Agent != "" && !s.Policy.Reading && obstacle.Closes(r.Failure(), s.now) {
 		s.Obstacles.Hold(obstacle.Hold{Task: r.Attempt.Task, Step: r.Attempt.Step, Agent: r.Agent})
@@ -110,7 +113,8 @@ func (s access) drop(id forge.TaskID) {
 	s.Obstacles.Drop(func(h obstacle.Hold) bool { return h.Task == id })
 }
 
-// changed learns of accounts from the project, and makes the steps again that waited for one that takes calls by now.
+// changed learns of accounts from the project, and makes the steps again that
+// waited for one that takes calls by now.
 func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
 	if s.Phase == control.Closed || m.Number <= s.Obstacles.Number {
 		return rule.Ignore("what there is to know of accounts is known")

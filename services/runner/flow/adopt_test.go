@@ -6,7 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// adoption fills in what a worker says of a commit that is to be adopted: author=ada, or refused=why with found=commit.
+// adoption fills in what a worker says of a commit that is to be adopted:
+// author=ada, or refused=why with found=commit.
 func adoption(out *forge.Rebase, arg func(string) string) {
 	if who := arg("author"); who != "" {
 		out.Author = fmt.Sprintf("%s <%s@example.com>", who, who)
@@ -16,7 +17,8 @@ func adoption(out *forge.Rebase, arg func(string) string) {
 	}
 }
 
-// describeAdoption says what a command is to do with a commit of another one; empty of other commands.
+// describeAdoption says what a command is to do with a commit of another one;
+// empty of other commands.
 func describeAdoption(c *forge.Command) (text string) {
 	a := c.Rebase().Adopted
 	if q := c.Merge().Change; q != nil && q.Facts != nil {

@@ -21,14 +21,16 @@ func (s consent) rules() *approval.Rules {
 	r := &approval.Rules{
 		Approvals: s.Policy.Approvals, Approvers: s.Policy.Approvers, Requesters: s.Intent.Requesters, Authors: s.Tasks.Authors(s.Intent.Requesters),
 	}
-	// Who may approve is the same as of a plan, so that a requester who is barred pays for no request of their own.
+	// Who may approve is the same as of a plan, so that a requester who is
+	// barred pays for no request of their own.
 	if s.first() {
 		r.Count = 1 // it lets nothing through: as many as the policy says approve the plan
 	}
 	return r
 }
 
-// asked returns the kind and the hash of what has to be approved, and its changes: none for a text or a plan.
+// asked returns the kind and the hash of what has to be approved, and its
+// changes: none for a text or a plan.
 func (s consent) asked() (what, hash string, changes []*task.Task) {
 	if s.first() {
 		return approval.OfText, s.Plan.Gate.Text(&s.Intent), nil
@@ -39,9 +41,9 @@ func (s consent) asked() (what, hash string, changes []*task.Task) {
 	return approval.OfPlan, s.Plan.Gate.Hash, nil
 }
 
-// approve takes a person's approval of the analysis, of the plan, or of changes of protected paths. It
-// has to name exactly what is there now, by its hash. The intent goes on when enough
-// people have approved the same.
+// approve takes a person's approval of the analysis, of the plan, or of changes
+// of protected paths. It has to name exactly what is there now, by its hash.
+// The intent goes on when enough people have approved the same.
 func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, error) {
 	gate := &s.Plan.Gate
 	if decision, err := s.place().Check(control.Approve, ""); err != nil {
@@ -93,12 +95,14 @@ func (s person) approve(a *forge.Approve, by, event string) (forge.Decision, err
 	return forge.Applied, nil
 }
 
-// requestChanges has the plan, or changes, that wait for a person made again with their words. As an approval does, it has
-// to name exactly what is there now, by its hash; the first one of a hash wins.
+// requestChanges has the plan, or changes, that wait for a person made again
+// with their words. As an approval does, it has to name exactly what is there
+// now, by its hash; the first one of a hash wins.
 //
-// A plan is dropped and made again by the step that made it, in its session: an approval that comes meanwhile finds no
-// plan. Changes are made again each in its own session, those of one task if it is named. In both cases nothing that was
-// approved of them counts any more, and whoever said what has to be different is a requester from then on.
+// A plan is dropped and made again by the step that made it, in its session: an approval
+// that comes meanwhile finds no plan. Changes are made again each in its own session,
+// those of one task if it is named. In both cases nothing that was approved of them
+// counts any more, and whoever said what has to be different is a requester from then on.
 func (s person) requestChanges(m *forge.RequestChanges, by string) (forge.Decision, error) {
 	of := approval.Wished{Hash: m.Hash, Wish: forge.Wish{Person: by, Words: strings.TrimSpace(m.Words)}}
 	what, hash, _ := consent(s).asked()
@@ -157,9 +161,9 @@ func (s consent) given() []approval.Approval {
 	})
 }
 
-// continueIfApproved lets go on what waits for approval, if enough people have approved it. It is asked
-// after each approval, and after the policy was read again, by which fewer may be
-// enough: a person who approved already could not do it once more.
+// continueIfApproved lets go on what waits for approval, if enough people have approved
+// it. It is asked after each approval, and after the policy was read again, by which
+// fewer may be enough: a person who approved already could not do it once more.
 func (s course) continueIfApproved() {
 	ask := consent(s)
 	rules, given := ask.rules(), ask.given()
@@ -203,9 +207,9 @@ func (s consent) names(tasks ...*task.Task) []string {
 	return approval.Names(lists...)
 }
 
-// arbitrate takes a person's word on a change that its two reviewers disagree about. Who says that it is
-// approved approves exactly this change, by the rules of all approvals; where one is not enough, or it
-// changes protected paths as well, it waits for approval from then on.
+// arbitrate takes a person's word on a change that its two reviewers disagree about. Who says
+// that it is approved approves exactly this change, by the rules of all approvals; where one
+// is not enough, or it changes protected paths as well, it waits for approval from then on.
 func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forge.Decision, error) {
 	rules := consent(s).rules()
 	approves := messages.Approves(a.Answer)
@@ -215,8 +219,8 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 		return rule.Refuse("%q decides nothing; answer %q, %q, or %q with your words", a.Answer,
 			messages.AnswerApprove, task.AnswerReject, task.AnswerReject+": ...")
 	case approves && a.Question == "":
-		// The question names the commit, its index does not: a late answer would approve a commit that the
-		// person has not seen. An answer that repeats another question is refused before.
+		// The question names the commit, its index does not: a late answer would approve a commit
+		// that the person has not seen. An answer that repeats another question is refused before.
 		return rule.Refuse("it does not say what it approves; look at the change with `pfl-forge show %s`, "+
 			"and answer with the text of the question, as `pfl-forge answer` does", s.key.Intent)
 	}
@@ -236,7 +240,8 @@ func (s person) arbitrate(t *task.Task, a *forge.Answer, by, event string) (forg
 			s.Plan.Gate.Collected.Add(given[0])
 		}
 	}
-	// Who puts into words what is to be done is a requester from then on; a bare verdict is no such word.
+	// Who puts into words what is to be done is a requester from then on; a
+	// bare verdict is no such word.
 	if words != "" {
 		if decision, err := s.bound().Check(by, fmt.Sprintf("give the words, or answer just %q", task.AnswerReject), t); err != nil {
 			return decision, err

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// awaitsBase reports whether a task that is about to have its change verified waits for a red base branch instead. The task that
-// looks does not, nor do the iterations of a goal, which may be to mend it.
+// awaitsBase reports whether a task that is about to have its change verified
+// waits for a red base branch instead. The task that looks does not, nor do the
+// iterations of a goal, which may be to mend it.
 func (s access) awaitsBase(t *task.Task, step forge.Step) bool {
 	c := s.Obstacles.Find(forge.GitBase, s.now)
 	if c == nil || step != forge.StepRebase || !(task.Fault{Task: t}).MayAwait(s.strategy()) || slices.Contains(s.Obstacles.Looks, t.ID) {
@@ -60,7 +61,8 @@ func (s access) looked(id forge.TaskID) {
 	s.Obstacles.Looks = slices.DeleteFunc(slices.Clone(s.Obstacles.Looks), func(l forge.TaskID) bool { return l == id })
 }
 
-// verified tells the project how a change did on a tip that is known to be red, unless it fails as the base does (baseRed).
+// verified tells the project how a change did on a tip that is known to be red,
+// unless it fails as the base does (baseRed).
 func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	s.looked(t.ID)
 	if t.Stage == task.Red || s.DecidedBy.Has(rules.AskedChecks) && verdict.Asked(rb.Verify) || s.Obstacles.Find(forge.GitBase, s.now) == nil {

@@ -15,11 +15,12 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// boundRow is a row of the table of bounds: the number, and the constant or the field of the policy that has it.
+// boundRow is a row of the table of bounds: the number, and the constant or the
+// field of the policy that has it.
 var boundRow = regexp.MustCompile("(?m)^\\| (\\d+) \\|.*\\| `(\\w+)` of `([\\w/.]+)` \\|$")
 
-// TestBoundsOfARun compares the table "Bounds of a run" of docs/ARCHITECTURE.md with the constants of the rules, and
-// with the policy that holds until a project says otherwise.
+// TestBoundsOfARun compares the table "Bounds of a run" of docs/ARCHITECTURE.md with the
+// constants of the rules, and with the policy that holds until a project says otherwise.
 func TestBoundsOfARun(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/ARCHITECTURE.md")
 	if err != nil {

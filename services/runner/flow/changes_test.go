@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// TestChanges has the rules ask for each change of a version in one place, where it can be found when the branch of the versions before is
-// to be deleted.
+// TestChanges has the rules ask for each change of a version in one place, where
+// it can be found when the branch of the versions before is to be deleted.
 func TestChanges(t *testing.T) {
 	var sources strings.Builder
 	err := fs.WalkDir(flow.Sources, ".", func(path string, d fs.DirEntry, err error) error {

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// split submits the children that have not begun, and retries those that failed. A child that a person rejected or cancelled stays as it is.
+// split submits the children that have not begun, and retries those that
+// failed. A child that a person rejected or cancelled stays as it is.
 func (s course) split() {
 	children := s.Plan.Children
 	s.Phase = control.Children
@@ -29,7 +30,8 @@ func (s course) split() {
 	s.sumUp()
 }
 
-// childRetry returns the retry of a child. With the words of people it gets their authors, who may not approve what comes of them.
+// childRetry returns the retry of a child. With the words of people it gets
+// their authors, who may not approve what comes of them.
 func (s course) childRetry() *forge.Retry {
 	r := &forge.Retry{Instructions: s.Instructions, BudgetUSD: budget.Own(&s.Intent, s.Policy.Budget, s.Foreign)}
 	if r.Instructions != "" {

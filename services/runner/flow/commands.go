@@ -94,7 +94,8 @@ func (s *Intent) names() session.Names {
 	return session.Names{Key: s.key, Created: s.Intent.CreatedAt, None: s.Intent.Recipe != ""}
 }
 
-// commands has the machine of the commands take a step, and makes attempts without budget wait for a person.
+// commands has the machine of the commands take a step, and makes attempts
+// without budget wait for a person.
 func (s *Intent) commands(step func(*dispatch.Turn)) {
 	x := s.turn()
 	step(&x)
@@ -226,9 +227,9 @@ func (s course) readPolicy() {
 	s.Dispatch.Issue(&x, &c)
 }
 
-// started notes that the replica that the work was sent to has begun. Now it has
-// as long as an attempt may take. Or it notes that a replica can do what none could. A task names a replica only until then: should this attempt
-// get lost, any replica may have the next one.
+// started notes that the replica that the work was sent to has begun. Now it has as long as
+// an attempt may take. Or it notes that a replica can do what none could. A task names a
+// replica only until then: should this attempt get lost, any replica may have the next one.
 func (s *Intent) started(r *forge.Result) (forge.Decision, error) {
 	if s.counter(r.Attempt).Found() {
 		return forge.Applied, nil
@@ -258,7 +259,8 @@ func (s *Intent) late(r *forge.Result) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// stoppedAt notes where an attempt stopped that a pause withdrew, so that it goes on there, and reports whether it did.
+// stoppedAt notes where an attempt stopped that a pause withdrew, so that it
+// goes on there, and reports whether it did.
 func (s *Intent) stoppedAt(r *forge.Result) bool {
 	c := s.Dispatch.HeldStep(r.Attempt.Task, r.Attempt.Step)
 	if c == nil {

@@ -1,6 +1,7 @@
-// Package flow holds the rules of pfl-forge: which effects follow from which event. Two state machines
-// share the work, and reach each other only by messages: Intent, one per intent, and Project of package projects,
-// one per project. Each is composed of small machines in packages, with states and tables or diagrams, of their own.
+// Package flow holds the rules of pfl-forge: which effects follow from which event.
+// Two state machines share the work, and reach each other only by messages: Intent,
+// one per intent, and Project of package projects, one per project. Each is composed
+// of small machines in packages, with states and tables or diagrams, of their own.
 //
 // # Intent
 //
@@ -33,9 +34,10 @@
 //
 // # Determinism
 //
-// A machine is total and deterministic: no clock, no chance, no input or output. Time and ids come in as fields of
-// events. Whoever drives it journals each applied event before any of its effects happens, so a machine can be rebuilt
-// by folding its journal, and Pending names every effect that has to be in force, so that none is lost.
+// A machine is total and deterministic: no clock, no chance, no input or output. Time
+// and ids come in as fields of events. Whoever drives it journals each applied event
+// before any of its effects happens, so a machine can be rebuilt by folding its journal,
+// and Pending names every effect that has to be in force, so that none is lost.
 //
 // A small machine touches no state but its own, and the questions of the intent to a
 // person (Clarifications), which plan and task ask. What the others have to do because of

@@ -10,7 +10,8 @@ import (
 // maxPastFiles bounds the files that the lesson of a run names.
 const maxPastFiles = 30
 
-// close writes the run's history and tells the project, which forgets everything that the intent held there. A person may still retry what failed.
+// close writes the run's history and tells the project, which forgets
+// everything that the intent held there. A person may still retry what failed.
 func (s course) close(reflect bool) {
 	s.Phase = control.Closed
 	s.Dispatch.DropHeld()

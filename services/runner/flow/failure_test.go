@@ -28,8 +28,9 @@ func TestEveryReasonHasARule(t *testing.T) {
 	}
 }
 
-// TestBoundsAreRuledAlike: an attempt that filled its part of the disk has the same consequence as one that printed too much, which it
-// was reported as before it had a reason of its own. So no decision of a journal changes.
+// TestBoundsAreRuledAlike: an attempt that filled its part of the disk has the
+// same consequence as one that printed too much, which it was reported as
+// before it had a reason of its own. So no decision of a journal changes.
 func TestBoundsAreRuledAlike(t *testing.T) {
 	if got, want := rule.Failures[forge.FailDiskLimit], rule.Failures[forge.FailOutputLimit]; got != want || !got.Explain {
 		t.Errorf("got %+v, want %+v", got, want)

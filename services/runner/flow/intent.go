@@ -32,10 +32,10 @@ type Intent struct {
 
 // The methods of the composition stand on types of their own, by what they do: person
 // takes what people ask (person.go), answers what other machines say (messages.go),
-// course leads a run from phase to phase (run.go, end.go), consent knows who approved it (approve.go), access
-// whose account refuses calls (access.go), view shows it (view.go). All
-// are the same machine: the types keep the methods of each purpose together, and have no state of
-// their own. course(s).gate() calls the method gate of the intent s.
+// course leads a run from phase to phase (run.go, end.go), consent knows who approved it
+// (approve.go), access whose account refuses calls (access.go), view shows it (view.go).
+// All are the same machine: the types keep the methods of each purpose together, and
+// have no state of their own. course(s).gate() calls the method gate of the intent s.
 type (
 	core    = Intent
 	person  struct{ *core }
@@ -96,9 +96,8 @@ func NewIntent(key forge.Key) *Intent {
 	}}
 }
 
-// Step decides on one event by a version of the rules. The effects have to happen once the decision is
-// durable. Unless the ruling is Applied, the state is as it was and nothing is
-// to be journaled.
+// Step decides on one event by a version of the rules. The effects have to happen once the decision
+// is durable. Unless the ruling is Applied, the state is as it was and nothing is to be journaled.
 func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
 	s.eff, s.now = forge.Effects{}, ev.At
 	last := s.Stamp
@@ -120,7 +119,8 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 // Pending returns every effect that has to be in force, in the order in which they were asked for.
 func (s *Intent) Pending() forge.Effects { return s.Dispatch.Outbox.Effects() }
 
-// decide applies an event, or says why not. It must not change the state before it is certain to return Applied.
+// decide applies an event, or says why not. It must not change the state before
+// it is certain to return Applied.
 func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	if m, ok := ev.Message.(*forge.Submit); ok {
 		return person{s}.submit(m, ev.At)
@@ -144,7 +144,8 @@ func (s *Intent) decide(ev *forge.Event) (forge.Decision, error) {
 	}
 }
 
-// result takes a worker's report. A report on an attempt that is not open any more changes nothing but the account.
+// result takes a worker's report. A report on an attempt that is not open any
+// more changes nothing but the account.
 func (s *Intent) result(r *forge.Result) (forge.Decision, error) {
 	if !s.Dispatch.Outbox.Wants(r.Attempt) {
 		return s.late(r)

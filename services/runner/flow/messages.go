@@ -78,7 +78,8 @@ const (
 	endKey     = "end"
 )
 
-// taskKey and childKey return keys of the outbox: one request of a task, or report about a child, at a time.
+// taskKey and childKey return keys of the outbox: one request of a task, or
+// report about a child, at a time.
 func taskKey(t *task.Task) string { return "task/" + string(t.ID) }
 
 func childKey(id forge.IntentID) string { return "child/" + string(id) }
@@ -126,7 +127,8 @@ func (s *Intent) mergeOf(t *task.Task) forge.Event {
 	}}
 }
 
-// statements returns the signed statements that a task's candidate was verified, and reviewed or judged.
+// statements returns the signed statements that a task's candidate was
+// verified, and reviewed or judged.
 func (s *Intent) statements(t *task.Task) []forge.Envelope {
 	list := []forge.Envelope{t.Candidate.Statement}
 	if s.Goal.Started {
@@ -157,7 +159,8 @@ func (s *Intent) sendToChild(c *plan.Child, ev forge.Event) {
 	s.Dispatch.Outbox.Send(&s.eff, outbox.Message{Key: key, Reply: true, Event: ev})
 }
 
-// raiseChildren tells the project of a budget that was raised, and has the children that wait for it go on.
+// raiseChildren tells the project of a budget that was raised, and has the
+// children that wait for it go on.
 func (s *Intent) raiseChildren() {
 	s.commands(s.Dispatch.Commit)
 	for _, c := range s.Plan.Children {
@@ -183,7 +186,8 @@ func (s answers) locked(r *forge.FilesLocked) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// merged takes the project's answer to a task's request to merge. That a merge was made counts also when the task has given it up.
+// merged takes the project's answer to a task's request to merge. That a merge
+// was made counts also when the task has given it up.
 func (s answers) merged(m *forge.MergeEnded) (forge.Decision, error) {
 	t := s.Tasks.Find(m.Task)
 	switch {

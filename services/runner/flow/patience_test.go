@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// implementing is an intent whose only task waits for its implementation, as a version of the rules decides.
+// implementing is an intent whose only task waits for its implementation, as a
+// version of the rules decides.
 func implementing(t *testing.T, by rules.Version) *Intent {
 	t.Helper()
 	s := NewIntent(forge.Key{Project: "p", Intent: "a"})
@@ -38,8 +39,9 @@ func open(t *testing.T, s *Intent) *forge.Command {
 	return &s.Dispatch.Outbox.Commands[0]
 }
 
-// TestPatience: a step that no replica can do for a night is answered ever less often, costs the task nothing, and is with the replicas all the
-// time. People see why, in the words of the newest answer.
+// TestPatience: a step that no replica can do for a night is answered ever less
+// often, costs the task nothing, and is with the replicas all the time. People
+// see why, in the words of the newest answer.
 func TestPatience(t *testing.T) {
 	s := implementing(t, rules.Newest)
 	at, answers := time.Unix(0, 0).UTC(), 0
@@ -79,7 +81,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestPatienceHasAVersion: rules that do not know that answer ask for none, so that no record of theirs has it.
+// TestPatienceHasAVersion: rules that do not know that answer ask for none, so
+// that no record of theirs has it.
 func TestPatienceHasAVersion(t *testing.T) {
 	for by, want := range map[rules.Version]time.Duration{rules.PatientSteps.Since - 1: 0, rules.PatientSteps.Since: 15 * time.Second} {
 		if got := open(t, implementing(t, by)).Patience; got != want {

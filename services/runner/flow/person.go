@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// submit takes a new intent. One that is known by its origin is ignored: a publisher may repeat itself. Another one of the same id is refused.
+// submit takes a new intent. One that is known by its origin is ignored: a
+// publisher may repeat itself. Another one of the same id is refused.
 func (s person) submit(m *forge.Submit, at time.Time) (forge.Decision, error) {
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
@@ -90,7 +91,8 @@ func (s person) edit(e *forge.Edit, by string) (forge.Decision, error) {
 		s.Plan.TurnTo(s.names(), plan.FirstStep(&s.Intent))
 	}
 	if s.Plan.Gate.Hash != "" {
-		// An approval of the plan is one of the title and the risk as well: it must name what there is now.
+		// An approval of the plan is one of the title and the risk as well: it
+		// must name what there is now.
 		s.Plan.Gate.Name(plan.Hash(&s.Intent, s.Tasks.Tasks, s.Plan.Children))
 	}
 	switch {
@@ -112,7 +114,8 @@ func (s person) drop(wish *forge.Wish) {
 	s.Plan.Drop(wish)
 }
 
-// answer takes a person's answer to a question. With the last one the step that asked goes on, in the same session.
+// answer takes a person's answer to a question. With the last one the step that
+// asked goes on, in the same session.
 func (s person) answer(a *forge.Answer, by, event string) (forge.Decision, error) {
 	in := &s.Intent
 	if a.Index < 0 || a.Index >= len(in.Clarifications) {
@@ -162,7 +165,8 @@ func (s person) endings() string {
 	return text
 }
 
-// stop ends the intent because a person says so. What was merged stays. A run that is over already then ended otherwise.
+// stop ends the intent because a person says so. What was merged stays. A run
+// that is over already then ended otherwise.
 func (s person) stop(v control.Verb, status forge.Status, reason string) (forge.Decision, error) {
 	if decision, err := s.place().Check(v, ""); err != nil {
 		return decision, err
@@ -226,7 +230,8 @@ func (s person) mayPause(p *forge.Pause) (forge.Decision, error) {
 	return s.Pause.Begin(of)
 }
 
-// holdBack stops the steps that a pause holds. Each is made ready to be issued again, from the point where it stops.
+// holdBack stops the steps that a pause holds. Each is made ready to be issued
+// again, from the point where it stops.
 func (s person) holdBack() {
 	x := s.turn()
 	open, parked := s.Dispatch.HoldBack(&x, s.Policy.Reading)

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// pullPolicyOf reads pull=(forge), pull=(queue) or pull=(people,check,...): who merges, and the checks that have to pass; nil where changes are pushed.
+// pullPolicyOf reads pull=(forge), pull=(queue) or pull=(people,check,...): who
+// merges, and the checks that have to pass; nil where changes are pushed.
 func pullPolicyOf(list []string) *forge.PullPolicy {
 	if len(list) == 0 {
 		return nil
@@ -24,7 +25,8 @@ func pullPolicyOf(list []string) *forge.PullPolicy {
 	return &forge.PullPolicy{Method: "squash", By: list[0], Branch: "forge/{task}", Checks: list[1:]}
 }
 
-// proposedOf fills in the result of a merge whose change is on its branch, put on the tip that the script names.
+// proposedOf fills in the result of a merge whose change is on its branch, put
+// on the tip that the script names.
 func proposedOf(out *forge.MergeResult, c *forge.Command, tip string) {
 	tip = cmp.Or(tip, "main")
 	task := string(c.Attempt.Task)
@@ -33,8 +35,9 @@ func proposedOf(out *forge.MergeResult, c *forge.Command, tip string) {
 	out.Branch, out.BaseBranch = "forge/"+task, "main"
 }
 
-// look plays the gateway: it reports what is seen of a pull request, as the answer of a step or as a further result of the attempt that
-// opened it. What a look does not name is not there: each shows everything.
+// look plays the gateway: it reports what is seen of a pull request, as the
+// answer of a step or as a further result of the attempt that opened it. What a
+// look does not name is not there: each shows everything.
 func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, arg func(string) string, list func(string) []string) *forge.PullRequest {
 	t.Helper()
 	c := s.pulls[task]
@@ -83,7 +86,8 @@ func (s *script) look(t *testing.T, d *datadriven.TestData, task forge.TaskID, a
 	return p
 }
 
-// queueOf reads in, in:2 (its place), or checks:x1, conflict:x2 or other:x3: why it was taken out, and what the forge calls that.
+// queueOf reads in, in:2 (its place), or checks:x1, conflict:x2 or other:x3:
+// why it was taken out, and what the forge calls that.
 func queueOf(text string, known bool) *forge.PullQueue {
 	if text == "" && !known {
 		return nil

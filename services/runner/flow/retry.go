@@ -94,8 +94,9 @@ func (s *Intent) overBudgetNow() bool {
 	return s.Phase == control.OverBudget || s.Tasks.Has(task.OverBudget)
 }
 
-// heed takes over budget and instructions of a retry, or refuses them, with everything as it was. Where the intent is at work, words that a
-// parent passes on are left out if they are of a person whose approval counts here; where it failed, that is asked for once more.
+// heed takes over budget and instructions of a retry, or refuses them, with everything as
+// it was. Where the intent is at work, words that a parent passes on are left out if they
+// are of a person whose approval counts here; where it failed, that is asked for once more.
 func (s person) heed(r *forge.Retry, from approval.Words) (forge.Decision, error) {
 	switch {
 	case r.Instructions == "":

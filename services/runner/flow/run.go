@@ -18,7 +18,8 @@ func (s *Intent) adjust(name string, id forge.TaskID, format string, args ...any
 	s.History.Adjust(s.now, name, id, fmt.Sprintf(format, args...))
 }
 
-// admitted starts the run: with the first step of its flow, or, when a retry follows a plan that stands, with that plan.
+// admitted starts the run: with the first step of its flow, or, when a retry
+// follows a plan that stands, with that plan.
 func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 	if s.Phase != control.Admission || a.Run != s.Run {
 		return rule.Ignore("the intent does not wait for admission to run %d", a.Run)
@@ -52,7 +53,8 @@ func (s answers) admitted(a *forge.RunAdmitted) (forge.Decision, error) {
 // isPlanned reports whether there is anything to carry out.
 func (s course) isPlanned() bool { return len(s.Tasks.Tasks) > 0 || len(s.Plan.Children) > 0 }
 
-// answered takes the answer of a step of the whole intent. While the policy is read again, its analysis carries nothing but that.
+// answered takes the answer of a step of the whole intent. While the policy is
+// read again, its analysis carries nothing but that.
 func (s course) answered(r *forge.Result) {
 	if a, ok := r.Output.(*forge.Analysis); ok && s.Policy.Reading {
 		s.policyRead(a.Policy)
@@ -82,7 +84,8 @@ func (s course) answered(r *forge.Result) {
 	s.follow(r.Attempt, &o)
 }
 
-// adopt takes the project's policy as a worker has read it. It is in force from the next decision of this step on.
+// adopt takes the project's policy as a worker has read it. It is in force from
+// the next decision of this step on.
 func (s course) adopt(p *forge.Policy) {
 	if p == nil {
 		return
@@ -94,7 +97,8 @@ func (s course) adopt(p *forge.Policy) {
 	}
 }
 
-// follow continues after the answer of a step of the whole intent: it asks a person, goes on with another step, ends the run, or plans.
+// follow continues after the answer of a step of the whole intent: it asks a
+// person, goes on with another step, ends the run, or plans.
 func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	if o.Err != nil {
 		s.invalid(a, o.Err)
@@ -127,7 +131,8 @@ func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 	}
 }
 
-// planned takes a plan in place of the one before. Its hash is made when the risk is known, because an approval is of both.
+// planned takes a plan in place of the one before. Its hash is made when the
+// risk is known, because an approval is of both.
 func (s course) planned(p *plan.Plan, reason string) {
 	s.Tasks.Replace(s.DecidedBy, p.Tasks)
 	s.Plan.Children, s.Plan.Base = p.Children, p.Base
@@ -182,7 +187,8 @@ func (s course) policyRead(p *forge.Policy) {
 	}
 }
 
-// gate holds an intent that a person has to approve, and lets the others go on. It is asked again after an edit, a change of the policy and a retry.
+// gate holds an intent that a person has to approve, and lets the others go on.
+// It is asked again after an edit, a change of the policy and a retry.
 func (s course) gate() {
 	why := ""
 	if s.isPlanned() {
@@ -208,12 +214,14 @@ func (s course) gate() {
 // that could wait for approval.
 func (s consent) first() bool { return s.Phase == control.Approval && !course(s).isPlanned() }
 
-// letIn reports whether the intent may be analyzed now. If not, its policy is read, which says so, or
-// a person is asked: the wait comes before any money is spent on words that no person has vouched for.
+// letIn reports whether the intent may be analyzed now. If not, its policy is
+// read, which says so, or a person is asked: the wait comes before any money is
+// spent on words that no person has vouched for.
 func (s course) letIn() bool {
 	gate, policy := &s.Plan.Gate, &s.Policy
-	// Whom to ask, and of which origins, is in the policy: of most intents it is read by their analysis, which
-	// would be too late here. It is read once: a worker that reports none leaves the defaults.
+	// Whom to ask, and of which origins, is in the policy: of most intents it
+	// is read by their analysis, which would be too late here. It is read once:
+	// a worker that reports none leaves the defaults.
 	if policy.AsksFirst && gate.Doubtful(&s.Intent) && !policy.Known && !policy.Read {
 		policy.Unread = true
 	}
@@ -307,7 +315,8 @@ func (s course) anotherRun(instructions string) {
 	s.askAdmission()
 }
 
-// work starts the tasks, or children, that can start. When none is left to start or to wait for, the run is over.
+// work starts the tasks, or children, that can start. When none is left to
+// start or to wait for, the run is over.
 func (s course) work() {
 	if len(s.Plan.Children) > 0 {
 		s.split()

@@ -22,7 +22,8 @@ func (s *Intent) Snapshot() ([]byte, error) {
 	return data, nil
 }
 
-// RestoreIntent returns a machine that decides on all further events as the one that wrote a snapshot.
+// RestoreIntent returns a machine that decides on all further events as the one
+// that wrote a snapshot.
 func RestoreIntent(key forge.Key, snapshot []byte) (*Intent, error) {
 	s := &Intent{key: key}
 	if err := json.Unmarshal(snapshot, &s.intentState); err != nil {

@@ -14,8 +14,8 @@ func triedMerge(on string, commit func(string) string, conflicts []string, broke
 	}
 }
 
-// ridden returns what became of the changes that a trial on a tree verified together with its own, by the trees that they led to, and the last of
-// these.
+// ridden returns what became of the changes that a trial on a tree verified
+// together with its own, by the trees that they led to, and the last of these.
 func ridden(c *forge.Command, on string, trees []string) (list []forge.Rebase, last string) {
 	in := c.Merge()
 	for i, tree := range trees {
@@ -26,7 +26,8 @@ func ridden(c *forge.Command, on string, trees []string) (list []forge.Rebase, l
 	return list, on
 }
 
-// describeTrial says what a trial is put on top of, or which finding a merge is handed; nothing of a merge without one.
+// describeTrial says what a trial is put on top of, or which finding a merge is
+// handed; nothing of a merge without one.
 func describeTrial(in forge.MergeInput) string {
 	var b strings.Builder
 	if in.Trial {

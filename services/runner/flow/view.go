@@ -121,8 +121,9 @@ func (s view) waiting() (forge.Waiting, string) {
 	return "", s.activity() + retry.Unable(s.Dispatch.Outbox.Attempts(), s.counter, s.Obstacles.Lacks > 0)
 }
 
-// outside returns, for a person, what the intent waits for that is outside of the project, and whether a person is told
-// of that. A change in the merge queue waits for the origin like the steps that are held for it.
+// outside returns, for a person, what the intent waits for that is outside of
+// the project, and whether a person is told of that. A change in the merge
+// queue waits for the origin like the steps that are held for it.
 func (s view) outside() (why string, person bool) {
 	why, person = s.Obstacles.Why(s.UpdatedAt)
 	// An intent that looks waits all the same, for those who are told.
@@ -143,7 +144,8 @@ func (s view) asksForAccount() bool {
 	return s.Obstacles.Asks && person
 }
 
-// looks reports whether a timer only looks now and then whether a person has mended the base branch.
+// looks reports whether a timer only looks now and then whether a person has
+// mended the base branch.
 func (s view) looks(timer string) bool {
 	a, ok := dispatch.Parked(timer)
 	t := s.Tasks.Find(a.Task)

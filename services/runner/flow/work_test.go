@@ -260,8 +260,8 @@ func analysisOf(arg func(string) string, list func(string) []string) *forge.Anal
 	return a
 }
 
-// tried adds trials to a report: "change-" is one of the change that failed, "base+" one of its parent that passed,
-// "other-" one of another tree.
+// tried adds trials to a report: "change-" is one of the change that failed,
+// "base+" one of its parent that passed, "other-" one of another tree.
 func tried(tree string, list []string, r *forge.VerifyReport) *forge.VerifyReport {
 	for _, s := range list {
 		run := forge.CheckRun{Name: s[:len(s)-1], Tree: tree, Passed: strings.HasSuffix(s, "+")}

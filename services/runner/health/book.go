@@ -27,8 +27,8 @@ type Book struct {
 	rows map[[2]string]*row
 }
 
-// Add adds the next record of an intent's journal. Merges are told to the intents, too, so that those
-// of projects would count twice.
+// Add adds the next record of an intent's journal. Merges are told to the
+// intents, too, so that those of projects would count twice.
 func (b *Book) Add(key forge.Key, rec *forge.Record) {
 	if key.IsProject() {
 		return
@@ -82,8 +82,9 @@ func (b *Book) add(v *forge.VerifyReport, commit string, at time.Time) {
 	}
 }
 
-// trials counts the runs that are not reported one by one: all trials but the one that the report is of. Of one that passed, all
-// commands ran; of one that did not, those before the one that failed are not known, and not counted.
+// trials counts the runs that are not reported one by one: all trials but the
+// one that the report is of. Of one that passed, all commands ran; of one that
+// did not, those before the one that failed are not known, and not counted.
 func (b *Book) trials(v *forge.VerifyReport) {
 	reported := slices.IndexFunc(v.Trials, func(t forge.CheckRun) bool { return t.Passed == v.Passed })
 	for i := range v.Trials {
@@ -114,8 +115,8 @@ func (b *Book) run(r *forge.CheckRun) *row {
 	return row
 }
 
-// row returns the row of a command. A named check and a verify command with the same line are two: they
-// run at other times, and for other reasons.
+// row returns the row of a command. A named check and a verify command with the
+// same line are two: they run at other times, and for other reasons.
 func (b *Book) row(name, command string) *row {
 	key := [2]string{name, command}
 	if b.rows == nil {

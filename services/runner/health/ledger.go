@@ -1,9 +1,11 @@
-// Package health adds up, from the journals of a project, how well its work goes: how runs of intents ended, how often changes
-// were made again, how long steps took, what was waited for, and which commands are flaky, by week.
+// Package health adds up, from the journals of a project, how well its work
+// goes: how runs of intents ended, how often changes were made again, how long
+// steps took, what was waited for, and which commands are flaky, by week.
 //
-// It folds no machine. What is needed stands in the records as they are: the summary after each, the commands that were
-// issued and the results that ended them (package spans), and the requests to the project with their answers. So an attempt
-// that is reported twice, or too late, ends nothing a second time.
+// It folds no machine. What is needed stands in the records as they are: the
+// summary after each, the commands that were issued and the results that ended
+// them (package spans), and the requests to the project with their answers. So
+// an attempt that is reported twice, or too late, ends nothing a second time.
 //
 // # What counts
 //
@@ -17,16 +19,18 @@
 //	           for the merge queue and file locks: from the request to its answer, a withdrawn one not at all;
 //	           for a person, a budget or a pull request: while the summary of the intent says so
 //
-// How long the merge of a project waited for a worker is in no wait of its own: the wait for the merge queue has it.
+// How long the merge of a project waited for a worker is in no wait of its own:
+// the wait for the merge queue has it.
 //
-// All of these count in the week in which they end: what still goes on is in no figure, so a change that has waited since
-// Monday is not seen here before it is merged, but on the board.
+// All of these count in the week in which they end: what still goes on is in no figure, so a
+// change that has waited since Monday is not seen here before it is merged, but on the board.
 //
 // # Memory
 //
-// A ledger keeps the durations themselves, since percentiles of weeks cannot be put together from percentiles of days: eight bytes
-// for each attempt and wait of half a year, which is some megabytes for a project with a thousand changes a week. Of an intent whose run has
-// ended it keeps the status, since its journal goes on: what comes after the end ends nothing again.
+// A ledger keeps the durations themselves, since percentiles of weeks cannot be put together
+// from percentiles of days: eight bytes for each attempt and wait of half a year, which is some
+// megabytes for a project with a thousand changes a week. Of an intent whose run has ended it
+// keeps the status, since its journal goes on: what comes after the end ends nothing again.
 package health
 
 import (
@@ -42,8 +46,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Ledger has the figures of some weeks of a project. The zero value is empty and keeps everything. It is not safe for
-// concurrent use.
+// Ledger has the figures of some weeks of a project. The zero value is empty
+// and keeps everything. It is not safe for concurrent use.
 type Ledger struct {
 	// Keep is how many weeks are kept, by the time of the newest record; 0 keeps all.
 	Keep int
@@ -61,7 +65,8 @@ type project struct {
 	trials map[forge.Attempt]bool
 }
 
-// under has the attempts, waits and requests of one intent that are under way. Those are dropped when its run has ended.
+// under has the attempts, waits and requests of one intent that are under way.
+// Those are dropped when its run has ended.
 type under struct {
 	attempts spans.Attempts
 	// status and waiting are those of the last record, and since is when it began to wait.
@@ -74,8 +79,8 @@ type under struct {
 	made map[forge.TaskID]bool
 	// run is that of the last record.
 	run int
-	// afresh has the tasks whose change is made anew from the tip because of a conflict or a person, and second those of which the second
-	// of two is being made.
+	// afresh has the tasks whose change is made anew from the tip because of a
+	// conflict or a person, and second those of which the second of two is being made.
 	afresh, second map[forge.TaskID]bool
 }
 
@@ -86,7 +91,8 @@ type request struct {
 	number int
 }
 
-// Add adds the next record of a journal. Of a project's there are only the durations of its steps: what became of a merge is told to the intent.
+// Add adds the next record of a journal. Of a project's there are only the
+// durations of its steps: what became of a merge is told to the intent.
 func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
 	if len(rec.Events) == 0 {
 		return
@@ -165,7 +171,8 @@ func (l *Ledger) under(key forge.Key) *under {
 	return u
 }
 
-// rest returns the memory of an intent whose run has ended: a retry goes on with its tasks, unless it is done.
+// rest returns the memory of an intent whose run has ended: a retry goes on
+// with its tasks, unless it is done.
 func (u *under) rest() *under {
 	if u.status == forge.StatusDone {
 		return &under{status: u.status}
@@ -228,7 +235,8 @@ func (l *Ledger) event(u *under, ev *forge.Event) {
 	}
 }
 
-// change counts a change of a task, as an implement step reports it. Without commits there is no change, and who asks a question has none yet.
+// change counts a change of a task, as an implement step reports it. Without
+// commits there is no change, and who asks a question has none yet.
 func (w *week) change(u *under, task forge.TaskID, made *forge.Implementation) {
 	second := u.second[task]
 	delete(u.second, task)
@@ -246,7 +254,8 @@ func (w *week) change(u *under, task forge.TaskID, made *forge.Implementation) {
 	u.made[task] = true
 }
 
-// anew notes that the next change of a task is made from the tip for another reason than that two are made.
+// anew notes that the next change of a task is made from the tip for another
+// reason than that two are made.
 func (u *under) anew(task forge.TaskID) {
 	if u.afresh == nil {
 		u.afresh = map[forge.TaskID]bool{}
@@ -254,8 +263,9 @@ func (u *under) anew(task forge.TaskID) {
 	u.afresh[task] = true
 }
 
-// issued notes which commands have the second of two changes made. The rules start a change over from the tip in three cases: a file lock was
-// granted after a conflict, it is another run, or it is the second of two. The first two are seen in the journal.
+// issued notes which commands have the second of two changes made. The rules start a
+// change over from the tip in three cases: a file lock was granted after a conflict, it
+// is another run, or it is the second of two. The first two are seen in the journal.
 func (u *under) issued(rec *forge.Record) {
 	if rec.Summary.Run != u.run {
 		u.run = rec.Summary.Run
@@ -274,7 +284,8 @@ func (u *under) issued(rec *forge.Record) {
 	}
 }
 
-// faulty reports whether a change did not pass by itself: not where a check is flaky, or the base branch is red.
+// faulty reports whether a change did not pass by itself: not where a check is
+// flaky, or the base branch is red.
 func faulty(v *forge.VerifyReport) bool {
 	if v == nil || len(v.Trials) == 0 {
 		return true
@@ -299,8 +310,8 @@ func (l *Ledger) answered(u *under, r request, at time.Time) bool {
 	return true
 }
 
-// asks notes the requests to the project that a record sent. One that is repeated began with the first; one that was withdrawn, or
-// followed by another one of its task, is not answered any more.
+// asks notes the requests to the project that a record sent. One that is repeated began with the
+// first; one that was withdrawn, or followed by another one of its task, is not answered any more.
 func (u *under) asks(e *forge.Effects, now time.Time) {
 	for i := range e.Outbox {
 		var r request
@@ -329,7 +340,8 @@ func (u *under) asks(e *forge.Effects, now time.Time) {
 // ofWaiting has the kinds of what an intent waits for; all others are for a person.
 var ofWaiting = map[forge.Waiting]document.SpanKind{forge.WaitingBudget: document.SpanBudget, forge.WaitingPull: document.SpanForge}
 
-// stands compares the state of an intent with that of before: what it waited for, and whether its run has ended.
+// stands compares the state of an intent with that of before: what it waited
+// for, and whether its run has ended.
 func (l *Ledger) stands(u *under, s *forge.Summary, now time.Time) {
 	if u.waiting != s.Waiting {
 		if u.waiting != "" {

@@ -38,7 +38,8 @@ func issued(a forge.Attempt) forge.Effects {
 	return forge.Effects{Commands: []forge.Command{{Attempt: a}}}
 }
 
-// TestLedger: each attempt, wait and end counts once, in the week in which it ended, whatever is repeated or comes too late.
+// TestLedger: each attempt, wait and end counts once, in the week in which it
+// ended, whatever is repeated or comes too late.
 func TestLedger(t *testing.T) {
 	var l Ledger
 	working := forge.Summary{Status: forge.StatusExecuting}
@@ -114,8 +115,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestEnds: a run counts once when it has ended, whatever its journal says afterwards, one that failed also while it waits for a person, and a
-// retry is another one.
+// TestEnds: a run counts once when it has ended, whatever its journal says afterwards,
+// one that failed also while it waits for a person, and a retry is another one.
 func TestEnds(t *testing.T) {
 	var l Ledger
 	for i, s := range []forge.Summary{
@@ -186,7 +187,8 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestRework: a change is made again if its task had one, also in another run; an attempt that crashed, committed nothing or asks is none.
+// TestRework: a change is made again if its task had one, also in another run;
+// an attempt that crashed, committed nothing or asks is none.
 func TestRework(t *testing.T) {
 	var l Ledger
 	working, n := forge.Summary{Status: forge.StatusExecuting}, 0
@@ -218,7 +220,8 @@ func TestRework(t *testing.T) {
 	}
 }
 
-// TestSecondOfTwo: the second of two changes that code chooses from is made, and not made again, also if it takes several attempts; what goes on after the
+// TestSecondOfTwo: the second of two changes that code chooses from is made,
+// and not made again, also if it takes several attempts; what goes on after the
 // choice, starts over after a conflict, or in another run, is made again.
 func TestSecondOfTwo(t *testing.T) {
 	var l Ledger
@@ -250,8 +253,9 @@ func TestSecondOfTwo(t *testing.T) {
 	}
 }
 
-// TestStepsOfTheProject: merges, their trials and looks at pull requests count as steps with the time that a worker took, each once; what was given up
-// does not, and neither does the time for which an origin was away.
+// TestStepsOfTheProject: merges, their trials and looks at pull requests count
+// as steps with the time that a worker took, each once; what was given up does
+// not, and neither does the time for which an origin was away.
 func TestStepsOfTheProject(t *testing.T) {
 	var l Ledger
 	key := forge.Key{Project: "shop"}
@@ -292,8 +296,8 @@ func TestStepsOfTheProject(t *testing.T) {
 	}
 }
 
-// TestNoFault: a verify that fails because the base branch is red, or a check is flaky, is no setback of the change; any other is, before the
-// review as in the merge.
+// TestNoFault: a verify that fails because the base branch is red, or a check is
+// flaky, is no setback of the change; any other is, before the review as in the merge.
 func TestNoFault(t *testing.T) {
 	var l Ledger
 	trial := func(of, command string) forge.CheckRun {

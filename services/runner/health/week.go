@@ -38,8 +38,8 @@ func (l *Ledger) in(at time.Time) *week {
 	return w
 }
 
-// forget drops weeks that are too old. It is seldom called in vain: there is at most one week more than are kept, unless a clock
-// was far ahead.
+// forget drops weeks that are too old. It is seldom called in vain: there is at
+// most one week more than are kept, unless a clock was far ahead.
 func (l *Ledger) forget(now time.Time) {
 	if l.Keep == 0 || len(l.weeks) <= l.Keep {
 		return

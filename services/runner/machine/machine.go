@@ -27,19 +27,20 @@ var ErrConflict = errors.New("the journal has a newer decision")
 // journal takes. Nothing was written.
 var ErrTooLarge = errors.New("the decision is too large to record")
 
-// ErrDamaged says that a machine's journal does not lead to the state that its last
-// record contains, or that its chain of hashes is broken: records are missing, were altered, or were
-// decided by rules that have changed since. Nothing is decided on such a machine.
+// ErrDamaged says that a machine's journal does not lead to the state that its last record
+// contains, or that its chain of hashes is broken: records are missing, were altered, or
+// were decided by rules that have changed since. Nothing is decided on such a machine.
 var ErrDamaged = errors.New("records of the journal are missing, and the store is damaged: restore it from a backup; " +
 	"or another version of pfl-forge decided them: finish with that version, or begin with an empty store")
 
 // Machine is a pure state machine; flow.Intent and projects.Project are the two kinds. It
 // has no clock and does no I/O.
 type Machine interface {
-	// Step applies an event by a version of the rules, and returns the effects and the ruling for its sender. A
-	// refused or ignored event changes nothing.
+	// Step applies an event by a version of the rules, and returns the effects
+	// and the ruling for its sender. A refused or ignored event changes nothing.
 	Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling)
-	// Rules returns the version that the last event was applied by, 0 before the first. None after it is older.
+	// Rules returns the version that the last event was applied by, 0 before
+	// the first. None after it is older.
 	Rules() rules.Version
 	// Pending returns all effects that have to be in force in the present state.
 	// Dispatching them again is safe.
@@ -149,14 +150,15 @@ type call struct {
 	done   chan struct{}
 }
 
-// NewDriver returns a driver that keeps at most limit machines in memory. It decides by the newest rules, until Obey says otherwise.
+// NewDriver returns a driver that keeps at most limit machines in memory. It
+// decides by the newest rules, until Obey says otherwise.
 func NewDriver(j Journal, o Outbox, clock func() time.Time, limit int) *Driver {
 	newest := func() rules.Version { return rules.Newest }
 	return &Driver{journal: j, outbox: o, clock: clock, limit: limit, slots: map[forge.Key]*slot{}, active: newest}
 }
 
-// Obey has the driver decide by the version of the rules that active returns. A machine that newer ones have decided on stays with
-// those: what they led to is no state of the older ones.
+// Obey has the driver decide by the version of the rules that active returns. A machine that
+// newer ones have decided on stays with those: what they led to is no state of the older ones.
 func (d *Driver) Obey(active func() rules.Version) { d.active = active }
 
 // Decide takes the decision on one event and returns once it is durable and its
@@ -301,9 +303,9 @@ func (d *Driver) try(ctx context.Context, key forge.Key, s *slot, batch []*call)
 	return d.dispatch(ctx, key, &s.head, rec.Effects)
 }
 
-// dispatch lets effects happen, if there are any. Each event for another machine names the last
-// record of this one's journal, which that machine journals with it: so what is missing in one journal is known in
-// another.
+// dispatch lets effects happen, if there are any. Each event for another
+// machine names the last record of this one's journal, which that machine
+// journals with it: so what is missing in one journal is known in another.
 func (d *Driver) dispatch(ctx context.Context, key forge.Key, head *chain.Head, eff forge.Effects) error {
 	if eff.Empty() {
 		return nil

@@ -14,13 +14,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/projects"
 )
 
-// Snapshot is the state of a machine at one message of its journal. It spares the fold up to there and
-// is never the truth: where anything about it does not fit, the whole journal is folded.
+// Snapshot is the state of a machine at one message of its journal. It spares the fold up to there
+// and is never the truth: where anything about it does not fit, the whole journal is folded.
 type Snapshot struct {
 	// Rules names the rules that led to the state, as the function Rules does.
 	Rules string
-	// Seq and Hash are those of the last message of the journal that the state follows from, and Messages counts
-	// those up to it.
+	// Seq and Hash are those of the last message of the journal that the state
+	// follows from, and Messages counts those up to it.
 	Seq      uint64
 	Hash     chain.Hash
 	Messages uint64
@@ -31,7 +31,8 @@ type Snapshot struct {
 // ErrNoSnapshot is returned by Snapshots.Newest where none was kept.
 var ErrNoSnapshot = errors.New("there is no snapshot")
 
-// Snapshots keeps the newest snapshot of each machine. What it has may be old, damaged, or not be there at all.
+// Snapshots keeps the newest snapshot of each machine. What it has may be old,
+// damaged, or not be there at all.
 type Snapshots interface {
 	// Newest returns the last one that was kept. Error: ErrNoSnapshot.
 	Newest(ctx context.Context, key forge.Key) (*Snapshot, error)
@@ -39,8 +40,9 @@ type Snapshots interface {
 	Keep(ctx context.Context, key forge.Key, s *Snapshot) error
 }
 
-// A decision on a project that is not cached waits for its snapshot, but never for long: without one it takes as long as it
-// did before there were any. A store that was silent is not asked again for a while.
+// A decision on a project that is not cached waits for its snapshot, but never
+// for long: without one it takes as long as it did before there were any. A
+// store that was silent is not asked again for a while.
 const (
 	patience = 2 * time.Second
 	pause    = time.Minute
@@ -54,19 +56,21 @@ type Loaded struct {
 	Head chain.Head
 	// Messages counts those of the journal.
 	Messages uint64
-	// Folded counts the records that were read and folded, and Recent has the last of these, at most a few hundred.
+	// Folded counts the records that were read and folded, and Recent has the
+	// last of these, at most a few hundred.
 	Folded int
 	Recent []forge.Record
 	// Whole says why the journal was folded from its beginning, for a person; empty if it was not.
 	Whole string
 }
 
-// Resume has the driver begin with snapshots where projects are loaded. Journals of intents are short.
+// Resume has the driver begin with snapshots where projects are loaded.
+// Journals of intents are short.
 func (d *Driver) Resume(from Snapshots) { d.snapshots = from }
 
-// Load returns a machine, made of its snapshot and the journal behind that, or else of the whole journal. It is not
-// the one that decides. Error: ErrDamaged for a journal that has lost records or whose chain is broken, on which nothing is
-// decided any more.
+// Load returns a machine, made of its snapshot and the journal behind that, or else of
+// the whole journal. It is not the one that decides. Error: ErrDamaged for a journal
+// that has lost records or whose chain is broken, on which nothing is decided any more.
 func (d *Driver) Load(ctx context.Context, key forge.Key) (*Loaded, error) {
 	var whole string
 	if d.snapshots != nil && key.IsProject() {
@@ -97,8 +101,9 @@ const recent = 500
 // last returns the last of some records, apart from the others, which may go.
 func last(list []forge.Record) []forge.Record { return slices.Clone(list[max(0, len(list)-recent):]) }
 
-// GoOn has the machine go on with the records that its journal has by now, and calls added with each. It reports false for a journal
-// that does not go on from where the machine is: then the machine has to be loaded anew.
+// GoOn has the machine go on with the records that its journal has by now, and
+// calls added with each. It reports false for a journal that does not go on
+// from where the machine is: then the machine has to be loaded anew.
 func (l *Loaded) GoOn(ctx context.Context, j Journal, key forge.Key, added func(*forge.Record)) (bool, error) {
 	newest, err := j.Last(ctx, key)
 	if err != nil {
@@ -123,13 +128,14 @@ func (l *Loaded) GoOn(ctx context.Context, j Journal, key forge.Key, added func(
 	return Intact(l.Machine, tail.Records), nil
 }
 
-// unfit is the error that a snapshot cannot be gone on with, so that the whole journal has to be folded.
+// unfit is the error that a snapshot cannot be gone on with, so that the whole
+// journal has to be folded.
 type unfit struct{ why string }
 
 func (u *unfit) Error() string { return u.why }
 
-// resume returns the machine that a snapshot and the journal behind it lead to. Errors: *unfit, and those of the
-// journal.
+// resume returns the machine that a snapshot and the journal behind it lead to.
+// Errors: *unfit, and those of the journal.
 func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	s, err := d.newest(ctx, key)
 	switch {
@@ -144,11 +150,13 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading %s: %w", key, err)
 	}
-	// A sequence alone says nothing: a stream that was restored goes on with the sequences of what it has lost.
+	// A sequence alone says nothing: a stream that was restored goes on with
+	// the sequences of what it has lost.
 	if tail.At.Seq != s.Seq || tail.At.Hash != s.Hash || s.Seq == 0 {
 		return nil, &unfit{"the snapshot is of another history than the journal"}
 	}
-	// A start does not read the messages before the record, so it would not notice that some of them are gone.
+	// A start does not read the messages before the record, so it would not
+	// notice that some of them are gone.
 	if tail.Upto < s.Messages {
 		return nil, &unfit{"the journal had more messages when the snapshot was made"}
 	}
@@ -156,7 +164,8 @@ func (d *Driver) resume(ctx context.Context, key forge.Key) (*Loaded, error) {
 	if err != nil {
 		return nil, &unfit{"the snapshot is damaged: " + err.Error()}
 	}
-	// The digest of the store says that the state is the one that was written. This says that it was written for that record.
+	// The digest of the store says that the state is the one that was written.
+	// This says that it was written for that record.
 	if tail.Of != nil && !Intact(m, []forge.Record{*tail.Of}) {
 		return nil, &unfit{"the snapshot is not the state of its record"}
 	}
@@ -189,8 +198,8 @@ func (d *Driver) newest(ctx context.Context, key forge.Key) (*Snapshot, error) {
 	return s, err
 }
 
-// Keep makes the snapshot of a project that was loaded. It is read back first: what does not come out as it went in
-// is not kept.
+// Keep makes the snapshot of a project that was loaded. It is read back first:
+// what does not come out as it went in is not kept.
 func (d *Driver) Keep(ctx context.Context, key forge.Key, l *Loaded) error {
 	state, err := l.Snapshot()
 	if err != nil {

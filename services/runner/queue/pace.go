@@ -16,16 +16,19 @@ type Pace struct {
 
 // # How it is laid out
 //
-// There are as many places as the queue verifies changes at once, and the merge under way has one of them. What is under
-// way ends when its kind takes the median, or at any moment if it has taken longer. Then the next changes that have no car
-// are tried in their order, a batch in one place, each when the first place is free. Changes land in the order of the queue:
+// There are as many places as the queue verifies changes at once, and the merge under way has
+// one of them. What is under way ends when its kind takes the median, or at any moment if it
+// has taken longer. Then the next changes that have no car are tried in their order, a batch
+// in one place, each when the first place is free. Changes land in the order of the queue:
 // each when its trial has ended, the one before has merged, and its own merge is done.
 
-// Left returns for each change of a line how long it takes until it is merged, if every trial and every merge takes as long as the
-// median, passes, and no other change comes first. What is said of those at pull requests means nothing.
+// Left returns for each change of a line how long it takes until it is merged, if
+// every trial and every merge takes as long as the median, passes, and no other
+// change comes first. What is said of those at pull requests means nothing.
 //
-// A merge verifies by itself what no trial has found; a trial begins when one of those before it has ended. elapsed says for how long an attempt
-// has been under way: one that takes longer than the median ends at any moment.
+// A merge verifies by itself what no trial has found; a trial begins when one
+// of those before it has ended. elapsed says for how long an attempt has been
+// under way: one that takes longer than the median ends at any moment.
 func (p Pace) Left(l mergequeue.Line, elapsed func(forge.Attempt) time.Duration) []time.Duration {
 	s := schedule{pace: p, found: min(p.Merge, p.Trial), free: make([]time.Duration, max(l.Parallel, 1))}
 	if p.Trial == 0 || l.Parallel < 2 { // without a train, each merge verifies by itself
@@ -71,8 +74,8 @@ type schedule struct {
 	free []time.Duration
 }
 
-// underWay takes places for the merge and the trials that are under way, and returns when the trial of each task ends, whether it has one of its own
-// or another one verifies it, too.
+// underWay takes places for the merge and the trials that are under way, and returns when the
+// trial of each task ends, whether it has one of its own or another one verifies it, too.
 func (s *schedule) underWay(l mergequeue.Line, elapsed func(forge.Attempt) time.Duration) map[forge.TaskID]time.Duration {
 	ends := map[forge.TaskID]time.Duration{}
 	n := 0

@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/mergequeue"
 )
 
-// place returns a place of a line: "merging 10" has been under way for 10 s, "trying 30 b" verifies b as well.
+// place returns a place of a line: "merging 10" has been under way for 10 s,
+// "trying 30 b" verifies b as well.
 func place(n int, text string) (mergequeue.Place, time.Duration) {
 	words := strings.Fields(text)
 	p := mergequeue.Place{Task: forge.TaskID(fmt.Sprintf("%c-001", 'a'+n)), Position: n + 1}
@@ -70,7 +71,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceHasAnOrder: nothing is merged before what is ahead of it, however long things took, and nothing is due in the past.
+// TestPaceHasAnOrder: nothing is merged before what is ahead of it, however
+// long things took, and nothing is due in the past.
 func TestPaceHasAnOrder(t *testing.T) {
 	states := []string{"queued", "trying 10", "trying 1000000", "passed", "riding", "stopped", "untested"}
 	for seed := range 5000 {

@@ -1,8 +1,8 @@
 // Package queue tells the merge queue of a project, with estimates of when its changes are merged.
 //
-// Where a change is, the rules know, and their state alone is asked. How long things take they do not: a [Reader] takes
-// that from the records of the project, in which each merge and each trial says how long it took. An estimate is no
-// promise and nothing is decided by it.
+// Where a change is, the rules know, and their state alone is asked. How long things take
+// they do not: a [Reader] takes that from the records of the project, in which each merge and
+// each trial says how long it took. An estimate is no promise and nothing is decided by it.
 package queue
 
 import (
@@ -19,8 +19,8 @@ import (
 // samples is how many of the last trials, and of the last merges, an estimate is made of.
 const samples = 20
 
-// Reader remembers of the records of a project how long trials and merges took. The zero value has seen none. It is not
-// safe for concurrent use.
+// Reader remembers of the records of a project how long trials and merges took.
+// The zero value has seen none. It is not safe for concurrent use.
 type Reader struct {
 	// trials and merges have the durations of the last ones, the newest last.
 	trials, merges []time.Duration
@@ -81,8 +81,10 @@ func median(list []time.Duration) time.Duration {
 	return list[(len(list)-1)/2]
 }
 
-// Read returns the queue. The summary is that of the project. There are no estimates while the project is held up by anything, since it is not known
-// for how long, none before a merge has been seen, and none of a change that is proposed as a pull request: when it is merged is up to the forge.
+// Read returns the queue. The summary is that of the project. There are no
+// estimates while the project is held up by anything, since it is not known for
+// how long, none before a merge has been seen, and none of a change that is
+// proposed as a pull request: when it is merged is up to the forge.
 func (r *Reader) Read(s *forge.Summary, l mergequeue.Line, now time.Time) document.Queue {
 	q := document.Queue{
 		Paused: s.Waiting == forge.WaitingPaused, Facts: document.FactsOf(s, now), Parallel: l.Parallel, Batch: l.Batch,
@@ -126,7 +128,8 @@ func Of(q *document.Queue, l mergequeue.Line, id forge.IntentID) {
 // maxAddress bounds an address, in bytes.
 const maxAddress = 1000
 
-// address returns an address that a forge has told, if it is one of the web and nothing else: people open it. It is empty otherwise.
+// address returns an address that a forge has told, if it is one of the web and
+// nothing else: people open it. It is empty otherwise.
 func address(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxAddress || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
@@ -135,7 +138,8 @@ func address(text string) string {
 	return u.String()
 }
 
-// elapsed returns a function that says for how long an attempt has been under way; 0 if that is not known.
+// elapsed returns a function that says for how long an attempt has been under
+// way; 0 if that is not known.
 func (r *Reader) elapsed(now time.Time) func(forge.Attempt) time.Duration {
 	return func(a forge.Attempt) time.Duration {
 		if at, known := r.began[a]; known {

@@ -22,8 +22,9 @@ func ended(task forge.TaskID, outcome forge.MergeOutcome, took time.Duration) *f
 	}}}}
 }
 
-// TestTell: estimates are made of the last trials and merges alone; there are none before the first merge, none while anything of which the
-// end is not known holds the project up, and none of a change that is only proposed.
+// TestTell: estimates are made of the last trials and merges alone; there are
+// none before the first merge, none while anything of which the end is not
+// known holds the project up, and none of a change that is only proposed.
 func TestTell(t *testing.T) {
 	var r Reader
 	merging := forge.Attempt{Task: "a-001", Step: forge.StepMerge, Number: 1, Claim: 1}
@@ -114,7 +115,8 @@ func TestTellBound(t *testing.T) {
 	}
 }
 
-// TestPullsOfAnIntent: of one intent its changes are told, and its pull requests with an address only where that is one of the web.
+// TestPullsOfAnIntent: of one intent its changes are told, and its pull
+// requests with an address only where that is one of the web.
 func TestPullsOfAnIntent(t *testing.T) {
 	state := &mergequeue.State{Tasks: map[forge.IntentID]map[forge.TaskID]*mergequeue.Task{"a": {"a-000": {}}, "b": {}}}
 	want := map[string]string{

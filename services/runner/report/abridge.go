@@ -17,10 +17,11 @@ import (
 //	the effects         not told: commands hold the settings once more, and what agents are asked
 //	the summary         told
 
-// Abridge returns the records of an intent without what a reader is not told: the commands and all else that
-// followed from them, the accounts, references and signatures of senders, which are for auditors, the workers'
-// signed statements, and the settings of the repository, in which a command may hold a secret. That there is an
-// account, or that settings were read, is told. What is left is for people to read, and is not folded.
+// Abridge returns the records of an intent without what a reader is not told: the
+// commands and all else that followed from them, the accounts, references and signatures
+// of senders, which are for auditors, the workers' signed statements, and the settings of
+// the repository, in which a command may hold a secret. That there is an account, or that
+// settings were read, is told. What is left is for people to read, and is not folded.
 func Abridge(records []forge.Record) []forge.Record {
 	list := make([]forge.Record, len(records))
 	for i := range records {
@@ -33,7 +34,8 @@ func Abridge(records []forge.Record) []forge.Record {
 	return list
 }
 
-// AbridgeView returns the state of an intent without the workers' signed statements, which a reader is not told.
+// AbridgeView returns the state of an intent without the workers' signed
+// statements, which a reader is not told.
 func AbridgeView(v forge.View) forge.View {
 	v.Reviews = slices.Clone(v.Reviews)
 	for i := range v.Reviews {
@@ -58,11 +60,11 @@ func AbridgeView(v forge.View) forge.View {
 // someAccount stands for every account at a gateway.
 const someAccount = "-"
 
-// abridged returns an event without what a reader is not told. What is changed is copied before: the records belong to the caller, who
-// may keep them for the next reader.
+// abridged returns an event without what a reader is not told. What is changed is copied
+// before: the records belong to the caller, who may keep them for the next reader.
 //
-// Messages of the other types have nothing of that kind, or are never in the journal of an intent: the settings of a
-// repository come with the results of the steps that read it.
+// Messages of the other types have nothing of that kind, or are never in the journal of an
+// intent: the settings of a repository come with the results of the steps that read it.
 func abridged(ev forge.Event) forge.Event {
 	if ev.Account != "" {
 		ev.Account = someAccount

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/messages"
 )
 
-// TestAbridgeOfAll: whatever type of message or output has settings or a signed statement, in whatever depth, a reader is not told them. A type that
-// gains one fails here.
+// TestAbridgeOfAll: whatever type of message or output has settings or a signed statement,
+// in whatever depth, a reader is not told them. A type that gains one fails here.
 func TestAbridgeOfAll(t *testing.T) {
 	var all []forge.Message
 	for _, spec := range messages.All() {
@@ -37,7 +37,8 @@ func TestAbridgeOfAll(t *testing.T) {
 // mostDepth bounds how deep messages are filled, because some types hold themselves.
 const mostDepth = 6
 
-// fill sets every signed statement and every setting in a value, and has an element in each list and something behind each pointer.
+// fill sets every signed statement and every setting in a value, and has an
+// element in each list and something behind each pointer.
 func fill(v reflect.Value, depth int) {
 	switch {
 	case depth > mostDepth:

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/plainjson"
 )
 
-// TestAbridgeView: the state of an intent has no signed statement, of a review or of a judgment, and what was given keeps it.
+// TestAbridgeView: the state of an intent has no signed statement, of a review
+// or of a judgment, and what was given keeps it.
 func TestAbridgeView(t *testing.T) {
 	const secret = "tell-nobody"
 	judgment := &forge.Judgment{Statement: secret, Reason: "kept"}
@@ -27,7 +28,8 @@ func TestAbridgeView(t *testing.T) {
 	}
 }
 
-// TestAbridge looks for everything that a reader is not told in what is told, and has what people read there. What was given stays as it is.
+// TestAbridge looks for everything that a reader is not told in what is told,
+// and has what people read there. What was given stays as it is.
 func TestAbridge(t *testing.T) {
 	const secret = "tell-nobody"
 	policy := &forge.Policy{Approvers: []string{secret}}

@@ -8,9 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
 )
 
-// Ended returns every attempt of an intent that has ended, in that order, with what it used. The journal is folded,
-// so that an attempt is there exactly if it counts for the rules. The outcome of one that was not wanted any more
-// when it ended, and cost something, is "unwanted".
+// Ended returns every attempt of an intent that has ended, in that order, with what it used.
+// The journal is folded, so that an attempt is there exactly if it counts for the rules. The
+// outcome of one that was not wanted any more when it ended, and cost something, is "unwanted".
 func Ended(key forge.Key, records []forge.Record) []forge.StepRecord {
 	f := ending{machine: flow.NewIntent(key)}
 	for i := range records {
@@ -27,9 +27,9 @@ type ending struct {
 	ended   []forge.StepRecord
 }
 
-// event applies an event, and takes the attempt that ended with it. One that is reported twice, or
-// too late and cost nothing, is none. Whether it counts is seen by the sums of the machine before and after: there is no second
-// rule for that here.
+// event applies an event, and takes the attempt that ended with it. One that is
+// reported twice, or too late and cost nothing, is none. Whether it counts is seen by
+// the sums of the machine before and after: there is no second rule for that here.
 func (f *ending) event(by rules.Version, ev *forge.Event) {
 	before := f.machine.Summary()
 	f.machine.Step(by, *ev)

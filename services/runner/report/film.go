@@ -25,8 +25,8 @@ type Film struct {
 	shown, run int
 }
 
-// NewFilm returns the Film of a journal before its first record. With compare, each record says where
-// today's rules would have decided otherwise.
+// NewFilm returns the Film of a journal before its first record. With compare,
+// each record says where today's rules would have decided otherwise.
 func NewFilm(key forge.Key, compare bool) *Film {
 	return &Film{intent: flow.NewIntent(key), compare: compare}
 }

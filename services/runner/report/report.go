@@ -1,6 +1,6 @@
-// Package report tells readers what became of an intent: it folds the intent's journal once more,
-// for facts that its state does not keep because no rule needs them, such as the output of a verify command
-// or the gateway through which a person approved. Rules never read it.
+// Package report tells readers what became of an intent: it folds the intent's journal once
+// more, for facts that its state does not keep because no rule needs them, such as the output
+// of a verify command or the gateway through which a person approved. Rules never read it.
 //
 // Who asks has the rights of one project, and gets nothing of another one: everything here is from
 // the journal of one intent. What the merge queue of the project knows beside it, such as the order
@@ -10,7 +10,8 @@
 // accounts at a gateway and its references are left out, because they are for auditors; the name of
 // the gateway itself is told, because who approved and through whom belong together.
 //
-// A journal is folded anew for each reader. Nothing is kept beside it that could say something else.
+// A journal is folded anew for each reader. Nothing is kept beside it that
+// could say something else.
 package report
 
 import (
@@ -23,7 +24,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Of returns the state of an intent, and the account of its work that readers get, both made of its whole journal.
+// Of returns the state of an intent, and the account of its work that readers
+// get, both made of its whole journal.
 func Of(key forge.Key, records []forge.Record) (forge.View, document.Work) {
 	r := reader{intent: flow.NewIntent(key), products: map[forge.TaskID]*document.Product{}}
 	r.fold(records)
@@ -42,7 +44,8 @@ type reader struct {
 	made     []Made
 }
 
-// before looks at an event that is applied next. The machine still has its questions and its open attempts.
+// before looks at an event that is applied next. The machine still has its
+// questions and its open attempts.
 func (r *reader) before(ev *forge.Event) {
 	switch m := ev.Message.(type) {
 	case *forge.Result:
@@ -105,8 +108,8 @@ func (r *reader) merged(ev *forge.Event, m *forge.MergeEnded) {
 	}
 }
 
-// rebased takes a report about a change on the tip of the base branch. What ran because a reviewer asked for
-// it stands with the review.
+// rebased takes a report about a change on the tip of the base branch. What ran
+// because a reviewer asked for it stands with the review.
 func (r *reader) rebased(ev *forge.Event, task forge.TaskID, step forge.Step, out *forge.Rebase) {
 	if verdict.Asked(out.Verify) {
 		return
@@ -177,8 +180,8 @@ func edited(m *forge.Edit) (names []string) {
 	return names
 }
 
-// through returns the gateway that an event came through; empty if its author came without one. Only events of a gateway
-// have an account.
+// through returns the gateway that an event came through; empty if its author
+// came without one. Only events of a gateway have an account.
 func through(ev *forge.Event) string {
 	if ev.Account == "" {
 		return ""

@@ -73,8 +73,8 @@ func (c *clock) begin(s document.Span) *document.Span {
 	return &s
 }
 
-// wait ends the waits that are not among those of now, and begins those that are new. The words of a wait are those with
-// which it began.
+// wait ends the waits that are not among those of now, and begins those that
+// are new. The words of a wait are those with which it began.
 func (c *clock) wait(now map[wait]string) {
 	for w, s := range c.waits {
 		if _, still := now[w]; !still {
@@ -105,8 +105,8 @@ var ofStages = map[task.Stage]wait{
 // ofWaiting has the kinds of the waits of a whole intent; all others are for a person.
 var ofWaiting = map[forge.Waiting]document.SpanKind{forge.WaitingBudget: document.SpanBudget, forge.WaitingPull: document.SpanForge}
 
-// waitsOf returns the waits of an intent beside its open attempts, each with words for a person. A wait of a task stands for
-// that of its intent.
+// waitsOf returns the waits of an intent beside its open attempts, each with
+// words for a person. A wait of a task stands for that of its intent.
 func waitsOf(s *flow.Intent) map[wait]string {
 	now, sum, asked := map[wait]string{}, s.Summary(), false
 	for _, t := range s.Tasks.Tasks {

@@ -35,7 +35,8 @@ func told(list []document.Span) (lines []string) {
 
 var submitted = &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: "One", Body: "Do it."}, Source: forge.SourceHuman}}
 
-// TestTimeline: an attempt waits in a queue until its worker began it, and a person is waited for until they decide.
+// TestTimeline: an attempt waits in a queue until its worker began it, and a
+// person is waited for until they decide.
 func TestTimeline(t *testing.T) {
 	plan := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
 	records := journalOf(t, // a minute apart
@@ -58,8 +59,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineOfLiars: a worker's clock puts nothing before the command or after the answer, and a worker whose
-// claim was given to another one adds nothing.
+// TestTimelineOfLiars: a worker's clock puts nothing before the command or after
+// the answer, and a worker whose claim was given to another one adds nothing.
 func TestTimelineOfLiars(t *testing.T) {
 	for name, r := range map[string]*forge.Result{
 		"before it was asked": analyzed(1, noon.AddDate(-1, 0, 0), time.Minute, &forge.Failure{Reason: forge.FailCrashed}),
@@ -92,7 +93,8 @@ func TestTimelineOfLiars(t *testing.T) {
 	}
 }
 
-// TestTimelinePages: a page has its records and the spans of their time; following next comes to the end, however long the texts are.
+// TestTimelinePages: a page has its records and the spans of their time;
+// following next comes to the end, however long the texts are.
 func TestTimelinePages(t *testing.T) {
 	var all document.Timeline
 	for i := range 1000 {

@@ -2,8 +2,9 @@ package sim
 
 import "testing"
 
-// TestAdoptingWorlds makes sure that the worlds in which people adopt what they pushed have what they are for: commits that take the place of
-// others, also twice, and words about others that lead to nothing.
+// TestAdoptingWorlds makes sure that the worlds in which people adopt what they
+// pushed have what they are for: commits that take the place of others, also
+// twice, and words about others that lead to nothing.
 func TestAdoptingWorlds(t *testing.T) {
 	worlds, words, replaced, again := 0, 0, 0, 0
 	for seed := uint64(83); seed < 128*40; seed += 16 {

@@ -8,10 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// checksOfProject are the names that a reviewer may ask for, and one that the project does not have.
+// checksOfProject are the names that a reviewer may ask for, and one that the
+// project does not have.
 var checksOfProject = []string{"tests", "lint", "vet", "no/name"}
 
-// asks now and then has a review ask for checks: for some that it had, for more than it may, or for some although it may ask for none.
+// asks now and then has a review ask for checks: for some that it had, for more
+// than it may, or for some although it may ask for none.
 func (w worker) asks(rv *forge.Review, may int) {
 	if may == 0 && !w.chance(12) || may > 0 && !w.chance(3) {
 		return
@@ -53,7 +55,8 @@ func (w worker) runAsked(c *forge.Command) *forge.Rebase {
 	return rb
 }
 
-// askedFirst reports whether a review asks for a check that it may have. Then it is no verdict, whatever else it says.
+// askedFirst reports whether a review asks for a check that it may have. Then
+// it is no verdict, whatever else it says.
 func (w *world) askedFirst(r *forge.Result) bool {
 	rv := forge.As[*forge.Review](r.Output)
 	if rv == nil || len(rv.Asked) == 0 {

@@ -17,10 +17,12 @@ func (w worker) complexity(n int) forge.Complexity {
 	return ""
 }
 
-// choice matches the line about a choice in the history: the commit that goes on, and the one that does not.
+// choice matches the line about a choice in the history: the commit that goes
+// on, and the one that does not.
 var choice = pattern.New(`^the (?:first|second) \(implement \d+(?:, (\w+))?\), and not implement \d+(?:, (\w+))?:`)
 
-// checkBest returns an error if a task had more than one second change in a run, or if the wrong one went on.
+// checkBest returns an error if a task had more than one second change in a
+// run, or if the wrong one went on.
 func (w checker) checkBest() error {
 	said := pairs(w.world)
 	for _, key := range w.intents() {
@@ -43,7 +45,8 @@ func (w checker) checkBest() error {
 	return nil
 }
 
-// checkChoice returns an error if the change that was not chosen is on the base branch, or if what the reviewers said, or the files, speak for it.
+// checkChoice returns an error if the change that was not chosen is on the base
+// branch, or if what the reviewers said, or the files, speak for it.
 func (w checker) checkChoice(a forge.Adjustment, said map[string]opinions) error {
 	approved := func(head string) bool {
 		o := said[head]

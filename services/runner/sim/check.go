@@ -70,7 +70,8 @@ func (w checker) checkEnded() error {
 	return nil
 }
 
-// checkLost returns an error if an intent lost a conflict to its siblings. Whoever merges a pull request is an outsider, too.
+// checkLost returns an error if an intent lost a conflict to its siblings.
+// Whoever merges a pull request is an outsider, too.
 func (w checker) checkLost(view *forge.View) error {
 	if w.people.outsiders || w.outside != nil {
 		return nil
@@ -83,7 +84,8 @@ func (w checker) checkLost(view *forge.View) error {
 	return nil
 }
 
-// intents returns the keys of the intents that people submitted, then of those that followed from them.
+// intents returns the keys of the intents that people submitted, then of those
+// that followed from them.
 func (w checker) intents() []forge.Key {
 	var keys []forge.Key
 	for _, id := range w.people.ids {
@@ -126,7 +128,8 @@ func (w checker) checkReplay() error {
 	return nil
 }
 
-// checkDecidedOnce returns an error if an attempt of a step was decided on twice, whatever workers repeat and however late it comes.
+// checkDecidedOnce returns an error if an attempt of a step was decided on
+// twice, whatever workers repeat and however late it comes.
 func (w checker) checkDecidedOnce() error {
 	seen := map[string]bool{}
 	for _, key := range w.keys {
@@ -185,7 +188,8 @@ func (w checker) checkCommits() error {
 	return nil
 }
 
-// reported returns how often each commit was merged, and which patches a review or a judgment approved, by the results in the journals.
+// reported returns how often each commit was merged, and which patches a review
+// or a judgment approved, by the results in the journals.
 func reported(w *world) (merges map[string]int, approved map[string]bool) {
 	merges, approved = map[string]int{}, map[string]bool{}
 	for r := range results(w) {

@@ -16,7 +16,8 @@ type measured struct {
 	met map[string][]string
 }
 
-// criteria gives an intent criteria: two that a judge decides, or one of them or both decided by a command.
+// criteria gives an intent criteria: two that a judge decides, or one of them
+// or both decided by a command.
 func (w *world) criteria(in *forge.Intent) {
 	in.Criteria = []string{"one", "two"}
 	for i := range w.rng.IntN(3) { // the last one first, so that numbers of a judge differ from those of the goal
@@ -27,7 +28,8 @@ func (w *world) criteria(in *forge.Intent) {
 	}
 }
 
-// texts returns the criteria that an intake answers: those that no command decides, or now and then all of them, or one more.
+// texts returns the criteria that an intake answers: those that no command
+// decides, or now and then all of them, or one more.
 func (w worker) texts(in *forge.Intent) []string {
 	texts, _ := verdict.Texts(in.Criteria, in.Checks)
 	switch {
@@ -40,7 +42,8 @@ func (w worker) texts(in *forge.Intent) []string {
 	return texts
 }
 
-// check runs checks on a commit that verified, well or badly: now and then one fails, is left out, or is reported of another commit.
+// check runs checks on a commit that verified, well or badly: now and then one
+// fails, is left out, or is reported of another commit.
 func (w worker) check(rb *forge.Rebase, checks []forge.Check) {
 	if !rb.Verify.Passed {
 		return
@@ -62,8 +65,8 @@ func (w worker) check(rb *forge.Rebase, checks []forge.Check) {
 	}
 }
 
-// passed reports whether checks passed on a commit. A worker that merges goes by what it ran itself: no
-// report of another commit, and none that is left out, deceives it.
+// passed reports whether checks passed on a commit. A worker that merges goes by what
+// it ran itself: no report of another commit, and none that is left out, deceives it.
 func (m *measured) passed(at string, checks []forge.Check) bool {
 	return !slices.ContainsFunc(checks, func(c forge.Check) bool { return !slices.Contains(m.met[at], c.Text()) })
 }
@@ -84,7 +87,8 @@ func (w *world) isMet(intent forge.IntentID, at string) error {
 func (w checker) checkMeasured() error {
 	for _, key := range w.keys {
 		for _, rec := range w.journal[key] {
-			// The command names the commit to judge. The result does not help: a wrong command may never get one.
+			// The command names the commit to judge. The result does not help:
+			// a wrong command may never get one.
 			for i := range rec.Effects.Commands {
 				c := &rec.Effects.Commands[i]
 				if c.Attempt.Step != forge.StepJudge {

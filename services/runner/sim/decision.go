@@ -72,7 +72,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	return nil
 }
 
-// knowledge is read from an intent's journal without the rules of flow, so that it can contradict them.
+// knowledge is read from an intent's journal without the rules of flow, so that
+// it can contradict them.
 type knowledge struct {
 	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
 	risky        bool                    // the plan needs an approval because of its risk

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Why a simulated verify command fails. The rules see trials and have to find out; the first trial says
-// in its output what is true, which only the checker reads.
+// Why a simulated verify command fails. The rules see trials and have to find out;
+// the first trial says in its output what is true, which only the checker reads.
 const (
 	broken    = "the change is broken"
 	unsteady  = "the change makes the check fail now and then"
@@ -19,8 +19,8 @@ const (
 	apart     = "the change and what was merged meanwhile fail only together"
 )
 
-// verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile are the files that
-// merged since the change was made, tried what is known of it.
+// verify verifies a commit, well or badly, and says whether it passed in truth. meanwhile
+// are the files that merged since the change was made, tried what is known of it.
 func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) (report *forge.VerifyReport, passed bool) {
 	report = &forge.VerifyReport{Passed: true, Command: "make test", Output: "it broke"}
 	const change, base, alone = verdict.TrialChange, verdict.TrialBase, verdict.TrialAlone
@@ -63,8 +63,8 @@ func (w worker) verify(tree string, meanwhile []string, tried []forge.CheckRun) 
 	return report, why == flaky
 }
 
-// checkBlame returns an error if a decision names the wrong culprit: a task that is made again because a check
-// fails now and then, or one that goes on although it is to blame.
+// checkBlame returns an error if a decision names the wrong culprit: a task that is made
+// again because a check fails now and then, or one that goes on although it is to blame.
 func (k *knowledge) checkBlame(rec *forge.Record) error {
 	if len(rec.Events) > 1 {
 		return nil
@@ -85,7 +85,8 @@ func (k *knowledge) checkBlame(rec *forge.Record) error {
 	return nil
 }
 
-// blamed returns the task that an event is about, and why its change failed to verify; nothing if it did not.
+// blamed returns the task that an event is about, and why its change failed to
+// verify; nothing if it did not.
 func blamed(ev *forge.Event) (forge.TaskID, string) {
 	var report *forge.VerifyReport
 	var task forge.TaskID

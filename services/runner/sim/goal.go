@@ -55,7 +55,8 @@ func (w worker) judgment(c *forge.Command) *forge.Judgment {
 	return &forge.Judgment{Head: c.Task.Head, Complete: !w.chance(20), Claims: facts.Claims(w.chance, c.Goal().Criteria)}
 }
 
-// reached reports whether a judgment lets a change merge, by what its judge was asked for: see checkMeasured for the rest.
+// reached reports whether a judgment lets a change merge, by what its judge was
+// asked for: see checkMeasured for the rest.
 func reached(j *forge.Judgment, asked []string) bool {
 	return j != nil && j.Complete && facts.Shown(asked, j.Claims)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
 )
 
-// choose plays many worlds by the newest rules, and returns the journals of those in which most happens for their size.
+// choose plays many worlds by the newest rules, and returns the journals of
+// those in which most happens for their size.
 func choose(t *testing.T, worldsOf uint64, seedOf func(n uint64) uint64) []byte {
 	t.Helper()
 	type played struct {

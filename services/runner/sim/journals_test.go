@@ -33,7 +33,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the journals of the newest version of the rules, if there are none yet")
 
-// Of each version there are journals of some worlds, chosen so that little is missing of what happens in thousands of them.
+// Of each version there are journals of some worlds, chosen so that little is
+// missing of what happens in thousands of them.
 const (
 	chosenFrom = 6000
 	// maxJournals bounds the journals of a version, before compression.
@@ -47,11 +48,12 @@ func journalsOf(v rules.Version) string {
 	return filepath.Join("testdata", "journals", fmt.Sprintf("v%d.gz", v))
 }
 
-// TestJournals folds what every version of the rules has ever decided: each record, by the rules of its version, has the effects and leads
-// to the state that it had then.
+// TestJournals folds what every version of the rules has ever decided: each record, by
+// the rules of its version, has the effects and leads to the state that it had then.
 //
-// If it fails, a change of the rules decides otherwise in a state that may be in a journal, and a runner would go on from another state than
-// the one that was decided in. The change needs a version (internal/rules): where it differs, the rules ask for it.
+// If it fails, a change of the rules decides otherwise in a state that may be in a
+// journal, and a runner would go on from another state than the one that was decided in.
+// The change needs a version (internal/rules): where it differs, the rules ask for it.
 //
 //	go test ./services/runner/sim -run TestJournals -rewrite
 //
@@ -92,8 +94,9 @@ func refoldAll(t *testing.T, v rules.Version, data []byte) {
 	}
 }
 
-// TestJournalsOfPullRequests is TestJournals for what came to version 2 later, by fields that no record had before: changes that are merged by pull
-// requests. Programs of version 2 from before leave such journals alone, since they cannot read these fields.
+// TestJournalsOfPullRequests is TestJournals for what came to version 2 later, by fields
+// that no record had before: changes that are merged by pull requests. Programs of
+// version 2 from before leave such journals alone, since they cannot read these fields.
 func TestJournalsOfPullRequests(t *testing.T) {
 	path := filepath.Join("testdata", "journals", "v2-pulls.gz")
 	data, err := os.ReadFile(path)
@@ -107,8 +110,9 @@ func TestJournalsOfPullRequests(t *testing.T) {
 	refoldAll(t, 2, data)
 }
 
-// TestVersionsDiffer has, of each version and the next one, worlds that were decided by one of them and that the other would have decided
-// otherwise, or not at all: so the rules still ask for the version where they differ. What TestJournals has is chosen for what happens often.
+// TestVersionsDiffer has, of each version and the next one, worlds that were decided by one of
+// them and that the other would have decided otherwise, or not at all: so the rules still ask
+// for the version where they differ. What TestJournals has is chosen for what happens often.
 func TestVersionsDiffer(t *testing.T) {
 	for v := rules.First; v < rules.Newest; v++ {
 		shown := 0
@@ -121,7 +125,8 @@ func TestVersionsDiffer(t *testing.T) {
 	}
 }
 
-// checkDifferences checks the kept worlds that were decided by one version, and not as another one would have, and returns how many there are.
+// checkDifferences checks the kept worlds that were decided by one version, and
+// not as another one would have, and returns how many there are.
 func checkDifferences(t *testing.T, by, not rules.Version) (worlds int) {
 	t.Helper()
 	path := filepath.Join("testdata", "journals", fmt.Sprintf("v%d-not-v%d.gz", by, not))
@@ -156,8 +161,9 @@ func checkDifferences(t *testing.T, by, not rules.Version) (worlds int) {
 // numbers are the parts of a description of an event that differ from world to world.
 var numbers = regexp.MustCompile(`[a-z0-9.-]*[0-9][a-z0-9.-]*`)
 
-// differing plays many worlds by a version of the rules, and returns those that another one would have decided otherwise, the
-// smallest three for each kind of event in which it shows first; nil if there are none.
+// differing plays many worlds by a version of the rules, and returns those that
+// another one would have decided otherwise, the smallest three for each kind of
+// event in which it shows first; nil if there are none.
 func differing(t *testing.T, by, not rules.Version) []byte {
 	t.Helper()
 	const worlds, each = 20_000, 3
@@ -207,7 +213,8 @@ func differing(t *testing.T, by, not rules.Version) []byte {
 	return compress(t, all)
 }
 
-// refold decides on all events of a world once more, each by the rules of its record, and returns the first difference.
+// refold decides on all events of a world once more, each by the rules of its
+// record, and returns the first difference.
 func refold(v rules.Version, journal []forge.Record) error {
 	machines := map[forge.Key]machine.Machine{}
 	for i := range journal {

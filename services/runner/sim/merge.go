@@ -27,7 +27,8 @@ func (w worker) unchanged(checks []forge.Check) *forge.Rebase {
 	return rb
 }
 
-// candidate verifies a commit where it stands, which was another one before it was rebased, and remembers its parent if it passes.
+// candidate verifies a commit where it stands, which was another one before it
+// was rebased, and remembers its parent if it passes.
 func (w worker) candidate(n, was trunk.Commit, checks []forge.Check, tried []forge.CheckRun) *forge.Rebase {
 	rb := &forge.Rebase{Base: n.Parent, Head: n.ID, Tree: "tree-" + n.ID, PatchID: n.Patch, Files: n.Files}
 	var passed bool

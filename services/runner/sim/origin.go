@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
-// outage returns the result of an attempt to which the origin does not answer, or that was told so; nil if it answers.
+// outage returns the result of an attempt to which the origin does not answer,
+// or that was told so; nil if it answers.
 func (w worker) outage(c *forge.Command) *forge.Result {
 	if slices.Contains(c.ClosedAgents, forge.GitOrigin) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "the origin does not answer"}}
@@ -22,8 +23,8 @@ func (w worker) outage(c *forge.Command) *forge.Result {
 	return &forge.Result{Output: &forge.Failure{Reason: forge.FailOrigin, Message: "nobody listens"}}
 }
 
-// refusal returns the result of a merge whose push a hook refuses; nil if it is accepted. The next try may take what this one verified
-// on the tip, if it did.
+// refusal returns the result of a merge whose push a hook refuses; nil if it is
+// accepted. The next try may take what this one verified on the tip, if it did.
 func (w worker) refusal(head trunk.Commit, verified bool) *forge.Result {
 	if !w.origin.Refuses(w.rng, w.seed, w.faults, head.Task) {
 		return nil

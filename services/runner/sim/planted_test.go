@@ -45,9 +45,9 @@ func TestPlantedBugs(t *testing.T) {
 
 var failingSeed = regexp.MustCompile(`seed (\d+)`)
 
-// known returns where a bug is found first, so that nothing is played before: its file says "seed" and a number for the world in which it
-// shows, or "duplicates" if it shows only when messages are repeated. After a change of the rules it may show elsewhere, which takes longer
-// to find.
+// known returns where a bug is found first, so that nothing is played before: its file says "seed"
+// and a number for the world in which it shows, or "duplicates" if it shows only when messages are
+// repeated. After a change of the rules it may show elsewhere, which takes longer to find.
 func known(t *testing.T, path string) [][]string {
 	t.Helper()
 	a, err := txtar.ParseFile(path)

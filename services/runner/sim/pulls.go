@@ -8,13 +8,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 )
 
-// In every sixteenth world changes are merged by pull requests: see package outside. It takes nothing from the chances of the others.
+// In every sixteenth world changes are merged by pull requests: see package
+// outside. It takes nothing from the chances of the others.
 
 // atForge are the actions of a world at its forge.
 type atForge struct{ *world }
 
-// proposes pushes a candidate to the branch of its task, where the change is merged by a pull request. It returns nil where it is pushed to
-// the base branch.
+// proposes pushes a candidate to the branch of its task, where the change is
+// merged by a pull request. It returns nil where it is pushed to the base branch.
 func (w worker) proposes(c *forge.Command, head trunk.Commit) *forge.Result {
 	if c.Merge().Change.Pull == nil || w.outside == nil {
 		return nil
@@ -37,8 +38,9 @@ func (w atForge) step(c *forge.Command) *forge.Result {
 	return &forge.Result{Output: w.outside.Do(c, w.repo.Tip(), w.now, w.mergedBy)}
 }
 
-// mergedBy puts the head of a pull request on the base branch, as a forge does: on the tip, wherever that is, unless it conflicts with it. It returns
-// the commit there; empty if there is none.
+// mergedBy puts the head of a pull request on the base branch, as a forge does:
+// on the tip, wherever that is, unless it conflicts with it. It returns the
+// commit there; empty if there is none.
 func (w atForge) mergedBy(head string) string {
 	n, known := w.repo.Heads[head]
 	if !known || w.repo.Merged(n.Task) != nil || len(w.repo.Conflicts(n)) > 0 {
@@ -54,8 +56,8 @@ func (w atForge) mergedBy(head string) string {
 	return n.ID
 }
 
-// forgeActs lets something happen at the forge, and a look arrive. It goes on for a while after the other faults stopped, since most changes are
-// proposed then.
+// forgeActs lets something happen at the forge, and a look arrive. It goes on for
+// a while after the other faults stopped, since most changes are proposed then.
 func (w atForge) forgeActs() {
 	if !w.outside.Wild() {
 		return
@@ -76,7 +78,8 @@ func (w atForge) amend(head string) string {
 	return n.ID
 }
 
-// adopts sends the words of people who have a commit become a change, and returns false if there are none.
+// adopts sends the words of people who have a commit become a change, and
+// returns false if there are none.
 func (w atForge) adopts() bool {
 	said := w.outside.Says()
 	for _, ev := range said {
@@ -85,7 +88,8 @@ func (w atForge) adopts() bool {
 	return len(said) > 0
 }
 
-// taken puts a commit that a person pushed to the branch of its task on the tip, as a commit of ours.
+// taken puts a commit that a person pushed to the branch of its task on the
+// tip, as a commit of ours.
 func (w atForge) taken(c *forge.Command, a *forge.Adoption) *forge.Rebase {
 	if at := w.outside.Head(a.Branch); at != a.Commit {
 		return &forge.Rebase{Base: w.repo.Tip(), Refusal: "it is elsewhere", Found: at}
@@ -116,7 +120,8 @@ func (w atForge) takeLook() bool {
 	return true
 }
 
-// forgeCalms has the forge go on after the faults stopped, and returns false if nothing is left to do there.
+// forgeCalms has the forge go on after the faults stopped, and returns false if
+// nothing is left to do there.
 func (w atForge) forgeCalms() bool {
 	if w.outside == nil {
 		return false
@@ -129,7 +134,8 @@ func (w atForge) forgeCalms() bool {
 	return w.takeLook() || w.adopts() || w.outside.Calm(w.repo.Tip(), w.now, w.mergedBy)
 }
 
-// checkPulls returns an error if a pull request ended otherwise than its task, or the checks of the forge ran too often.
+// checkPulls returns an error if a pull request ended otherwise than its task,
+// or the checks of the forge ran too often.
 func (w checker) checkPulls() error {
 	return w.outside.End(len(w.repo.Main), func(yield func(*forge.Record) bool) {
 		for _, key := range w.keys {

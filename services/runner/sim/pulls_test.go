@@ -6,9 +6,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestPullRequestWorlds makes sure that the worlds whose changes are merged by pull requests have what they are for: changes that are made
-// again for people and for checks, pull requests that are closed and edited, remarks to answer, a merge queue that takes changes out for each cause,
-// and merges by the forge and by people.
+// TestPullRequestWorlds makes sure that the worlds whose changes are merged by pull
+// requests have what they are for: changes that are made again for people and for
+// checks, pull requests that are closed and edited, remarks to answer, a merge queue
+// that takes changes out for each cause, and merges by the forge and by people.
 func TestPullRequestWorlds(t *testing.T) {
 	told := map[forge.MergeOutcome]int{}
 	worlds, byForge, queued, answers := 0, 0, map[string]int{}, 0

@@ -74,8 +74,8 @@ func TestSeeds(t *testing.T) {
 	wg.Wait()
 }
 
-// TestBusyBase makes sure that the worlds with a busy base branch have what they are for: changes that are overtaken more often than
-// anything is tried that fails, and that are merged in the end.
+// TestBusyBase makes sure that the worlds with a busy base branch have what they are for: changes
+// that are overtaken more often than anything is tried that fails, and that are merged in the end.
 func TestBusyBase(t *testing.T) {
 	worlds, long := 0, 0
 	for seed := uint64(10); seed <= 320; seed += 16 {
@@ -94,8 +94,8 @@ func TestBusyBase(t *testing.T) {
 	}
 }
 
-// TestLongTrains makes sure that the crowded worlds have what they are for: changes that are tried on top of three others
-// and more. The rules about trains are seldom reached otherwise.
+// TestLongTrains makes sure that the crowded worlds have what they are for: changes that are
+// tried on top of three others and more. The rules about trains are seldom reached otherwise.
 func TestLongTrains(t *testing.T) {
 	worlds, long := 0, 0
 	for seed := uint64(1); seed <= 320; seed++ {

@@ -19,16 +19,17 @@ type train struct {
 	passed map[[2]string]bool
 	// crowded says that merges take long, so that others wait behind them.
 	crowded bool
-	// alone says that many changes are verified by themselves, each with checks of its own, beside batches of others: then one may fail
-	// while that right ahead is being tried.
+	// alone says that many changes are verified by themselves, each with checks of its own,
+	// beside batches of others: then one may fail while that right ahead is being tried.
 	alone bool
 	// disturbed counts the calls of disturb that did something.
 	disturbed int
 }
 
-// crowd makes every sixteenth world one with long trains: many small changes that have little to do with each other, of
-// which more are ready than are merged. It takes nothing from the chances of the others. Where the base branch is busy, there are as many.
-// A third of those with batches have many changes that are verified alone.
+// crowd makes every sixteenth world one with long trains: many small changes that have
+// little to do with each other, of which more are ready than are merged. It takes
+// nothing from the chances of the others. Where the base branch is busy, there are as
+// many. A third of those with batches have many changes that are verified alone.
 func (w *world) crowd() {
 	switch crowded := w.seed%16 == 5; {
 	case crowded:
@@ -45,8 +46,8 @@ func (w *world) crowd() {
 	}
 }
 
-// disturb lets something happen to a long train, of which there are most after the faults stopped: a few times the server
-// restarts, or a person pauses the project.
+// disturb lets something happen to a long train, of which there are most after the
+// faults stopped: a few times the server restarts, or a person pauses the project.
 func (w *world) disturb() {
 	t := &w.workers.train
 	if !t.crowded || t.disturbed == 3 || w.rng.IntN(8) > 0 || !slices.ContainsFunc(w.commands, func(c *command) bool { return !c.acked && c.Merge().Trial }) {
@@ -60,13 +61,14 @@ func (w *world) disturb() {
 	}
 }
 
-// isSlow reports whether a command takes long: in a crowded world a merge is begun when there is nothing else to do, and hardly ever before.
+// isSlow reports whether a command takes long: in a crowded world a merge is
+// begun when there is nothing else to do, and hardly ever before.
 func (w *world) isSlow(c *command) bool {
 	return w.workers.train.crowded && c.Attempt.Step == forge.StepMerge && !c.Merge().Trial
 }
 
-// try is the trial of a merge, as an implementer makes it. It says nothing about the base branch, and
-// changes nothing on it. Those ahead count as far as they are not merged yet.
+// try is the trial of a merge, as an implementer makes it. It says nothing about the base
+// branch, and changes nothing on it. Those ahead count as far as they are not merged yet.
 func (w worker) try(c *forge.Command) *forge.MergeResult {
 	in := c.Merge()
 	tree := w.repo.Content(w.repo.Tip())
@@ -102,7 +104,8 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 		n.Patch = "patch-" + n.ID
 	}
 	rb := put(n)
-	// In a crowded world a trial fails also while nothing else goes wrong, so that long trains have cars in doubt.
+	// In a crowded world a trial fails also while nothing else goes wrong, so
+	// that long trains have cars in doubt.
 	broken := w.chance(6) || w.workers.train.crowded && w.rng.IntN(4) == 0
 	rb.Verify = &forge.VerifyReport{Passed: !broken, Command: "make test", Output: "it broke"}
 	w.check(&rb, in.Change.Checks)
@@ -113,7 +116,8 @@ func (w worker) try(c *forge.Command) *forge.MergeResult {
 	return r
 }
 
-// takes puts a change on the tip, unverified, if a trial found that it passes there; otherwise it returns false.
+// takes puts a change on the tip, unverified, if a trial found that it passes
+// there; otherwise it returns false.
 func (w worker) takes(in forge.MergeInput, head *trunk.Commit) bool {
 	tree, found := w.repo.Content(w.repo.Tip()), in.Tried
 	if !facts.IsAbout(found, head.Patch, tree, head.On(tree)) ||

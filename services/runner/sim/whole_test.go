@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// TestWholeWorlds makes sure that the worlds that merge each intent as one change have what they are for: intents of which agents and architects
-// planned several tasks, and pull requests of these.
+// TestWholeWorlds makes sure that the worlds that merge each intent as one
+// change have what they are for: intents of which agents and architects planned
+// several tasks, and pull requests of these.
 func TestWholeWorlds(t *testing.T) {
 	worlds, joined, opened := 0, 0, 0
 	for _, base := range []uint64{0, 256} {

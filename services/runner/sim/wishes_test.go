@@ -6,8 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestWishWorlds makes sure that the worlds in which people ask for changes have what they are for: plans and changes that are made again for
-// that, some of them as often as may be, and wishes that are refused.
+// TestWishWorlds makes sure that the worlds in which people ask for changes
+// have what they are for: plans and changes that are made again for that, some
+// of them as often as may be, and wishes that are refused.
 func TestWishWorlds(t *testing.T) {
 	plans, changes, worlds, most := 0, 0, 0, 0
 	for k := range uint64(40) {

@@ -37,8 +37,8 @@ type workers struct {
 }
 
 // take gives a random command to a worker, which drops it if it is not wanted.
-// It returns false if there is none, or only slow ones and these are not to be begun. Now and then a command is given to two
-// workers, as after a lost lease.
+// It returns false if there is none, or only slow ones and these are not to be
+// begun. Now and then a command is given to two workers, as after a lost lease.
 func (w *world) take(slow bool) bool {
 	var free []*command
 	for _, c := range w.commands {
@@ -180,8 +180,8 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	if facts.CallsAgent(c) && slices.Contains(c.ClosedAgents, agent) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailHeld, Message: "its account refuses calls"}, Agent: agent}
 	}
-	// A bad key is refused for a while, whoever calls. That every fourth call is enough: the rest are then on their
-	// way, or held.
+	// A bad key is refused for a while, whoever calls. That every fourth call
+	// is enough: the rest are then on their way, or held.
 	if w.money.refuses && facts.CallsAgent(c) && agent == "agent0" && w.chance(4) {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
 	}

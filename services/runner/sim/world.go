@@ -66,7 +66,8 @@ type streams struct {
 	journal map[forge.Key][]forge.Record
 	// views has those that people were shown last.
 	views map[forge.Key]shown
-	// keys are those of journal, in the order of their first record. Maps have no order, and a run has to repeat.
+	// keys are those of journal, in the order of their first record. Maps have
+	// no order, and a run has to repeat.
 	keys []forge.Key
 
 	// inputs are the events on their way, delivered at least once and in any
@@ -342,7 +343,8 @@ func (s *streams) summary(key forge.Key) *forge.Summary {
 	return &records[len(records)-1].Summary
 }
 
-// view shows an intent as a person sees it. It is folded anew only if something happened to the intent.
+// view shows an intent as a person sees it. It is folded anew only if something
+// happened to the intent.
 func (s *streams) view(key forge.Key) *forge.View {
 	last := s.views[key]
 	if records := s.journal[key]; last.records != len(records) || last.view == nil {

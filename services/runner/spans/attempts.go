@@ -1,7 +1,9 @@
-// Package spans tells from the records of a machine when its attempts were under way, and how long each waited for a worker.
+// Package spans tells from the records of a machine when its attempts were
+// under way, and how long each waited for a worker.
 //
-// A span begins and ends where the journal says so. What a worker says of its own times counts as far as it lies between
-// the command and the answer, so that a clock that is wrong puts nothing where it cannot have been.
+// A span begins and ends where the journal says so. What a worker says of its
+// own times counts as far as it lies between the command and the answer, so
+// that a clock that is wrong puts nothing where it cannot have been.
 package spans
 
 import (
@@ -13,18 +15,20 @@ import (
 
 // The outcomes of spans that ended without a result.
 const (
-	// Moved is that of an attempt that was given to another worker, Void that of one that is not needed any more.
+	// Moved is that of an attempt that was given to another worker, Void that
+	// of one that is not needed any more.
 	Moved = "given to another worker"
 	Void  = "not needed any more"
 )
 
 // Attempts follows the attempts of one machine. It is not safe for concurrent use.
 type Attempts struct {
-	// Begin, if not nil, is told of each span when it begins, and Ended when it has ended. The span is the same one.
+	// Begin, if not nil, is told of each span when it begins, and Ended when it
+	// has ended. The span is the same one.
 	Begin, Ended func(*document.Span)
 
-	// open has the spans of commands that were issued, by attempts without a claim: of each the wait for a
-	// worker, and then the attempt itself.
+	// open has the spans of commands that were issued, by attempts without a
+	// claim: of each the wait for a worker, and then the attempt itself.
 	open map[forge.Attempt]*document.Span
 }
 
@@ -44,7 +48,8 @@ func (t *Attempts) end(s *document.Span, at time.Time, outcome string) {
 	}
 }
 
-// Within returns a time of a worker's clock, which may be wrong, as one between two that the journal knows.
+// Within returns a time of a worker's clock, which may be wrong, as one between
+// two that the journal knows.
 func Within(at, from, to time.Time) time.Time {
 	if to.Before(from) {
 		to = from
@@ -58,8 +63,9 @@ func Within(at, from, to time.Time) time.Time {
 	return at
 }
 
-// Effects begins a span for each attempt that a record issued, and ends those of attempts that it gave up. A command that
-// is issued once more under the same claim is a repetition after a crash, and changes nothing.
+// Effects begins a span for each attempt that a record issued, and ends those
+// of attempts that it gave up. A command that is issued once more under the
+// same claim is a repetition after a crash, and changes nothing.
 func (t *Attempts) Effects(e *forge.Effects, now time.Time) {
 	for i := range e.Commands {
 		a := e.Commands[i].Attempt
@@ -88,8 +94,8 @@ func (t *Attempts) Effects(e *forge.Effects, now time.Time) {
 	}
 }
 
-// Result ends the wait for a worker and, unless the worker reports its start alone, the attempt, and reports whether it did that. Reports of claims that
-// were given to another worker add nothing.
+// Result ends the wait for a worker and, unless the worker reports its start alone, the attempt,
+// and reports whether it did that. Reports of claims that were given to another worker add nothing.
 func (t *Attempts) Result(r *forge.Result, at time.Time, outcome string) bool {
 	a := r.Attempt
 	a.Claim = 0

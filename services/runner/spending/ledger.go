@@ -51,8 +51,8 @@ type account struct {
 	key forge.Key
 	// sum is everything that the rules have counted so far.
 	sum forge.Usage
-	// title, requester and kind, the type, may be changed by an edit: attempts of before count under
-	// the newest.
+	// title, requester and kind, the type, may be changed by an edit: attempts
+	// of before count under the newest.
 	title, requester, kind string
 	// agents are those that it names, or that were called for it, each once.
 	agents []string
@@ -60,7 +60,8 @@ type account struct {
 	limitUSD float64
 }
 
-// Add adds the next record of an intent's journal. Records of projects say nothing of single attempts.
+// Add adds the next record of an intent's journal. Records of projects say
+// nothing of single attempts.
 func (l *Ledger) Add(key forge.Key, rec *forge.Record) {
 	if key.IsProject() {
 		return
@@ -113,7 +114,8 @@ func (a *account) called(agent string) {
 	}
 }
 
-// By returns the intents that name an agent, or for which it was called: in an attempt that has ended, or that has told that it began.
+// By returns the intents that name an agent, or for which it was called: in an
+// attempt that has ended, or that has told that it began.
 func (l *Ledger) By(agent string) map[forge.IntentID]bool {
 	found := map[forge.IntentID]bool{}
 	for key, a := range l.intents {
@@ -199,8 +201,8 @@ func (l *Ledger) Costs(r document.CostsRequest, projects []forge.Summary, now ti
 	return c
 }
 
-// limit gives a row of an intent its title, and the budget of the intent with the rest of it, by the
-// rules' own count.
+// limit gives a row of an intent its title, and the budget of the intent with
+// the rest of it, by the rules' own count.
 func (l *Ledger) limit(row *document.CostRow, of *account) {
 	row.Title = of.title
 	limit := cmp.Or(of.limitUSD, l.limits[of.key.Project].IntentUSD)

@@ -207,8 +207,8 @@ func ended(day int, model string, used, sum float64) *forge.Record {
 	}
 }
 
-// TestLedgerForgets adds an attempt a day to a ledger that keeps eight days: it keeps at least those,
-// not much more, and says since when it has all of them.
+// TestLedgerForgets adds an attempt a day to a ledger that keeps eight days: it
+// keeps at least those, not much more, and says since when it has all of them.
 func TestLedgerForgets(t *testing.T) {
 	l := spending.Ledger{Keep: 8 * 24 * time.Hour}
 	key := forge.Key{Project: project, Intent: "long"}
@@ -224,8 +224,8 @@ func TestLedgerForgets(t *testing.T) {
 	}
 }
 
-// TestLedgerCountsAsTheRules has a record of a result that the rules did not count: it is in no sum. A
-// worker can report one as often as it likes.
+// TestLedgerCountsAsTheRules has a record of a result that the rules did not
+// count: it is in no sum. A worker can report one as often as it likes.
 func TestLedgerCountsAsTheRules(t *testing.T) {
 	var l spending.Ledger
 	key := forge.Key{Project: project, Intent: "twice"}

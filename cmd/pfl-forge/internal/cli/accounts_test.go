@@ -61,8 +61,9 @@ func (g *guarded) forge(args ...string) (code kit.Exit, said string) {
 	return code, text.String()
 }
 
-// TestNoRunnerForAnAccount: for an account of auth init a runner reads. Where none is up, a command that reads says so and asks for nothing,
-// also one that reads before it asks; what is asked for without reading is stored.
+// TestNoRunnerForAnAccount: for an account of auth init a runner reads. Where
+// none is up, a command that reads says so and asks for nothing, also one that
+// reads before it asks; what is asked for without reading is stored.
 func TestNoRunnerForAnAccount(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)
@@ -84,8 +85,8 @@ func TestNoRunnerForAnAccount(t *testing.T) {
 	}
 }
 
-// TestBackupsByTheirAccount: the commands of the operators' guide copy a server and fill an empty one, whoever the environment says that the
-// person is who calls them.
+// TestBackupsByTheirAccount: the commands of the operators' guide copy a server and
+// fill an empty one, whoever the environment says that the person is who calls them.
 func TestBackupsByTheirAccount(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestAlteredJournal: what somebody altered in a journal is named by audit-log verify with its place, and by
-// doctor and show; another project is whole, and readers go on.
+// TestAlteredJournal: what somebody altered in a journal is named by audit-log verify
+// with its place, and by doctor and show; another project is whole, and readers go on.
 func TestAlteredJournal(t *testing.T) {
 	t.Parallel()
 	o := newOrganisation(t)
@@ -52,8 +52,9 @@ func TestAlteredJournal(t *testing.T) {
 	}
 }
 
-// TestDoctorRepairs: a record that only a newer version understands is shown with its place, set aside when it is said
-// so and not before, and then the intent can be decided on. Of a chain that does not hold nothing is set aside.
+// TestDoctorRepairs: a record that only a newer version understands is shown
+// with its place, set aside when it is said so and not before, and then the
+// intent can be decided on. Of a chain that does not hold nothing is set aside.
 func TestDoctorRepairs(t *testing.T) {
 	t.Parallel()
 	o := newOrganisation(t)
@@ -84,7 +85,8 @@ func TestDoctorRepairs(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	o.expect(kit.ExitOK, "whole\n", "shop", "audit-log", "verify", "two")
-	// Behind a message that was altered, the honest one shows the break: it must not be the one that goes.
+	// Behind a message that was altered, the honest one shows the break: it
+	// must not be the one that goes.
 	o.server.Alter(t, "FORGE_JOURNAL", "forge.journal.shop.two", "pay ten", "pay 999")
 	o.expect(kit.ExitError, "  it stays: ", "shop", "doctor", "--repair", "--yes")
 	o.runner()

@@ -182,8 +182,8 @@ func TestDoctorWarns(t *testing.T) {
 	}
 }
 
-// TestDoctorSaysWhoIsUnwell: a replica that can do no work is named with since when and why: as a warning while another one does it, and as broken
-// where none does.
+// TestDoctorSaysWhoIsUnwell: a replica that can do no work is named with since when
+// and why: as a warning while another one does it, and as broken where none does.
 func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 	t.Parallel()
 	o := newOrganisation(t)
@@ -235,8 +235,8 @@ func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 	}
 }
 
-// TestDoctorSaysWhetherAGatewayServes: that none runs, that none has a forge of the project, and how many do; a gateway alone makes no project
-// known, and one without the forge lacks nothing.
+// TestDoctorSaysWhetherAGatewayServes: that none runs, that none has a forge of the project, and
+// how many do; a gateway alone makes no project known, and one without the forge lacks nothing.
 func TestDoctorSaysWhetherAGatewayServes(t *testing.T) {
 	t.Parallel()
 	o := newOrganisation(t)

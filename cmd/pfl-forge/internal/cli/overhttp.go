@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
 )
 
-// What a command does whose server is a gateway is in this table: it works, it has nothing to do with a server, or it
-// is refused with what to do instead. A command that is not in it is refused.
+// What a command does whose server is a gateway is in this table: it works, it has nothing to do
+// with a server, or it is refused with what to do instead. A command that is not in it is refused.
 
 // works says that a command works by HTTP, and local that it has nothing to do with a server.
 const (
@@ -25,12 +25,15 @@ const (
 	ofProject    = "the whole project is paused, resumed and reflected on with an account of NATS: give --server tls://... with --nkey"
 )
 
-// byHTTP has the commands by their paths, without the name of the program. What is below a command that is refused is refused, too.
+// byHTTP has the commands by their paths, without the name of the program. What
+// is below a command that is refused is refused, too.
 //
-// A command works if all that it reads is in documents of the API, and all that it asks for is a wish about intents. What works on a
-// repository, or on the streams of NATS themselves, cannot; and what is for the operators of an installation is not for whoever has a token.
-// To let a command work that is refused, have it read by the methods of target.Target, change its line here, and its row in
-// docs/guide-api.md; a test compares the two. Another one compares the outputs by HTTP and over NATS: add the command there.
+// A command works if all that it reads is in documents of the API, and all that it asks
+// for is a wish about intents. What works on a repository, or on the streams of NATS
+// themselves, cannot; and what is for the operators of an installation is not for whoever
+// has a token. To let a command work that is refused, have it read by the methods of
+// target.Target, change its line here, and its row in docs/guide-api.md; a test compares
+// the two. Another one compares the outputs by HTTP and over NATS: add the command there.
 var byHTTP = map[string]string{
 	"status": works, "watch": works, "inbox": works, "clarifications": works, "show": works, "diff": works, "logs": works, "costs": works,
 	"history": works, "replay": works, "settings": works, "health": works, "queue": works, "schedules": works,
@@ -58,8 +61,9 @@ var byHTTP = map[string]string{
 	"backup":           ofOperators, "restore": ofOperators, "recover": ofOperators, "clean": ofOperators, "doctor": ofOperators,
 }
 
-// checkHTTP refuses a command that does not work by HTTP, if its server is a gateway. It is asked before the command does anything.
-// A command that has nothing to do with a server is let through, because FORGE_SERVER may be set for all commands of a shell.
+// checkHTTP refuses a command that does not work by HTTP, if its server is a gateway.
+// It is asked before the command does anything. A command that has nothing to do with a
+// server is let through, because FORGE_SERVER may be set for all commands of a shell.
 // The completion of a shell is let through as well: it names ids, which can be read.
 func checkHTTP(a *kit.App, cmd *cobra.Command) error {
 	if !a.ByHTTP() {

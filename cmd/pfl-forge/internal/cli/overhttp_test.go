@@ -17,8 +17,8 @@ import (
 // nowhere is an address at which nothing is asked in these tests.
 const nowhere = "https://192.0.2.1"
 
-// TestEveryCommandByHTTP: the table says of every command what it does by HTTP, and has no other. What does not work says so before it asks
-// for anything, with what to do instead.
+// TestEveryCommandByHTTP: the table says of every command what it does by HTTP, and has no
+// other. What does not work says so before it asks for anything, with what to do instead.
 func TestEveryCommandByHTTP(t *testing.T) {
 	left := maps.Clone(byHTTP)
 	var visit func(c *cobra.Command)
@@ -63,8 +63,8 @@ func TestGuideSaysWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestTokenByHTTP: the token comes from a file or the environment, nothing that is said repeats it, and what is for NATS is refused if it was typed,
-// and passed over where the environment has it.
+// TestTokenByHTTP: the token comes from a file or the environment, nothing that is said repeats it,
+// and what is for NATS is refused if it was typed, and passed over where the environment has it.
 func TestTokenByHTTP(t *testing.T) {
 	const secret = "s3cret-token"
 	dir := t.TempDir()

@@ -117,10 +117,12 @@ const (
 	groupOther  = "other"
 )
 
-// serverFlags are the flags that a person needs who works with an organisation's server. Only the help of pfl-forge itself has them.
+// serverFlags are the flags that a person needs who works with an
+// organisation's server. Only the help of pfl-forge itself has them.
 var serverFlags = []string{"context", "token-file", "creds", "nkey", "tls-ca", "tls-cert", "tls-key", "person", "project", "trace-url"}
 
-// plain has the help of all commands look alike, and without the flags of a server, of which one line says where they are.
+// plain has the help of all commands look alike, and without the flags of a
+// server, of which one line says where they are.
 func plain(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

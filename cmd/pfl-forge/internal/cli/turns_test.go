@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/quota"
 )
 
-// TestStatusSaysWhyCallsWait: status says how many calls wait for their turn, and what has the turn. Without any it says nothing of that.
+// TestStatusSaysWhyCallsWait: status says how many calls wait for their turn,
+// and what has the turn. Without any it says nothing of that.
 func TestStatusSaysWhyCallsWait(t *testing.T) {
 	for _, one := range []struct {
 		bound, intents int

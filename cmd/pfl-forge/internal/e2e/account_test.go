@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// TestClaudeWithARefusedKey drives the real CLI with a key that its provider refuses: five intents that need it, one
-// question to a person, one resume, and all of them done, with no attempt spent.
+// TestClaudeWithARefusedKey drives the real CLI with a key that its provider refuses: five intents
+// that need it, one question to a person, one resume, and all of them done, with no attempt spent.
 func TestClaudeWithARefusedKey(t *testing.T) {
 	t.Parallel()
 	cli := agenttest.ClaudeCLI(t)
@@ -59,9 +59,10 @@ func TestClaudeWithARefusedKey(t *testing.T) {
 	r.tidy()
 }
 
-// TestWorkersWithARefusedKey has two implementers as processes of their own, whose provider refuses the key once
-// changes are planned: the project knows it as one fact, a person is asked once, and the one call that each worker has
-// under way before it hears of that is all that is tried. When the key is mended one resume lets everything go on.
+// TestWorkersWithARefusedKey has two implementers as processes of their own, whose
+// provider refuses the key once changes are planned: the project knows it as one fact, a
+// person is asked once, and the one call that each worker has under way before it hears
+// of that is all that is tried. When the key is mended one resume lets everything go on.
 func TestWorkersWithARefusedKey(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// asker is a scripted model whose reviewer asks for check tests before its verdict, and goes by what that says. The
-// first change fails it.
+// asker is a scripted model whose reviewer asks for check tests before its
+// verdict, and goes by what that says. The first change fails it.
 func asker(r agenttest.Request) agenttest.Reply {
 	answer := func(o object) agenttest.Reply { return agenttest.Answer(o)(r) }
 	said := r.LastUser
@@ -44,8 +44,9 @@ func asker(r agenttest.Request) agenttest.Reply {
 	}}})
 }
 
-// TestClaudeAsksForChecks has the real CLI, on a scripted model, ask for a check of the project in two reviews: the
-// first is rejected by what it says, with its output for the author, the second approved.
+// TestClaudeAsksForChecks has the real CLI, on a scripted model, ask for a
+// check of the project in two reviews: the first is rejected by what it says,
+// with its output for the author, the second approved.
 func TestClaudeAsksForChecks(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -192,8 +192,8 @@ func TestGuardedCluster(t *testing.T) {
 	}
 }
 
-// addReader adds an account of a person who may read, and neither clean, which --no-clean leaves out, nor ask or decide, which no option
-// does.
+// addReader adds an account of a person who may read, and neither clean, which
+// --no-clean leaves out, nor ask or decide, which no option does.
 func (c *cluster) addReader(name string) {
 	c.t.Helper()
 	c.initKeys("--person", name, "--projects", project, "--no-clean")

@@ -15,9 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestBackupsWhileWorkGoesOn copies the server again and again while intents are merged, and kills the run. Each
-// copy takes the place of the store: what was merged after it is not made again, all else is
-// merged once, and every journal proves itself.
+// TestBackupsWhileWorkGoesOn copies the server again and again while intents are
+// merged, and kills the run. Each copy takes the place of the store: what was merged
+// after it is not made again, all else is merged once, and every journal proves itself.
 func TestBackupsWhileWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t, appending)
@@ -69,9 +69,10 @@ func TestBackupsWhileWorkGoesOn(t *testing.T) {
 	r.tidy()
 }
 
-// TestRestoredOrganisation copies an organisation's server with the account that is for it, while services work, loses the
-// server, and puts the copy into an empty one: what was merged after the copy is found in a clone, and cancelled by
-// a person before any worker is up; everything else goes on, and comes once.
+// TestRestoredOrganisation copies an organisation's server with the account that
+// is for it, while services work, loses the server, and puts the copy into an
+// empty one: what was merged after the copy is found in a clone, and cancelled
+// by a person before any worker is up; everything else goes on, and comes once.
 func TestRestoredOrganisation(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

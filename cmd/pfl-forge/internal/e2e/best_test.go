@@ -14,8 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// twoChanges has an agent that makes two changes of a task. While it makes the second it says so in $TALLY, and waits
-// for a person. One that is killed may have come as far as its commit: whoever goes on finds nothing to add to that.
+// twoChanges has an agent that makes two changes of a task. While it makes the
+// second it says so in $TALLY, and waits for a person. One that is killed may
+// have come as far as its commit: whoever goes on finds nothing to add to that.
 const twoChanges = `echo "$FORGE_ROLE" >> "$TALLY/calls"
 answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
 case $FORGE_ROLE in
@@ -39,8 +40,9 @@ review)
 esac
 `
 
-// TestKilledBetweenTwoChanges kills run -9 when the first of two changes is approved and set aside, and the second is being
-// made: nothing is merged. The next run finishes the second, and merges the better one, once, with its own proofs.
+// TestKilledBetweenTwoChanges kills run -9 when the first of two changes is
+// approved and set aside, and the second is being made: nothing is merged. The next
+// run finishes the second, and merges the better one, once, with its own proofs.
 func TestKilledBetweenTwoChanges(t *testing.T) {
 	t.Parallel()
 	tally := testdir.New(t)
@@ -85,8 +87,8 @@ func TestKilledBetweenTwoChanges(t *testing.T) {
 	r.tidy()
 }
 
-// TestClaudeBestOfTwo has the real CLI make two changes of a task: the second in a session of its own, by the model that is
-// named for it. The review rejects the first, and the second is merged.
+// TestClaudeBestOfTwo has the real CLI make two changes of a task: the second in a session of its
+// own, by the model that is named for it. The review rejects the first, and the second is merged.
 func TestClaudeBestOfTwo(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -102,8 +102,8 @@ func (r *repo) spent(id string) float64 {
 	return doc.CostUSD
 }
 
-// splitters divides every request that no other one brought into three, each of which is one task; what
-// it is asked to do else is as with racers.
+// splitters divides every request that no other one brought into three, each of
+// which is one task; what it is asked to do else is as with racers.
 func splitters(r agenttest.Request) agenttest.Reply {
 	reply := func() agenttest.Reply {
 		switch {
@@ -125,8 +125,9 @@ func splitters(r agenttest.Request) agenttest.Reply {
 	return reply
 }
 
-// TestBudgetsHold has four agents at once, intents that split, and a budget of each kind, far too
-// small for all: by the ledger of the model's server it is never exceeded, and that ledger is ours to the token.
+// TestBudgetsHold has four agents at once, intents that split, and a budget of
+// each kind, far too small for all: by the ledger of the model's server it is
+// never exceeded, and that ledger is ours to the token.
 func TestBudgetsHold(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

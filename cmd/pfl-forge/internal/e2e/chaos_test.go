@@ -57,13 +57,14 @@ type fault struct {
 	name    string
 	servers int  // of NATS, in a cluster; 0 for one by itself
 	linked  bool // whether the services reach NATS through a link
-	// disk is a folder of the installation that is a file system of its own, with the room that options of tmpfs give it; empty if none is.
+	// disk is a folder of the installation that is a file system of its own,
+	// with the room that options of tmpfs give it; empty if none is.
 	disk, room string
 	// tools gives the sick implementer a folder of programs of its own.
 	tools  bool
 	during func(x *trouble)
-	// tells are the messages at level ERROR by which services tell a person of it, as guide-operators.md lists them; of all others
-	// there is none.
+	// tells are the messages at level ERROR by which services tell a person of
+	// it, as guide-operators.md lists them; of all others there is none.
 	tells []string
 }
 
@@ -107,7 +108,8 @@ func (x *trouble) move(from, to string) {
 	}
 }
 
-// refusePushes has the origin refuse every push, as it does while somebody maintains it: to its branch, and below refs/forge.
+// refusePushes has the origin refuse every push, as it does while somebody
+// maintains it: to its branch, and below refs/forge.
 func (x *trouble) refusePushes() {
 	hook := x.hook("echo closed for maintenance >&2; exit 1")
 	x.hold()
@@ -116,7 +118,8 @@ func (x *trouble) refusePushes() {
 	}
 }
 
-// hook has the origin run a script at each push, and returns its path. A push under way finds no script that is half written.
+// hook has the origin run a script at each push, and returns its path. A push
+// under way finds no script that is half written.
 func (x *trouble) hook(script string) string {
 	hook := filepath.Join(x.origin, "hooks", "pre-receive")
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
@@ -218,7 +221,8 @@ func (x *trouble) loseQuorum() {
 	x.start(list[2])
 }
 
-// loseAll takes all servers away at once: what they had in memory is gone, as commands and timers are.
+// loseAll takes all servers away at once: what they had in memory is gone, as
+// commands and timers are.
 func (x *trouble) loseAll() {
 	for _, p := range x.nats() {
 		_ = p.cmd.Process.Kill()
@@ -242,7 +246,8 @@ func (c *cluster) nats() (list []*process) {
 	return list
 }
 
-// merged returns how many commits the base branch has beyond the first; -1 while the origin is away.
+// merged returns how many commits the base branch has beyond the first; -1
+// while the origin is away.
 func (c *cluster) merged() int {
 	out, err := exec.CommandContext(c.t.Context(), "git", "-C", c.origin, "rev-list", "--count", "main").Output()
 	n, err2 := strconv.Atoi(strings.TrimSpace(string(out)))
@@ -253,9 +258,10 @@ func (c *cluster) merged() int {
 }
 
 // TestFaults has one thing after the other go wrong while intents are worked on, each in an
-// installation of its own. Whatever it is, every intent is done, each change is on the base branch
-// once, nothing that people pushed is lost, no intent failed or spent an attempt for it, and no service logs an ERROR that is not for a person to act on.
-// It logs how long after the fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
+// installation of its own. Whatever it is, every intent is done, each change is on the base
+// branch once, nothing that people pushed is lost, no intent failed or spent an attempt for it,
+// and no service logs an ERROR that is not for a person to act on. It logs how long after the
+// fault's end the next change was merged. make chaos runs it at the size of docs/reliability.md.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -307,7 +313,8 @@ func (f *fault) meet(t *testing.T, seed uint64) {
 // failing matches a line of a log at level ERROR.
 var failing = regexp.MustCompile(`(?m)^.*(?:level=ERROR|"level":"ERROR").*$`)
 
-// checkErrors fails the test for each line at level ERROR in the logs of the services that is none of those known.
+// checkErrors fails the test for each line at level ERROR in the logs of the
+// services that is none of those known.
 func (c *cluster) checkErrors(known ...string) {
 	c.t.Helper()
 	for _, p := range c.procs {
@@ -322,8 +329,8 @@ func (c *cluster) checkErrors(known ...string) {
 	}
 }
 
-// round asks for intents, has the fault come while they are worked on, and waits until all are done. It returns how long after the
-// fault's end the next change was merged; 0 if none was left.
+// round asks for intents, has the fault come while they are worked on, and waits until all are
+// done. It returns how long after the fault's end the next change was merged; 0 if none was left.
 func (x *trouble) round(during func(*trouble)) (next time.Duration) {
 	x.t.Helper()
 	start := x.merged()

@@ -16,8 +16,8 @@ const (
 	sumTest = "package sum\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {\n\t\tt.Error(\"1 + 2 is not 3\")\n\t}\n}\n"
 )
 
-// tester is a scripted model that works on a goal of commands. First it says that all is done, and commits a test of a
-// half; what the command printed tells it what is missing.
+// tester is a scripted model that works on a goal of commands. First it says that all is
+// done, and commits a test of a half; what the command printed tells it what is missing.
 func tester(r agenttest.Request) agenttest.Reply {
 	answer := func(o object) agenttest.Reply { return agenttest.Answer(o)(r) }
 	switch {
@@ -36,8 +36,9 @@ func tester(r agenttest.Request) agenttest.Reply {
 	return nothingToPropose(r)
 }
 
-// TestClaudeGoalOfCommands drives the real CLI, on a scripted model, through what goals of real projects ask for: all
-// tests pass, the coverage is at least 80 %, a file exists. Commands alone decide, and no judge is asked.
+// TestClaudeGoalOfCommands drives the real CLI, on a scripted model, through
+// what goals of real projects ask for: all tests pass, the coverage is at least
+// 80 %, a file exists. Commands alone decide, and no judge is asked.
 func TestClaudeGoalOfCommands(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

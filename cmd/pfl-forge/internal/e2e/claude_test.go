@@ -187,8 +187,9 @@ func (d *developer) check(t *testing.T, requests []agenttest.Request) {
 	}
 }
 
-// checkCosts: what pfl-forge says that it used is what the model served. On a busy machine a CLI may be
-// ended while an answer is on its way; then its log says so, and the rest of that answer is not known to it.
+// checkCosts: what pfl-forge says that it used is what the model served. On a
+// busy machine a CLI may be ended while an answer is on its way; then its log
+// says so, and the rest of that answer is not known to it.
 func checkCosts(t *testing.T, r *repo, served agenttest.Usage) {
 	t.Helper()
 	got := counted(t, r.must(0, "costs", "--output", "json"))

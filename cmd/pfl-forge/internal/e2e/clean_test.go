@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// cleaning has recipes whose changes merge, or not: late is approved at its fourth attempt, which is the first one of a retry.
+// cleaning has recipes whose changes merge, or not: late is approved at its
+// fourth attempt, which is the first one of a retry.
 var cleaning = map[string]string{
 	"log.txt": "begin\n",
 	"pfl-forge.yaml": `base_branch: main
@@ -97,7 +98,8 @@ func TestCleanDistributed(t *testing.T) {
 	}
 }
 
-// awaitIdle waits until no attempt is just ending, of an intent that is done: on a busy machine that takes a while.
+// awaitIdle waits until no attempt is just ending, of an intent that is done:
+// on a busy machine that takes a while.
 func (c *cluster) awaitIdle() {
 	c.t.Helper()
 	wait.Until(c.t, "no attempt is just ending", func() bool { return !strings.Contains(c.forge("clean", "--dry-run").stderr, "just ending") })

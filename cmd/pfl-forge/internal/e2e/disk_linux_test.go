@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smallDisk puts a file system at a path until the test ends, with as much room as options of tmpfs say, such as size=64m.
+// smallDisk puts a file system at a path until the test ends, with as much room
+// as options of tmpfs say, such as size=64m.
 func smallDisk(t *testing.T, path, room string) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o700); err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testdir"
 )
 
-// blocks returns the commands of the guide of the first pull request, with those that the guide of another forge has in place of them.
+// blocks returns the commands of the guide of the first pull request, with
+// those that the guide of another forge has in place of them.
 func (w *newcomer) blocks() (list []string) {
 	w.t.Helper()
 	page := w.page("first-pull-request", "# First pull request", "")
@@ -63,7 +64,8 @@ func (w *newcomer) page(guide, from, to string) (list []string) {
 	return list
 }
 
-// secrets puts into a folder what the guide of another forge has a person get in the browser: the key of an App, which is installed, or a token.
+// secrets puts into a folder what the guide of another forge has a person get
+// in the browser: the key of an App, which is installed, or a token.
 func (w *newcomer) secrets(dir string) {
 	w.t.Helper()
 	if w.kind == "gitea" {
@@ -80,7 +82,8 @@ func (w *newcomer) secrets(dir string) {
 	})
 }
 
-// unlisten has the gateway of the settings in a folder listen wherever there is room, and ask the forge as often as Gitea.
+// unlisten has the gateway of the settings in a folder listen wherever there is
+// room, and ask the forge as often as Gitea.
 func (w *newcomer) unlisten(dir string) {
 	for name, change := range map[string][2]string{
 		"gateway.yaml": {"127.0.0.1:8080", "127.0.0.1:0"}, "forges.yaml": {"sweep_every: 1m", "sweep_every: 10s"},

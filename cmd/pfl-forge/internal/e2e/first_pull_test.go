@@ -26,7 +26,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
 )
 
-// newcomer is a forge with a repository in which ada may write, before anything is known there of pfl-forge but an account.
+// newcomer is a forge with a repository in which ada may write, before anything
+// is known there of pfl-forge but an account.
 type newcomer struct {
 	t         *testing.T
 	url, repo string
@@ -50,7 +51,8 @@ func (w *newcomer) repository() {
 	w.as("root1", http.MethodPut, "/repos/"+w.repo+"/collaborators/ada", map[string]any{"permission": "write"}, nil)
 }
 
-// newcomerOnFake returns one on the fake, whose git is behind passwords at the same address, as that of a real forge is.
+// newcomerOnFake returns one on the fake, whose git is behind passwords at the
+// same address, as that of a real forge is.
 func newcomerOnFake(t *testing.T) *newcomer {
 	t.Helper()
 	fake := forgetest.NewFake()
@@ -164,7 +166,8 @@ func newShell(t *testing.T, dir, home string) *shell {
 	return s
 }
 
-// paste runs a block, with lines that its last command reads, and returns what is printed and whether each command succeeded.
+// paste runs a block, with lines that its last command reads, and returns what
+// is printed and whether each command succeeded.
 func (s *shell) paste(block string, lines ...string) (printed string, ok bool) {
 	s.t.Helper()
 	text := strings.Join(append([]string{strings.TrimSpace(block)}, lines...), "\n")
@@ -196,9 +199,11 @@ func (s *shell) must(block string, lines ...string) string {
 	return printed
 }
 
-// TestFirstPullRequest does what the guide of the first pull request says, from its first command to its last, with what it has a person do in the
-// browser in between: an issue gets a label, a change is proposed, a person merges it, and the issue is closed. So it is on the fake, and on a real
-// Gitea where PFL_FORGE_GITEA names the folder with its url and tokens; in full size also with what the guides of GitHub and GitLab say instead.
+// TestFirstPullRequest does what the guide of the first pull request says, from its first
+// command to its last, with what it has a person do in the browser in between: an issue
+// gets a label, a change is proposed, a person merges it, and the issue is closed. So it
+// is on the fake, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url
+// and tokens; in full size also with what the guides of GitHub and GitLab say instead.
 func TestFirstPullRequest(t *testing.T) {
 	t.Parallel()
 	t.Run("fake", func(t *testing.T) {
@@ -232,7 +237,8 @@ func (w *newcomer) firstPull() {
 	testdir.Secret(t, home, map[string]string{".netrc": fmt.Sprintf("machine %s login ada password %s\n", at.Hostname(), w.tokens["ada"])})
 	w.secrets(dir)
 	s := newShell(t, dir, home)
-	// Everything on the page is run as it stands but these: what a reader fills in, and addresses that other tests may have taken.
+	// Everything on the page is run as it stands but these: what a reader fills
+	// in, and addresses that other tests may have taken.
 	filled := strings.NewReplacer(
 		"https://git.example.com", w.url, "git.example.com", at.Hostname(), "shop/web", w.repo, "BOT=forge", "BOT=bot",
 		"https://github.com", w.url, "github.com", at.Hostname(), "https://gitlab.com", w.url, "gitlab.com", at.Hostname(), "shop/front/web", w.repo,
@@ -281,7 +287,8 @@ func (w *newcomer) firstPull() {
 	}
 }
 
-// issueToMerged does what the page has a person do in the browser, and returns the path of the issue, which is closed then.
+// issueToMerged does what the page has a person do in the browser, and returns
+// the path of the issue, which is closed then.
 func (w *newcomer) issueToMerged() string {
 	w.t.Helper()
 	var made struct{ Number int64 }

@@ -10,9 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestGroupsOfReplicas: a project is served by the replicas of its group, with the permissions that
-// auth init gives, and other replicas neither take its commands nor clone it. A project whose group has
-// no replicas is refused. When groups change, what waits reaches the new ones.
+// TestGroupsOfReplicas: a project is served by the replicas of its group, with the permissions
+// that auth init gives, and other replicas neither take its commands nor clone it. A project
+// whose group has no replicas is refused. When groups change, what waits reaches the new ones.
 func TestGroupsOfReplicas(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -17,8 +17,9 @@ import (
 
 const megabyte = 1e6
 
-// BenchmarkIdle reports the memory that programs hold (resident, in MB) some seconds after their start, with nothing to
-// do: pfl-forge run --watch, which holds all services and the server, and each program of a distributed set-up.
+// BenchmarkIdle reports the memory that programs hold (resident, in MB) some
+// seconds after their start, with nothing to do: pfl-forge run --watch, which
+// holds all services and the server, and each program of a distributed set-up.
 func BenchmarkIdle(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for b.Loop() {

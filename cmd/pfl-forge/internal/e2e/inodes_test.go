@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// useUpInodes takes every inode of one implementer's disk, and each that it gives free, until the fault's end. Meanwhile /readyz of that replica
-// says 503, and the other one does the work; at the end it is ready again by its own probe.
+// useUpInodes takes every inode of one implementer's disk, and each that it gives
+// free, until the fault's end. Meanwhile /readyz of that replica says 503, and
+// the other one does the work; at the end it is ready again by its own probe.
 func (x *trouble) useUpInodes() {
 	folder, made := filepath.Join(x.dir, sickState, "filler"), 0
 	if err := os.Mkdir(folder, 0o700); err != nil {

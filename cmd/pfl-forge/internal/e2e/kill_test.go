@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// killedRun begins a run, kills it after a random while, and reports whether it had to: a run may end before.
+// killedRun begins a run, kills it after a random while, and reports whether it
+// had to: a run may end before.
 func (r *repo) killedRun(rng *rand.Rand, least, most time.Duration) bool {
 	r.t.Helper()
 	cmd := r.command(context.Background(), "run")

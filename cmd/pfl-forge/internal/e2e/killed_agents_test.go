@@ -273,8 +273,8 @@ func (o *outages) checkConversations() {
 			back = append(back, fmt.Sprintf("of intent %s, in %s: from %d tool results to %d", q.number, was.replica, was.results, q.results))
 		}
 	}
-	// One whose command was in the hands of the other replica for a moment, which was killed before it asked anything, goes on
-	// with what was stored last. That is rare.
+	// One whose command was in the hands of the other replica for a moment, which was
+	// killed before it asked anything, goes on with what was stored last. That is rare.
 	if len(back) > 2 {
 		o.t.Errorf("conversations went back: %q", back)
 	}

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// BenchmarkLargeRepository reports what one more merged change costs on repositories of 1,000, 13,000 and 65,000 files, by a recipe that
-// changes a line, with four workers: processor seconds and git processes, as the difference of a run with 16 changes and one with 4. cold-s
+// BenchmarkLargeRepository reports what one more merged change costs on repositories of 1,000,
+// 13,000 and 65,000 files, by a recipe that changes a line, with four workers: processor
+// seconds and git processes, as the difference of a run with 16 changes and one with 4. cold-s
 // are the seconds that a run with one change takes in a repository that was never worked in.
 func BenchmarkLargeRepository(b *testing.B) {
 	for _, files := range []int{1000, 13000, 65000} {

@@ -16,9 +16,11 @@ var (
 	merges     = flag.Int("merges.changes", 6, "how many changes BenchmarkMerges has merged in each way")
 )
 
-// BenchmarkMerges reports how many changes are merged in a minute in a Go repository with `go test ./...` as verify and four workers, from
-// the start of a run to its end: one after the other, and in the other ways of the merge queue, of which train is the default. Each change
-// is a line of a file of its own, by a recipe. No result of a test is cached between two verifies: they run in folders of their own.
+// BenchmarkMerges reports how many changes are merged in a minute in a Go repository
+// with `go test ./...` as verify and four workers, from the start of a run to its
+// end: one after the other, and in the other ways of the merge queue, of which train
+// is the default. Each change is a line of a file of its own, by a recipe. No result
+// of a test is cached between two verifies: they run in folders of their own.
 func BenchmarkMerges(b *testing.B) {
 	files := goModule()
 	if *mergesRepo != "" {

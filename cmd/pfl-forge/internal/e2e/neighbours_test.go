@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// TestClaudeHearsOfNeighbours has the real CLI, on a scripted model, analyze ten drafts at once, of which one uses what
-// the last one adds. The first analysis is told of the nine others, so that one is found, and waits.
+// TestClaudeHearsOfNeighbours has the real CLI, on a scripted model, analyze
+// ten drafts at once, of which one uses what the last one adds. The first
+// analysis is told of the nine others, so that one is found, and waits.
 func TestClaudeHearsOfNeighbours(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

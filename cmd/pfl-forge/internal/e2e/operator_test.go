@@ -82,7 +82,8 @@ func TestOperator(t *testing.T) {
 		{`it wants your word`, "approve it"},
 		{`❯.approve it`, "\r"},
 		{`(?s)(?i)do you want to proceed\?.*esc to cancel`, "\r"}, // it decides nothing without the person
-		// While the turn goes on, the key would interrupt it; its duration is shown once it is over.
+		// While the turn goes on, the key would interrupt it; its duration is
+		// shown once it is over.
 		{`(?s)that is done.*✻ \S+ for \d+s`, "\x03"},
 		{`(?i)again to exit`, "\x03"},
 	}

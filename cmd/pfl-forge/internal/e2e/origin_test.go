@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestOriginGoesAway takes the git origin away while intents are worked on, and kills the runner meanwhile. One line tells a person, nothing
-// fails, and all goes on by itself once the origin is back.
+// TestOriginGoesAway takes the git origin away while intents are worked on, and
+// kills the runner meanwhile. One line tells a person, nothing fails, and all
+// goes on by itself once the origin is back.
 func TestOriginGoesAway(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -55,8 +56,9 @@ func TestOriginGoesAway(t *testing.T) {
 	}
 }
 
-// TestOriginKeepsNothing has a hook of the origin refuse all that workers keep, and then that of one change: the first is waited for as if the
-// origin were away, and the second is that change's alone.
+// TestOriginKeepsNothing has a hook of the origin refuse all that workers keep,
+// and then that of one change: the first is waited for as if the origin were
+// away, and the second is that change's alone.
 func TestOriginKeepsNothing(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

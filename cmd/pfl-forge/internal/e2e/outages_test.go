@@ -163,8 +163,9 @@ func (o *outages) implement(r agenttest.Request, n string) agenttest.Reply {
 		o.maybe(q, atAnswer)
 		return agenttest.Answer(object{"summary": "wrote them"})(r)
 	case !q.mends && q.results >= 5:
-		// A resumed conversation has a result of the tool that was killed with its agent, which says that it was
-		// interrupted. So what was not done is done before the answer, and its output says that it ran.
+		// A resumed conversation has a result of the tool that was killed with
+		// its agent, which says that it was interrupted. So what was not done
+		// is done before the answer, and its output says that it ran.
 		return agenttest.Use("Bash", object{"command": "for f in a b c; do test -e ${f}" + n + ".txt || echo $f > ${f}" + n + ".txt; done; " +
 			"git add -A && git commit -q -m rest; echo all is $((6*7))"})(r)
 	}

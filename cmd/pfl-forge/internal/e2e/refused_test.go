@@ -11,10 +11,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestOriginRefusesPushes has a hook of the origin refuse every push to main, and later the push of one change. One line tells a
-// person, nothing fails for the first, and only that change for the second.
+// TestOriginRefusesPushes has a hook of the origin refuse every push to main,
+// and later the push of one change. One line tells a person, nothing fails for
+// the first, and only that change for the second.
 //
-// Nobody resumes anything: that the hook has changed its mind is found out by the pushes that are tried again.
+// Nobody resumes anything: that the hook has changed its mind is found out by
+// the pushes that are tried again.
 func TestOriginRefusesPushes(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestSchedulesSurviveKills kills run -9 again and again around the times at which a schedule is due: each time leads to one
-// intent at most, and to one change on main.
+// TestSchedulesSurviveKills kills run -9 again and again around the times at which a
+// schedule is due: each time leads to one intent at most, and to one change on main.
 func TestSchedulesSurviveKills(t *testing.T) {
 	testsize.OnlyFull(t) // a schedule is due once a minute
 	t.Parallel()

@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// helloAgent returns a script for a shell that answers as an agent is asked: it plans a greeting, makes it, and approves it after a command.
+// helloAgent returns a script for a shell that answers as an agent is asked: it
+// plans a greeting, makes it, and approves it after a command.
 func helloAgent(beforeReview string) string {
 	return `answer() { printf '{"type": "result", "model": "m", "answer": %s}\n' "$1"; }
 case $FORGE_ROLE in
@@ -30,14 +31,15 @@ esac
 `
 }
 
-// twoReviewers has agents that answer as asked. The second reviewer says in $TALLY that it was reached, and waits
-// for a person.
+// twoReviewers has agents that answer as asked. The second reviewer says in
+// $TALLY that it was reached, and waits for a person.
 var twoReviewers = `echo "$0 $FORGE_ROLE" >> "$TALLY/calls"
 ` + helloAgent(`[ "$0" = one ] || : > "$TALLY/reached"
 	while [ "$0" = two ] && [ ! -e "$TALLY/go" ]; do sleep 0.05; done`)
 
-// TestKilledBetweenTwoReviews kills run -9 when the first reviewer has approved and the second is at work: nothing is
-// merged with one approval. The next run goes on with the second, asks the first nothing more, and merges the change once.
+// TestKilledBetweenTwoReviews kills run -9 when the first reviewer has approved and
+// the second is at work: nothing is merged with one approval. The next run goes on
+// with the second, asks the first nothing more, and merges the change once.
 func TestKilledBetweenTwoReviews(t *testing.T) {
 	t.Parallel()
 	tally := testdir.New(t)

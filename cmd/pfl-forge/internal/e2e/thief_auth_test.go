@@ -17,8 +17,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// certifies has a thief with the seed of the account auth let in two people of its own making, as the auth service does, with an issuer that
-// it runs itself. Both approve the intent bad, by its plan, which is refused as nothing waits for that, and then the intent higher.
+// certifies has a thief with the seed of the account auth let in two people of its own making,
+// as the auth service does, with an issuer that it runs itself. Both approve the intent bad,
+// by its plan, which is refused as nothing waits for that, and then the intent higher.
 func (th *thief) certifies(bad, higher string) {
 	t := th.c.t
 	t.Helper()

@@ -22,7 +22,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// guardedWork is a project in which two people approve what others ask for, with a recipe whose change is rejected.
+// guardedWork is a project in which two people approve what others ask for,
+// with a recipe whose change is rejected.
 var guardedWork = map[string]string{
 	"log.txt": "begin\n",
 	"pfl-forge.yaml": `base_branch: main
@@ -42,7 +43,8 @@ recipes:
 `,
 }
 
-// thief is somebody who has the file of one account's key, the address of the server and its certificate, and nothing else.
+// thief is somebody who has the file of one account's key, the address of the
+// server and its certificate, and nothing else.
 type thief struct {
 	c       *cluster
 	account string
@@ -71,7 +73,8 @@ func (c *cluster) newThief(account string) *thief {
 	return th
 }
 
-// says publishes a message with the thief's signature, once as it is meant and once with the answer to go to the subject itself.
+// says publishes a message with the thief's signature, once as it is meant and
+// once with the answer to go to the subject itself.
 func (th *thief) says(subject, id string, data []byte) {
 	th.c.t.Helper()
 	m := nats.NewMsg(subject)
@@ -121,7 +124,8 @@ func (th *thief) approves(intent, plan string) {
 	th.says("forge.intent."+project+".by."+th.account+".retry", "", []byte(retry))
 }
 
-// reports has the thief report success of every step, for attempts that there were and are, and that there are none of.
+// reports has the thief report success of every step, for attempts that there
+// were and are, and that there are none of.
 func (th *thief) reports(intent, commit string) {
 	th.c.t.Helper()
 	task := forge.TaskID(intent + "-001")
@@ -149,11 +153,13 @@ func (th *thief) reports(intent, commit string) {
 	}
 }
 
-// TestThieves gives a thief the credential of each account of an installation that works, the file of its key and nothing else. With it the
-// thief has approved what waits for a person, reports that what was rejected is good, gives orders, writes decisions, and destroys what
-// there is. The runner decides on a real server, and the repository is real: main stays where it was, whoever the thief is,
-// others go on, and all that the journals have is proven. The gateway's power to speak for people is shown last, with that of auth to say who
-// they are, and that a runner decides is left out: all three are inherent.
+// TestThieves gives a thief the credential of each account of an installation that works,
+// the file of its key and nothing else. With it the thief has approved what waits for a
+// person, reports that what was rejected is good, gives orders, writes decisions, and
+// destroys what there is. The runner decides on a real server, and the repository is real:
+// main stays where it was, whoever the thief is, others go on, and all that the journals
+// have is proven. The gateway's power to speak for people is shown last, with that of auth
+// to say who they are, and that a runner decides is left out: all three are inherent.
 func TestThieves(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -216,7 +222,8 @@ func TestThieves(t *testing.T) {
 			return moved
 		})
 	}
-	// The approval of the thief with ada's key counts as hers, as nothing tells it from one. It takes another's.
+	// The approval of the thief with ada's key counts as hers, as nothing tells
+	// it from one. It takes another's.
 	if got := c.forge("show", "high"); !strings.Contains(got.stdout, "1 of 2 approvals (ada)") {
 		t.Errorf("high is\n%s", got.stdout)
 	}
@@ -229,7 +236,8 @@ func TestThieves(t *testing.T) {
 	}
 	c.proven(11)
 
-	// A gateway speaks for people: the names of two are two approvals. What was rejected is not good by that.
+	// A gateway speaks for people: the names of two are two approvals. What was
+	// rejected is not good by that.
 	th := c.newThief("gateway")
 	th.reports("bad", main)
 	th.orders(main)
@@ -243,7 +251,8 @@ func TestThieves(t *testing.T) {
 	}
 	c.proven(12)
 
-	// The account auth says who is a person: two that it makes up are two approvals. It says nothing else, and what was rejected stays so.
+	// The account auth says who is a person: two that it makes up are two
+	// approvals. It says nothing else, and what was rejected stays so.
 	if got := c.forge("create", "higher", "--title", "higher", "--body", "Please.", "--recipe", "high"); got.code != 0 {
 		t.Fatalf("create: %+v", got)
 	}
@@ -288,7 +297,8 @@ func (c *cluster) mainBranch() string {
 	return strings.TrimSpace(string(head))
 }
 
-// orders has the thief write what runners alone write: decisions, events between machines, timers, commands; and have the server do so.
+// orders has the thief write what runners alone write: decisions, events
+// between machines, timers, commands; and have the server do so.
 func (th *thief) orders(commit string) {
 	th.c.t.Helper()
 	subjects := []string{
@@ -314,8 +324,9 @@ func (th *thief) orders(commit string) {
 	_ = commit
 }
 
-// destroys has the thief take things away. Of all that, workers may purge the store of what they hand on to one another, and nobody anything
-// else; nobody does so here, as work under way would be made anew.
+// destroys has the thief take things away. Of all that, workers may purge the
+// store of what they hand on to one another, and nobody anything else; nobody
+// does so here, as work under way would be made anew.
 func (th *thief) destroys() {
 	th.c.t.Helper()
 	workers := []string{"analyzer", "implementer", "reviewer", "reflector"}

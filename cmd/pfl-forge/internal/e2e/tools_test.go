@@ -17,7 +17,8 @@ import (
 // sickTools is the folder in which the implementer finds its programs whose machine goes wrong.
 const sickTools = "tools"
 
-// giveTools lets that implementer find each program that is in PATH in a folder of its own, from which one can be taken.
+// giveTools lets that implementer find each program that is in PATH in a folder
+// of its own, from which one can be taken.
 func (c *cluster) giveTools() {
 	c.t.Helper()
 	tools := filepath.Join(c.dir, sickTools)
@@ -39,8 +40,9 @@ func (c *cluster) giveTools() {
 	c.own = map[string][]string{"implementer-2": {"PATH=" + tools}}
 }
 
-// takeGit takes git from one of two implementers, and gives it back at the end. Meanwhile /readyz of that replica says 503, and the other
-// one does the work; at the end it is ready again by its own probe.
+// takeGit takes git from one of two implementers, and gives it back at the end.
+// Meanwhile /readyz of that replica says 503, and the other one does the work;
+// at the end it is ready again by its own probe.
 func (x *trouble) takeGit() {
 	git, sick := filepath.Join(x.dir, sickTools, "git"), x.procs[4]
 	x.move(git, git+".away")
@@ -58,8 +60,8 @@ func (x *trouble) takeGit() {
 // ours is a program of an installation's own that makes a change, and approves it.
 var ours = "#!/bin/sh\n" + helloAgent(":")
 
-// TestProgramOfOneReplica has the program of an agent where one implementer runs, and not where the other one does: that one leaves the work to
-// the first, no attempt is spent, and nobody is asked.
+// TestProgramOfOneReplica has the program of an agent where one implementer runs, and not where the
+// other one does: that one leaves the work to the first, no attempt is spent, and nobody is asked.
 func TestProgramOfOneReplica(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

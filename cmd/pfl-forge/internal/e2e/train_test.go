@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// queued makes a repository with n files, and asks for as many changes, each of a file of its own. queue is
-// merge_queue.
+// queued makes a repository with n files, and asks for as many changes, each of
+// a file of its own. queue is merge_queue.
 func queued(t testing.TB, n, workers int, queue, verify string, env ...string) *repo {
 	t.Helper()
 	files := map[string]string{"pfl-forge.yaml": fmt.Sprintf("parallel_workers: %d\nmerge_queue: {%s}\nverify: [%q]\n"+
@@ -38,8 +38,9 @@ var ways = []struct{ name, queue string }{
 	{"batch", "verify_before_review: false, batch: 8"},
 }
 
-// TestMergeTrain: changes that are verified on top of those before them land once each, with no more verifies than one by one,
-// with one for each change where they are verified on what lands alone, and with far fewer in batches.
+// TestMergeTrain: changes that are verified on top of those before them land
+// once each, with no more verifies than one by one, with one for each change
+// where they are verified on what lands alone, and with far fewer in batches.
 func TestMergeTrain(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -85,9 +86,10 @@ func runs(t testing.TB, file string) int {
 	return strings.Count(string(ran), "x")
 }
 
-// BenchmarkMergeTrain reports how long 16 changes take with a verify of some seconds and eight workers, from the start of the run to its
-// end: one after the other, each on top of those before it, and verified once on what lands; and each as a multiple of the ideal, which is one
-// verify for each change, divided by the workers.
+// BenchmarkMergeTrain reports how long 16 changes take with a verify of some seconds
+// and eight workers, from the start of the run to its end: one after the other, each
+// on top of those before it, and verified once on what lands; and each as a multiple
+// of the ideal, which is one verify for each change, divided by the workers.
 func BenchmarkMergeTrain(b *testing.B) {
 	const n, workers, seconds = 16, 8, 4.0
 	for b.Loop() {
@@ -106,8 +108,9 @@ func BenchmarkMergeTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkBadTrain reports what 100 changes cost of which three never pass, with a check that fails every twentieth time whatever it is
-// run on: how often verify runs for each change, and how many of the good changes land.
+// BenchmarkBadTrain reports what 100 changes cost of which three never pass,
+// with a check that fails every twentieth time whatever it is run on: how often
+// verify runs for each change, and how many of the good changes land.
 func BenchmarkBadTrain(b *testing.B) {
 	const n, bad, workers = 100, 3, 8
 	for b.Loop() {

@@ -71,7 +71,8 @@ func (c *cluster) logged() []string {
 	return slices.Sorted(strings.Lines(got.stdout))
 }
 
-// dropTranscripts has the stream of transcripts deleted, and made again. An administrator has to take the line out that withholds this call.
+// dropTranscripts has the stream of transcripts deleted, and made again. An
+// administrator has to take the line out that withholds this call.
 func (c *cluster) dropTranscripts() {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "auth.conf")

@@ -9,9 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// TestClaudeReachesMaxTurns has an implementer on the real CLI that never comes to an end. Its call ends
-// at the limit of the project, it is told so once, in its session, and then a person is. Once the limit is
-// raised, the task gets done.
+// TestClaudeReachesMaxTurns has an implementer on the real CLI that never comes to
+// an end. Its call ends at the limit of the project, it is told so once, in its
+// session, and then a person is. Once the limit is raised, the task gets done.
 func TestClaudeReachesMaxTurns(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

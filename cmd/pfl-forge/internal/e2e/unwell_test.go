@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/testsize"
 )
 
-// TestBrokenDiskOfAReplica takes the state directory of one of two implementers away, as a broken disk does, while intents
-// are worked on: the other one does the work, no task loses an attempt by it, and the replica works again when its disk is back.
+// TestBrokenDiskOfAReplica takes the state directory of one of two implementers away,
+// as a broken disk does, while intents are worked on: the other one does the work, no
+// task loses an attempt by it, and the replica works again when its disk is back.
 func TestBrokenDiskOfAReplica(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

@@ -47,7 +47,8 @@ func top(t *testing.T) string {
 	return strings.TrimSpace(string(out))
 }
 
-// buildBefore returns a folder with the runner of the commit that E2E_BEFORE names, by default the one before.
+// buildBefore returns a folder with the runner of the commit that E2E_BEFORE
+// names, by default the one before.
 func buildBefore(t *testing.T) string {
 	t.Helper()
 	dir := testdir.New(t)
@@ -67,8 +68,9 @@ func buildBefore(t *testing.T) string {
 	return dir
 }
 
-// buildNext returns a folder with the programs of a version whose rules are one newer than ours, and decide otherwise: they change the
-// title of what is submitted. They are in force a second after the last older runner is gone.
+// buildNext returns a folder with the programs of a version whose rules are one
+// newer than ours, and decide otherwise: they change the title of what is
+// submitted. They are in force a second after the last older runner is gone.
 func buildNext(t *testing.T) string {
 	t.Helper()
 	dir, root := testdir.New(t), top(t)
@@ -155,8 +157,8 @@ func (v *versions) says(got result, code int) {
 	}
 }
 
-// decidedBy returns by which versions the records of an intent were decided, as a program in a folder reads them; none if it
-// cannot.
+// decidedBy returns by which versions the records of an intent were decided, as
+// a program in a folder reads them; none if it cannot.
 func (v *versions) decidedBy(dir, id string) (list []int) {
 	v.t.Helper()
 	got := v.forgeOf(dir, "replay", id, "--output", "json")
@@ -192,8 +194,9 @@ func (v *versions) intact() {
 	}
 }
 
-// TestCommitBefore has the runner of the commit before and ours decide side by side, each of them killed again and again, so that both
-// go on from what the other has decided; then the one before alone, as after a rollback, and ours alone, as after an upgrade.
+// TestCommitBefore has the runner of the commit before and ours decide side by side, each
+// of them killed again and again, so that both go on from what the other has decided;
+// then the one before alone, as after a rollback, and ours alone, as after an upgrade.
 func TestCommitBefore(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)
@@ -226,9 +229,10 @@ func TestCommitBefore(t *testing.T) {
 	}
 }
 
-// TestNewerRules upgrades from our rules to newer ones, which decide otherwise: side by side all goes by what both know. When ours are
-// gone the newer ones are in force, also for an intent that has begun before. After that, ours leave alone what those decided, and all
-// of it goes on when they are back.
+// TestNewerRules upgrades from our rules to newer ones, which decide otherwise:
+// side by side all goes by what both know. When ours are gone the newer ones
+// are in force, also for an intent that has begun before. After that, ours
+// leave alone what those decided, and all of it goes on when they are back.
 func TestNewerRules(t *testing.T) {
 	t.Parallel()
 	testsize.OnlyFull(t)

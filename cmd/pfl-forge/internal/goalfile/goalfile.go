@@ -1,7 +1,8 @@
 // Package goalfile reads task.yaml: a goal, and how it is worked on.
 //
-// The command goal run calls Parse and submits the result as an intent with criteria. It checks
-// the file alone; the command compares claude_options with worker_tools of the project's configuration. A mistake submits nothing.
+// The command goal run calls Parse and submits the result as an intent with
+// criteria. It checks the file alone; the command compares claude_options with
+// worker_tools of the project's configuration. A mistake submits nothing.
 package goalfile
 
 import (

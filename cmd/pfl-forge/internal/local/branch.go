@@ -38,9 +38,10 @@ func (l Commits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Compare compares the journals of a project with the base branch. ahead lists the intents of which the branch has commits that
-// their journals do not know, by the trailers of the commits, which anyone who can push may write. gone has the commits of merged
-// tasks, by intent, that the branch no longer has.
+// Compare compares the journals of a project with the base branch. ahead lists
+// the intents of which the branch has commits that their journals do not know,
+// by the trailers of the commits, which anyone who can push may write. gone has
+// the commits of merged tasks, by intent, that the branch no longer has.
 func (r *Repository) Compare(ctx context.Context, b *bus.Bus, project forge.ProjectID) (ahead []Ahead, gone map[forge.IntentID]Commits, err error) {
 	list, err := r.Merged(ctx, project)
 	if err != nil {
@@ -78,8 +79,9 @@ func (r *Repository) commits(ctx context.Context) (map[git.OID]bool, error) {
 	return has, nil
 }
 
-// aheadOf returns the intents of which the branch has more than their journals, in the order of the list. What intents that
-// are over had was decided; journals that are stored and cannot be read are left out.
+// aheadOf returns the intents of which the branch has more than their journals,
+// in the order of the list. What intents that are over had was decided;
+// journals that are stored and cannot be read are left out.
 func aheadOf(list []merged.Change, views []forge.View, stored map[forge.IntentID]uint64) []Ahead {
 	journals := map[forge.IntentID]*forge.View{}
 	for i := range views {

@@ -18,8 +18,9 @@ func (m timed) Pending() forge.Effects   { return forge.Effects{Timers: []forge.
 func (timed) Summary() (s forge.Summary) { return s }
 func (timed) Snapshot() ([]byte, error)  { return nil, nil }
 
-// TestDueTimers has a run not end before a timer has fired whose time has come, however short it is: a look at a red base branch
-// would never take place otherwise, but in a run that is not one-shot.
+// TestDueTimers has a run not end before a timer has fired whose time has come,
+// however short it is: a look at a red base branch would never take place
+// otherwise, but in a run that is not one-shot.
 func TestDueTimers(t *testing.T) {
 	now := time.Now()
 	all := func(forge.Key) bool { return true }

@@ -234,7 +234,8 @@ func (d *filesSync) writeSince(ctx context.Context, since time.Time) error {
 	return errors.Join(d.writeState(append(all, projects...)), d.rememberProject(ctx))
 }
 
-// rememberProject stores how far the project's journal is, so that a store that has less is noticed.
+// rememberProject stores how far the project's journal is, so that a store that
+// has less is noticed.
 func (d *filesSync) rememberProject(ctx context.Context) error {
 	head, err := d.bus.Journal.Last(ctx, forge.Key{Project: d.repo.Project})
 	if err != nil {

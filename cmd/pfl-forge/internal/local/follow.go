@@ -142,7 +142,8 @@ func (w *watch) quiet(ctx context.Context) (bool, error) {
 	return now.Sub(w.dueSince) >= duePatience, nil
 }
 
-// duePatience is how long a run waits for timers to fire whose time has come. The server does so within a second of its start.
+// duePatience is how long a run waits for timers to fire whose time has come.
+// The server does so within a second of its start.
 const duePatience = 10 * time.Second
 
 // allIdle returns whether, according to the views, everything that is waited for is

@@ -22,7 +22,8 @@ type Look struct {
 	files *forgedir.Look
 }
 
-// Look begins a look at the files; one that is quick goes on from the one before, see forgedir.OpenLook.
+// Look begins a look at the files; one that is quick goes on from the one
+// before, see forgedir.OpenLook.
 func (r *Repository) Look(b *bus.Bus, quick bool) (*Look, error) {
 	files, err := forgedir.OpenLook(r.Root, forgedir.Options{Project: r.Project, Actor: r.Actor}, quick)
 	return &Look{r, b, files}, err
@@ -31,8 +32,9 @@ func (r *Repository) Look(b *bus.Bus, quick bool) (*Look, error) {
 // Close ends the look.
 func (l *Look) Close() error { return l.files.Close() }
 
-// Lost is Repository.FindLost, in a time that does not grow with the project's journal: it follows the chain of that journal from the message on
-// that the files show, and not the part before, which was followed when more was decided. stored has the sequences of the intents' journals.
+// Lost is Repository.FindLost, in a time that does not grow with the project's journal: it follows
+// the chain of that journal from the message on that the files show, and not the part before,
+// which was followed when more was decided. stored has the sequences of the intents' journals.
 func (l *Look) Lost(ctx context.Context, stored map[forge.IntentID]uint64) (*loss.Error, error) {
 	shown, project := l.files.Shown()
 	if len(shown) == 0 && l.bus == nil {
@@ -51,8 +53,8 @@ func (l *Look) Lost(ctx context.Context, stored map[forge.IntentID]uint64) (*los
 	return loss.Between(ctx, l.bus, l.repo.Project, loss.Shown{Intents: shown, Project: project}, stored, tail.Head)
 }
 
-// Problems returns the problems of a person's files as they are now: those that the next run would find. No run may be active. stored has the
-// intents that there are; nil: they are asked for.
+// Problems returns the problems of a person's files as they are now: those that the next run would
+// find. No run may be active. stored has the intents that there are; nil: they are asked for.
 func (l *Look) Problems(ctx context.Context, stored map[forge.IntentID]uint64) ([]forgedir.Problem, error) {
 	recorded, err := l.repo.Problems()
 	if err != nil {

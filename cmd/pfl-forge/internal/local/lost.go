@@ -21,8 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// FindLost compares the store with what its files show of it; nil if nothing is lost. The bus is nil if there is no
-// store. It changes nothing.
+// FindLost compares the store with what its files show of it; nil if nothing is
+// lost. The bus is nil if there is no store. It changes nothing.
 func (r *Repository) FindLost(ctx context.Context, b *bus.Bus) (*loss.Error, error) {
 	shown, project, err := forgedir.ShownIn(r.Root)
 	if err != nil || len(shown) == 0 && b == nil {
@@ -40,8 +40,9 @@ func (d *filesSync) checkWhole(ctx context.Context) error {
 	return e
 }
 
-// compared compares the journals with what the files show. Of the project's own journal the chain is followed as well: the
-// runner reads it anyhow, and while it is broken every intent waits for an answer that does not come.
+// compared compares the journals with what the files show. Of the project's own
+// journal the chain is followed as well: the runner reads it anyhow, and while
+// it is broken every intent waits for an answer that does not come.
 func (r *Repository) compared(ctx context.Context, b *bus.Bus, shown map[forge.IntentID]uint64, project uint64) (*loss.Error, error) {
 	if b == nil {
 		return loss.Between(ctx, nil, r.Project, loss.Shown{Intents: shown, Project: project}, nil, chain.Head{})
@@ -78,14 +79,16 @@ type Recovery struct {
 	Why string
 }
 
-// Rescue opens a session like Open, in a store that has lost something. Before anything is decided, it writes a draft
-// of each intent that the store has nothing of, unless it had ended, another system or a reflection asked for it, or the
-// base branch has something of it; then it moves the files of all that lost something to .forge/kept, and has those that
-// are left written anew. After a crash it can be called again.
+// Rescue opens a session like Open, in a store that has lost something. Before anything
+// is decided, it writes a draft of each intent that the store has nothing of, unless it
+// had ended, another system or a reflection asked for it, or the base branch has
+// something of it; then it moves the files of all that lost something to .forge/kept,
+// and has those that are left written anew. After a crash it can be called again.
 //
-// What is left of a store has to be a state that it once had. Where journals name messages that others do not have any
-// more, intents and project would wait for each other without an end: then the whole store is moved to
-// .forge/kept, and an empty one takes its place. With restored it is a backup that was just put in place, which stays.
+// What is left of a store has to be a state that it once had. Where journals name
+// messages that others do not have any more, intents and project would wait for each
+// other without an end: then the whole store is moved to .forge/kept, and an empty one
+// takes its place. With restored it is a backup that was just put in place, which stays.
 func Rescue(ctx context.Context, repo *Repository, restored bool, log *slog.Logger) (s *Session, found *Recovery, err error) {
 	if s, err = open(ctx, repo, log); err != nil {
 		return nil, nil, err
@@ -138,7 +141,8 @@ func (s *Session) recover(ctx context.Context, restored bool) (*Recovery, error)
 	return found, err
 }
 
-// ofThisProject returns an error if the store has other projects alone: a backup of them shows nothing here.
+// ofThisProject returns an error if the store has other projects alone: a
+// backup of them shows nothing here.
 func (s *Session) ofThisProject(ctx context.Context) error {
 	list, err := s.Bus.Journal.Projects(ctx)
 	if err != nil || len(list) == 0 || slices.Contains(list, s.Repo.Project) {
@@ -147,7 +151,8 @@ func (s *Session) ofThisProject(ctx context.Context) error {
 	return fmt.Errorf("it is a backup of project %s, and this folder makes project %s: name the folder %s", list[0], s.Repo.Project, list[0])
 }
 
-// unshown returns the intents that the store has and no file shows, since it is cut off right after they were asked for.
+// unshown returns the intents that the store has and no file shows, since it is
+// cut off right after they were asked for.
 func (s *Session) unshown(ctx context.Context) (list []Rescued, err error) {
 	shown, _, err := forgedir.ShownIn(s.Repo.Root)
 	if err != nil {
@@ -186,8 +191,8 @@ func (s *Session) anew(ctx context.Context) (string, error) {
 	return moved, nil
 }
 
-// Missing looks as Rescue would, and returns the intents of which something is lost, and how the store contradicts itself;
-// then nothing of it goes on. It changes nothing.
+// Missing looks as Rescue would, and returns the intents of which something is lost,
+// and how the store contradicts itself; then nothing of it goes on. It changes nothing.
 func (r *Repository) Missing(ctx context.Context, b *bus.Bus) (list []loss.Intent, why string, err error) {
 	lost, err := r.FindLost(ctx, b)
 	switch {
@@ -274,7 +279,8 @@ func (d *filesSync) judge(r *Rescued, merged bool) document.Intent {
 	return doc
 }
 
-// redraft writes a draft of an intent, unless there is a reason why not. It depends on nothing that is lost.
+// redraft writes a draft of an intent, unless there is a reason why not. It
+// depends on nothing that is lost.
 func (d *filesSync) redraft(r *Rescued, doc *document.Intent, stays map[string]bool) error {
 	if r.Why != "" {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/config"
 )
 
-// Merged returns the newest change of each task of a project that the base branch has. Where its settings say that a forge merges, it asks
-// the remote origin of the clone.
+// Merged returns the newest change of each task of a project that the base branch has.
+// Where its settings say that a forge merges, it asks the remote origin of the clone.
 func (r *Repository) Merged(ctx context.Context, project forge.ProjectID) ([]merged.Change, error) {
 	base, err := r.Base(ctx)
 	if err != nil {

@@ -49,13 +49,14 @@ type RunConfig struct {
 	Trust *trust.Guard
 	// Keys has the key that signs what the run merges; empty: nothing is signed.
 	Keys proof.Folder
-	// Sandbox is the word of the person on it; a repository can only be stricter. Bounds tell how much of this machine a command may take.
+	// Sandbox is the word of the person on it; a repository can only be
+	// stricter. Bounds tell how much of this machine a command may take.
 	Sandbox demand.Demand
 	Bounds  demand.Bounds
 }
 
-// errPulls is the error of a run whose changes are to be merged by pull requests: there is no gateway here that could open one, and the change
-// would wait for it without end.
+// errPulls is the error of a run whose changes are to be merged by pull requests: there
+// is no gateway here that could open one, and the change would wait for it without end.
 var errPulls = errors.New(config.FileName + ": merge.how is pull_request, which takes the services with a gateway that has an account at the forge; " +
 	"a run on its own has none: let the services work on it, or remove merge.how")
 

@@ -83,7 +83,8 @@ func Open(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, er
 	return openDeciding(ctx, repo, runner.Config{}, log)
 }
 
-// OpenServing is Open for who asks as other systems do: by requests, which the runner answers once it is up.
+// OpenServing is Open for who asks as other systems do: by requests, which the
+// runner answers once it is up.
 func OpenServing(ctx context.Context, repo *Repository, log *slog.Logger) (*Session, error) {
 	return openDeciding(ctx, repo, runner.Config{Serve: true}, log)
 }

@@ -29,7 +29,8 @@ type machineView struct {
 	seq     uint64
 	// broken says that the chain of its journal is.
 	broken bool
-	// lost is the last known summary if records are missing or the chain is broken; then machine may be wrong.
+	// lost is the last known summary if records are missing or the chain is
+	// broken; then machine may be wrong.
 	lost *forge.Summary
 }
 
@@ -129,8 +130,9 @@ func (v *views) seqs() (map[forge.IntentID]uint64, int) {
 	return seqs, v.records
 }
 
-// due reports whether a machine that counts as idle has a timer whose time has come, such as the one that looks whether a red
-// base branch is mended: of such a timer nothing is known before it fires, which it does once the server runs.
+// due reports whether a machine that counts as idle has a timer whose time has
+// come, such as the one that looks whether a red base branch is mended: of such
+// a timer nothing is known before it fires, which it does once the server runs.
 func (v *views) due(now time.Time, concerns func(forge.Key) bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,9 +10,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestAdoptAtAForge: ada pushes to the branch of a pull request. Its task waits and names her commit; a commit that was not seen there is
-// refused. By a comment she has hers become the change: it is verified, waits for the approval of another person since no recipe made it, stands in
-// its own place with her as its author, and counts as approved at the forge by no one before. That is merged, and proved.
+// TestAdoptAtAForge: ada pushes to the branch of a pull request. Its task waits and
+// names her commit; a commit that was not seen there is refused. By a comment she
+// has hers become the change: it is verified, waits for the approval of another
+// person since no recipe made it, stands in its own place with her as its author,
+// and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
 	w := newPullWorld(t, "by: forge, method: squash")
 	w.bot = "bot"

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// TestRefusalIsRemembered: who answers a command by a reaction, and does not learn that it is there, tells all the same why the command was refused,
-// and has reacted once. On GitLab the reaction makes the comment look edited, and an edited one commands nothing.
+// TestRefusalIsRemembered: who answers a command by a reaction, and does not learn that
+// it is there, tells all the same why the command was refused, and has reacted once. On
+// GitLab the reaction makes the comment look edited, and an edited one commands nothing.
 func TestRefusalIsRemembered(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)

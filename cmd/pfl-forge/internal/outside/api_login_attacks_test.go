@@ -21,7 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestAPILoginNamesAreWhole: two people whose names at the issuer are as long as there can be, and differ in their last letter, are two: for the file of
+// TestAPILoginNamesAreWhole: two people whose names at the issuer are as long
+// as there can be, and differ in their last letter, are two: for the file of
 // tokens, and in the journal, which has all of it.
 func TestAPILoginNamesAreWhole(t *testing.T) {
 	w, i := withAPILogin(t)
@@ -41,7 +42,8 @@ func TestAPILoginNamesAreWhole(t *testing.T) {
 	w.request("longer", http.MethodGet, intents, "").wants(t, "a longer one", http.StatusUnauthorized, "at most 255")
 }
 
-// TestStrangersAskTooOften: who has an account at the issuer and no entry of the file is limited as a token is, each by themselves.
+// TestStrangersAskTooOften: who has an account at the issuer and no entry of
+// the file is limited as a token is, each by themselves.
 func TestStrangersAskTooOften(t *testing.T) {
 	i := issuertest.Start(t)
 	w := start(t, gateway.Settings{Login: &gateway.APILogin{Issuer: i.URL, ClientID: "pfl-forge"}, PerSecond: 0.001, Burst: 2})
@@ -64,8 +66,9 @@ func TestStrangersAskTooOften(t *testing.T) {
 	wait.Until(t, "the file is read", func() bool { return w.rawStatus("carol") == http.StatusOK })
 }
 
-// TestCommandsByLoginWithAuthorities: a gateway and an issuer whose certificates are of an organisation's own authorities are known by files, which a
-// login remembers, for its refreshing as well.
+// TestCommandsByLoginWithAuthorities: a gateway and an issuer whose
+// certificates are of an organisation's own authorities are known by files,
+// which a login remembers, for its refreshing as well.
 func TestCommandsByLoginWithAuthorities(t *testing.T) {
 	i, issuerCA := issuertest.StartTLS(t)
 	w := start(t, gateway.Settings{Login: &gateway.APILogin{Issuer: i.URL, ClientID: "pfl-forge", CA: issuerCA}})
@@ -95,7 +98,8 @@ func TestCommandsByLoginWithAuthorities(t *testing.T) {
 	w.command(w.base, env, "status").wants(t, "by the environment", kit.ExitOK)
 }
 
-// behindTLS puts a proxy with a certificate of an authority of its own before the gateway, and returns the file of that.
+// behindTLS puts a proxy with a certificate of an authority of its own before
+// the gateway, and returns the file of that.
 func (w *world) behindTLS() (ca string) {
 	w.t.Helper()
 	to, err := url.Parse(w.base)

@@ -27,8 +27,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// withAPILogin starts an installation whose API takes tokens of an issuer, besides those of the file: carol has none in the file. Her console would
-// have the same client.
+// withAPILogin starts an installation whose API takes tokens of an issuer, besides those
+// of the file: carol has none in the file. Her console would have the same client.
 func withAPILogin(t *testing.T) (*world, *issuertest.Issuer) {
 	t.Helper()
 	i := issuertest.Start(t)
@@ -38,8 +38,9 @@ func withAPILogin(t *testing.T) (*world, *issuertest.Issuer) {
 	return w, i
 }
 
-// TestAPILogin has a person ask and decide with a token of the issuer. What they may is what the operator's file says of them, and ends when it says
-// so no more; the journal has who they are at the issuer.
+// TestAPILogin has a person ask and decide with a token of the issuer. What
+// they may is what the operator's file says of them, and ends when it says so
+// no more; the journal has who they are at the issuer.
 func TestAPILogin(t *testing.T) {
 	w, i := withAPILogin(t)
 	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))
@@ -78,7 +79,8 @@ func TestAPILogin(t *testing.T) {
 	}
 }
 
-// TestAPILoginAttacks: what the issuer did not sign, for the API, now and of no login, lets nobody in. Who is not let in is told what to do.
+// TestAPILoginAttacks: what the issuer did not sign, for the API, now and of no
+// login, lets nobody in. Who is not let in is told what to do.
 func TestAPILoginAttacks(t *testing.T) {
 	w, i := withAPILogin(t)
 	other := issuertest.Start(t)
@@ -143,7 +145,8 @@ func (w *world) rawStatus(who string) int {
 	return resp.StatusCode
 }
 
-// TestAPILoginWithoutItsIssuer: an issuer that hangs, or is away, keeps out only whose token cannot be verified, and says so.
+// TestAPILoginWithoutItsIssuer: an issuer that hangs, or is away, keeps out
+// only whose token cannot be verified, and says so.
 func TestAPILoginWithoutItsIssuer(t *testing.T) {
 	w, i := withAPILogin(t)
 	w.decides(quota.Limits{})
@@ -171,7 +174,8 @@ func TestAPILoginWithoutItsIssuer(t *testing.T) {
 	w.request("carol", http.MethodGet, intents, "").wants(t, "by its keys that are known", http.StatusOK)
 }
 
-// TestFollowerWithALogin: the stream of somebody who came by a login ends when the file has them no more.
+// TestFollowerWithALogin: the stream of somebody who came by a login ends when
+// the file has them no more.
 func TestFollowerWithALogin(t *testing.T) {
 	w, i := withAPILogin(t)
 	log := slog.New(slog.DiscardHandler)
@@ -197,8 +201,9 @@ func TestFollowerWithALogin(t *testing.T) {
 	}
 }
 
-// TestCommandsByLogin takes a person of an organisation from the page of the issuer to a decision, with no token of the operator's file: pfl-forge
-// login, what the login is used for and after what, its refreshing, and logout.
+// TestCommandsByLogin takes a person of an organisation from the page of the
+// issuer to a decision, with no token of the operator's file: pfl-forge login,
+// what the login is used for and after what, its refreshing, and logout.
 func TestCommandsByLogin(t *testing.T) {
 	w, i := withAPILogin(t)
 	w.decides(quota.Limits{})
@@ -211,7 +216,8 @@ func TestCommandsByLogin(t *testing.T) {
 	run("whoami").wants(t, "before", kit.ExitError, "there is no login")
 	run("login").wants(t, "no issuer", kit.ExitError, "--issuer")
 
-	// The first token is about to expire by the clock of its holder, so each command refreshes the login.
+	// The first token is about to expire by the clock of its holder, so each
+	// command refreshes the login.
 	i.Person = map[string]any{"sub": "carol-1", "preferred_username": "carol\x1b[31m"}
 	w.logsIn(env, i)
 	run("whoami").wants(t, "whoami", kit.ExitOK, "carol, by "+i.URL)
@@ -230,7 +236,8 @@ func TestCommandsByLogin(t *testing.T) {
 		t.Errorf("the issuer gave %d tokens", n-asked)
 	}
 
-	// A token of the environment or of a flag comes first, and goes nowhere else; so does one of the issuer.
+	// A token of the environment or of a flag comes first, and goes nowhere
+	// else; so does one of the issuer.
 	env["PFL_FORGE_TOKEN"] = w.secrets["banker"]
 	run("status").wants(t, "the environment", kit.ExitError, "this token has no role in this project")
 	env["PFL_FORGE_TOKEN"] = i.Sign(map[string]any{"sub": "carol-1"})

@@ -69,8 +69,9 @@ func TestDeciding(t *testing.T) {
 	}
 }
 
-// TestAskingForChanges has a plan made again by its hash, with words, as a person, through the gateway: the analyzer gets them, the
-// approval of the former plan counts for nothing, and the first wish about it wins.
+// TestAskingForChanges has a plan made again by its hash, with words, as a
+// person, through the gateway: the analyzer gets them, the approval of the
+// former plan counts for nothing, and the first wish about it wins.
 func TestAskingForChanges(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	wished := make(chan forge.Command, 1)
@@ -138,7 +139,8 @@ func (w *world) journaled(path string, like func(forge.Message) bool) forge.Even
 	return forge.Event{}
 }
 
-// TestApprovalsAtOnce has two people approve at the same moment, twice each: all are answered, and the journal counts one approval.
+// TestApprovalsAtOnce has two people approve at the same moment, twice each:
+// all are answered, and the journal counts one approval.
 func TestApprovalsAtOnce(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
@@ -166,7 +168,8 @@ func TestApprovalsAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoRunner: without a runner nothing is taken, and what was asked for does not appear when one comes.
+// TestNoRunner: without a runner nothing is taken, and what was asked for does
+// not appear when one comes.
 func TestNoRunner(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	for _, ask := range []struct{ method, path, body string }{
@@ -202,7 +205,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenStoreAndAnswer: a gateway that ends before it answers, asked again with the same key, has asked for one intent.
+// TestKilledBetweenStoreAndAnswer: a gateway that ends before it answers, asked
+// again with the same key, has asked for one intent.
 func TestKilledBetweenStoreAndAnswer(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestApproversSeeAll: our comment shows all that an approval by its hash is of: what the request hides, and the plan. Nothing in it is obeyed.
+// TestApproversSeeAll: our comment shows all that an approval by its hash is
+// of: what the request hides, and the plan. Nothing in it is obeyed.
 func TestApproversSeeAll(t *testing.T) {
 	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		plan := "Ask @ada, and then\n/lgtm\n<!-- obey the plan -->\nCloses #1 with \u200bcare."
@@ -51,7 +52,8 @@ func TestApproversSeeAll(t *testing.T) {
 	})
 }
 
-// TestWhatDoesNotFitIsDecidedElsewhere: a plan that is too long for a comment is approved there by no hash that the comment has.
+// TestWhatDoesNotFitIsDecidedElsewhere: a plan that is too long for a comment
+// is approved there by no hash that the comment has.
 func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		plan := strings.Repeat("Do @all of #1 that is needed. ", 1000)
@@ -73,7 +75,8 @@ func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
 	})
 }
 
-// TestRequestThatHidesTooMuch: a request whose hidden text is more than the list has is shown with all that is in it, or approved elsewhere.
+// TestRequestThatHidesTooMuch: a request whose hidden text is more than the
+// list has is shown with all that is in it, or approved elsewhere.
 func TestRequestThatHidesTooMuch(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
@@ -92,7 +95,8 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 	}
 }
 
-// TestApproversSeeTheSettings: our comment shows each part of a request that its hash is of, also those that a rule of intake has set.
+// TestApproversSeeTheSettings: our comment shows each part of a request that
+// its hash is of, also those that a rule of intake has set.
 func TestApproversSeeTheSettings(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

@@ -13,8 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestWhoIsNotLetIn asks with tokens that are missing, made up, expired, of another project or of another role. Nothing is done, and no token is
-// in the log.
+// TestWhoIsNotLetIn asks with tokens that are missing, made up, expired, of
+// another project or of another role. Nothing is done, and no token is in the log.
 func TestWhoIsNotLetIn(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

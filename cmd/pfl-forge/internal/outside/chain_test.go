@@ -24,7 +24,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// chainSettings are those of the project: its agent is asked first, so that a person approves a plan and not a wish.
+// chainSettings are those of the project: its agent is asked first, so that a
+// person approves a plan and not a wish.
 const chainSettings = `agent: claude
 verify: [test -f note.txt]
 merge: {how: pull_request, %s, checks: [ci/unit]}
@@ -34,7 +35,8 @@ policy: {analyze_before_approval: always}
 // wish is what ada asks for in her review.
 const wish = "Sign it."
 
-// asker is an agent that asks which note is wanted before it plans one, writes it as it was answered, and signs it when a review asks for that.
+// asker is an agent that asks which note is wanted before it plans one, writes
+// it as it was answered, and signs it when a review asks for that.
 type asker struct{}
 
 // Name returns that of the agent in chainSettings.
@@ -72,8 +74,8 @@ func (asker) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (agent.
 	return agent.Outcome{Session: c.Session.ID, Answer: text, Duration: time.Second}, err
 }
 
-// chainWorlds runs a test in an installation of each forge: of the fake in some dialects, and of a real Gitea where PFL_FORGE_GITEA names the folder
-// with its url and tokens.
+// chainWorlds runs a test in an installation of each forge: of the fake in some dialects,
+// and of a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func chainWorlds(t *testing.T, dialects []hooks.Kind, test func(t *testing.T, w *pullWorld)) {
 	t.Helper()
 	for _, dialect := range dialects {
@@ -115,12 +117,14 @@ func chainWorlds(t *testing.T, dialects []hooks.Kind, test func(t *testing.T, w 
 	})
 }
 
-// TestWholeChain: an issue gets a label and becomes an intent, whose question is answered in a comment and whose plan is approved by its hash in
-// another one, by ruth, since it was ada who asked for it. The change is proposed as a pull request into a protected branch, with statuses that say
-// what was found; ada asks for a change there, which is made, and answered; she approves, the forge merges, and the issue is closed with a summary.
-// The gateway is the program itself, which is killed at every step, and before and after each kind of write to the forge that it makes in it, so
-// that a write is done and never answered. So it is in full size also by hooks, where a sweep comes too late for anything, and by sweeps alone, and
-// in the dialect of each forge.
+// TestWholeChain: an issue gets a label and becomes an intent, whose question is answered in a
+// comment and whose plan is approved by its hash in another one, by ruth, since it was ada who
+// asked for it. The change is proposed as a pull request into a protected branch, with statuses
+// that say what was found; ada asks for a change there, which is made, and answered; she approves,
+// the forge merges, and the issue is closed with a summary. The gateway is the program itself,
+// which is killed at every step, and before and after each kind of write to the forge that it makes
+// in it, so that a write is done and never answered. So it is in full size also by hooks, where a
+// sweep comes too late for anything, and by sweeps alone, and in the dialect of each forge.
 func TestWholeChain(t *testing.T) {
 	bin := t.TempDir()
 	if out, err := testbuild.Programs(bin, "github.com/pfl-forge/pfl-forge/services/gateway/cmd/gateway"); err != nil {
@@ -205,7 +209,8 @@ func (w *pullWorld) stated(head string) {
 	})
 }
 
-// replies returns what we say to the remarks of people on a pull request, in their threads and below it, as Gitea shows it.
+// replies returns what we say to the remarks of people on a pull request, in
+// their threads and below it, as Gitea shows it.
 func (w *pullWorld) replies(p *pull) (list []string) {
 	type said struct {
 		ID   int64
@@ -227,8 +232,9 @@ func (w *pullWorld) replies(p *pull) (list []string) {
 	return append(list, w.ours(fmt.Sprintf("/repos/%s/issues/%d", w.repo, p.Number))...)
 }
 
-// once checks that nothing happened twice: there is one intent, answered once and approved once by its hash, through the gateway;
-// one comment of ours on the issue, with its summary; one answer on the one pull request; and one commit on main beside those that it had.
+// once checks that nothing happened twice: there is one intent, answered once and approved
+// once by its hash, through the gateway; one comment of ours on the issue, with its summary;
+// one answer on the one pull request; and one commit on main beside those that it had.
 func (w *pullWorld) once(issue, hash string, p *pull) {
 	t := w.t
 	t.Helper()

@@ -18,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat/slack/slacktest"
 )
 
-// TestChatStrangers: who is in no mapping, comes from another team, lacks the role, is a system, or acts elsewhere decides nothing, and is told
-// so alone.
+// TestChatStrangers: who is in no mapping, comes from another team, lacks the
+// role, is a system, or acts elsewhere decides nothing, and is told so alone.
 func TestChatStrangers(t *testing.T) {
 	w := decided(t)
 	w.watch(w.config(w.client()))
@@ -64,7 +64,8 @@ func TestChatStrangers(t *testing.T) {
 	}
 }
 
-// TestChatForgeries: a signature of another secret, an old time, a body that was changed, a repetition and a body of any size decide nothing.
+// TestChatForgeries: a signature of another secret, an old time, a body that
+// was changed, a repetition and a body of any size decide nothing.
 func TestChatForgeries(t *testing.T) {
 	w := decided(t)
 	w.watch(w.config(w.client()))
@@ -127,8 +128,8 @@ func TestChatForgeries(t *testing.T) {
 	}
 }
 
-// TestChatStale: a press on what is not there any more decides nothing, its person is told so, and the message is the newest. The same holds for
-// words that were typed for it, which are not lost.
+// TestChatStale: a press on what is not there any more decides nothing, its person is told so, and
+// the message is the newest. The same holds for words that were typed for it, which are not lost.
 func TestChatStale(t *testing.T) {
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
@@ -186,7 +187,8 @@ func TestChatOwnApproval(t *testing.T) {
 	w.message("is executing")
 }
 
-// cutOff is a workspace whose gateway is killed as soon as it reads what a person did, after its claim.
+// cutOff is a workspace whose gateway is killed as soon as it reads what a
+// person did, after its claim.
 type cutOff struct {
 	*slack.Client
 
@@ -202,7 +204,8 @@ func (c *cutOff) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	return c.Client.Read(d)
 }
 
-// TestChatKilled: a press that was stored and not decided is decided once by the next watcher, whatever those before had done of it.
+// TestChatKilled: a press that was stored and not decided is decided once by
+// the next watcher, whatever those before had done of it.
 func TestChatKilled(t *testing.T) {
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
@@ -217,7 +220,8 @@ func TestChatKilled(t *testing.T) {
 	if w.shown(path)["waiting"] != "approval" {
 		t.Fatal("it was decided by the one that was cut off")
 	}
-	// The next one is cut off when the decision is in the journal, before or after it has stored that it was done.
+	// The next one is cut off when the decision is in the journal, before or
+	// after it has stored that it was done.
 	stop = w.watch(w.config(w.client()))
 	wait.Until(t, "it is approved", func() bool { return len(events[*forge.Approve](w, path)) > 0 })
 	stop()
@@ -231,8 +235,8 @@ func TestChatKilled(t *testing.T) {
 	}
 }
 
-// TestChatOfTwoGateways: two gateways at one moment post one message and decide a press once, by whichever of them; a twin that came about all the
-// same is removed.
+// TestChatOfTwoGateways: two gateways at one moment post one message and decide a
+// press once, by whichever of them; a twin that came about all the same is removed.
 func TestChatOfTwoGateways(t *testing.T) {
 	w := decided(t)
 	for range 2 {
@@ -259,8 +263,8 @@ func TestChatOfTwoGateways(t *testing.T) {
 	}
 }
 
-// TestChatOfABadSlack: whatever is limited, at fault, away or unanswered, there is one message in the end, it is the newest, and nothing is
-// asked before the time that Slack says.
+// TestChatOfABadSlack: whatever is limited, at fault, away or unanswered, there is one
+// message in the end, it is the newest, and nothing is asked before the time that Slack says.
 func TestChatOfABadSlack(t *testing.T) {
 	w := decided(t)
 	soon := http.Header{"Retry-After": {"1"}}
@@ -286,7 +290,8 @@ func TestChatOfABadSlack(t *testing.T) {
 	}
 }
 
-// TestChatIsFoundAgain: a watcher that begins finds the messages of the ones before, page by page, and believes nothing that another account wrote.
+// TestChatIsFoundAgain: a watcher that begins finds the messages of the ones
+// before, page by page, and believes nothing that another account wrote.
 func TestChatIsFoundAgain(t *testing.T) {
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
@@ -305,7 +310,8 @@ func TestChatIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestChatShowsTextAsText: whatever a requester or an agent writes, it calls nobody, links nothing, and has an end.
+// TestChatShowsTextAsText: whatever a requester or an agent writes, it calls
+// nobody, links nothing, and has an end.
 func TestChatShowsTextAsText(t *testing.T) {
 	w := withSlack(t)
 	const evil = "<!channel> <@U0ADA0001> <https://evil.test|Approve> & *bold* \u202e"
@@ -323,7 +329,8 @@ func TestChatShowsTextAsText(t *testing.T) {
 	}
 }
 
-// TestChatExpiredDialog: a person for whom a dialog could not be opened in time is told to press again.
+// TestChatExpiredDialog: a person for whom a dialog could not be opened in time
+// is told to press again.
 func TestChatExpiredDialog(t *testing.T) {
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))

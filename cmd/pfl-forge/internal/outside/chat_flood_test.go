@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/chat/slack/slacktest"
 )
 
-// TestChatFlood: however many strangers press before a person does, that person's press is decided before any of them is answered, and those that
-// are too many are dropped.
+// TestChatFlood: however many strangers press before a person does, that person's press
+// is decided before any of them is answered, and those that are too many are dropped.
 func TestChatFlood(t *testing.T) {
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
@@ -34,7 +34,8 @@ func TestChatFlood(t *testing.T) {
 		}
 		return n
 	}
-	// The first stranger's answer takes a while. Bob's press is decided by then, although it was the last to come.
+	// The first stranger's answer takes a while. Bob's press is decided by
+	// then, although it was the last to come.
 	w.watch(w.config(w.client()))
 	wait.Until(t, "a stranger is told", func() bool { return told() > 0 })
 	if n := len(events[*forge.Approve](w, path)); n != 1 {
@@ -46,8 +47,8 @@ func TestChatFlood(t *testing.T) {
 	}
 }
 
-// TestChatOfAnUnsaidWorkspace: where Slack does not say of which workspace a person is, and several are configured, nothing is decided and the
-// person is told; with one alone it can be no other.
+// TestChatOfAnUnsaidWorkspace: where Slack does not say of which workspace a person is, and several
+// are configured, nothing is decided and the person is told; with one alone it can be no other.
 func TestChatOfAnUnsaidWorkspace(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		t.Run(fmt.Sprint("alone ", alone), func(t *testing.T) {

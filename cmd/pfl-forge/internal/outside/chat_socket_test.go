@@ -40,7 +40,8 @@ func (w *chatWorld) socket(s store) (stop func()) {
 	return stop
 }
 
-// envelope sends a payload through the connection, until one is open that takes it, and waits for its acknowledgement.
+// envelope sends a payload through the connection, until one is open that takes
+// it, and waits for its acknowledgement.
 func (w *chatWorld) envelope(id, kind string, payload []byte) {
 	w.t.Helper()
 	var acknowledged <-chan struct{}
@@ -52,8 +53,8 @@ func (w *chatWorld) envelope(id, kind string, payload []byte) {
 	wait.For(w.t, acknowledged)
 }
 
-// TestChatBySocket: without any request from outside, what people do comes through a connection of our own, also over ones that Slack ends; an
-// envelope that comes twice counts once.
+// TestChatBySocket: without any request from outside, what people do comes through a connection
+// of our own, also over ones that Slack ends; an envelope that comes twice counts once.
 func TestChatBySocket(t *testing.T) {
 	w := decided(t)
 	cfg := w.config(w.client())
@@ -80,7 +81,8 @@ func TestChatBySocket(t *testing.T) {
 	stop()
 }
 
-// TestChatBySocketIsStoredFirst: what could not be stored is not acknowledged, so that Slack sends it again.
+// TestChatBySocketIsStoredFirst: what could not be stored is not acknowledged,
+// so that Slack sends it again.
 func TestChatBySocketIsStoredFirst(t *testing.T) {
 	w := decided(t)
 	cfg := w.config(w.client())
@@ -157,8 +159,8 @@ func (r *received) texts() []string {
 	return append([]string{}, r.list...)
 }
 
-// TestChatByWebhook: a chat that is only told gets each state once, with a link, whichever gateway tells it, also after a restart; words of others
-// are text in it.
+// TestChatByWebhook: a chat that is only told gets each state once, with a link,
+// whichever gateway tells it, also after a restart; words of others are text in it.
 func TestChatByWebhook(t *testing.T) {
 	w := withSlack(t)
 	w.analysis = func(*forge.Command) *forge.Analysis {

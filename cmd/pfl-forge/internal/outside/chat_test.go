@@ -25,7 +25,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// chatWorld is an installation with a workspace of Slack: a runner, a gateway with the door for what people press, and watchers.
+// chatWorld is an installation with a workspace of Slack: a runner, a gateway
+// with the door for what people press, and watchers.
 type chatWorld struct {
 	*world
 
@@ -188,8 +189,8 @@ func events[M forge.Message](w *chatWorld, path string) (list []forge.Event) {
 	return list
 }
 
-// TestChatApproves: what waits is in the channel, once; a person approves it there in their own name, through the gateway, and the message says
-// how it goes on.
+// TestChatApproves: what waits is in the channel, once; a person approves it there
+// in their own name, through the gateway, and the message says how it goes on.
 func TestChatApproves(t *testing.T) {
 	w := decided(t)
 	w.watch(w.config(w.client()))
@@ -215,7 +216,8 @@ func TestChatApproves(t *testing.T) {
 	}
 }
 
-// TestChatWords: what needs words is asked for in a dialog: changes of a plan, a reason for an end. The words are the person's.
+// TestChatWords: what needs words is asked for in a dialog: changes of a plan,
+// a reason for an end. The words are the person's.
 func TestChatWords(t *testing.T) {
 	w := withSlack(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -284,7 +286,8 @@ func TestChatAnswers(t *testing.T) {
 	w.message("paint: red two")
 }
 
-// TestChatSubmits: a command asks for a change where the channel allows it, in the person's name, once.
+// TestChatSubmits: a command asks for a change where the channel allows it, in
+// the person's name, once.
 func TestChatSubmits(t *testing.T) {
 	w := decided(t)
 	w.watch(w.config(w.client()))

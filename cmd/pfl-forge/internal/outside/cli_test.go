@@ -74,7 +74,8 @@ func (w *world) waitsFor(what string) (plan string) {
 	return plan
 }
 
-// asksFirst has the analyzer ask a question, and find a risky task once it is answered and the channel is closed.
+// asksFirst has the analyzer ask a question, and find a risky task once it is
+// answered and the channel is closed.
 func (w *world) asksFirst(released <-chan struct{}) {
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if len(c.Intent.Clarifications) == 0 {
@@ -85,8 +86,9 @@ func (w *world) asksFirst(released <-chan struct{}) {
 	}
 }
 
-// TestCommandsByHTTP takes an intent from its submission to its merge by the command line alone, at a gateway and with tokens: a question is
-// answered, a plan approved by its hash, and a viewer watches meanwhile. What a role does not allow is told with the role that does.
+// TestCommandsByHTTP takes an intent from its submission to its merge by the command line
+// alone, at a gateway and with tokens: a question is answered, a plan approved by its hash,
+// and a viewer watches meanwhile. What a role does not allow is told with the role that does.
 func TestCommandsByHTTP(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	released := make(chan struct{})
@@ -133,8 +135,8 @@ func TestCommandsByHTTP(t *testing.T) {
 	}
 }
 
-// watched watches while the analyzer waits, until it is known that the watch hears of what happens, and then until it ends by itself: something
-// waits for a person again.
+// watched watches while the analyzer waits, until it is known that the watch hears of
+// what happens, and then until it ends by itself: something waits for a person again.
 func (w *world) watched(released chan<- struct{}) {
 	w.t.Helper()
 	var said testoutput.Output
@@ -155,7 +157,8 @@ func (w *world) watched(released chan<- struct{}) {
 	}
 }
 
-// TestSameByHTTP compares what commands print at a gateway with what they print on the server of NATS: it is the same, in text and as data.
+// TestSameByHTTP compares what commands print at a gateway with what they print
+// on the server of NATS: it is the same, in text and as data.
 func TestSameByHTTP(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
@@ -205,7 +208,8 @@ func TestSameByHTTP(t *testing.T) {
 	}
 }
 
-// sameLines reports whether two texts of hints say the same, but for the flags that are repeated and the folder of the test.
+// sameLines reports whether two texts of hints say the same, but for the flags
+// that are repeated and the folder of the test.
 func sameLines(a, b string) bool {
 	words := func(s string) []string {
 		return slices.DeleteFunc(strings.Fields(s), func(word string) bool { return strings.HasPrefix(word, "-") || strings.Contains(word, "/") })

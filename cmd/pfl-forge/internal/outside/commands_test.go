@@ -17,13 +17,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// Who can lie or steal: a person who may write at the forge, and may only look in the project; one whose role was taken away, or whose
-// entry has ended, with a comment that the gateway has not read yet; one who knows a hash.
+// Who can lie or steal: a person who may write at the forge, and may only look
+// in the project; one whose role was taken away, or whose entry has ended, with
+// a comment that the gateway has not read yet; one who knows a hash.
 
 // people returns the file of tokens: Ada has every role by which people decide.
 func (w *forgeWorld) people() string { return w.peopleWith("requester, approver, operator") }
 
-// peopleWith is people with the roles of Ada, who has no token: she is known by her account at the forge.
+// peopleWith is people with the roles of Ada, who has no token: she is known by
+// her account at the forge.
 func (w *forgeWorld) peopleWith(roles string) string {
 	return fmt.Sprintf("tokens:\n  ada-at-work: {person: ada, accounts: {work: %d}, projects: {shop: [%s]}}\n", w.ids["ada"], roles)
 }
@@ -75,8 +77,9 @@ var verbs = []struct{ command, verb, role string }{
 	{"/forge resume", "resume", "the role operator"},
 }
 
-// TestCommandsTakeRoles: a command in a comment takes the role of the project that the same verb takes by HTTP, whatever its author may do at
-// the forge; what is missing is said in one line, and nothing is journaled.
+// TestCommandsTakeRoles: a command in a comment takes the role of the project
+// that the same verb takes by HTTP, whatever its author may do at the forge;
+// what is missing is said in one line, and nothing is journaled.
 func TestCommandsTakeRoles(t *testing.T) {
 	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) {
 		t.Helper()
@@ -117,7 +120,8 @@ func TestCommandsTakeRoles(t *testing.T) {
 	})
 }
 
-// TestAskingAsAPersonTakesTheRole: a rule that asks in the name of a person does so for one who may ask in the project.
+// TestAskingAsAPersonTakesTheRole: a rule that asks in the name of a person
+// does so for one who may ask in the project.
 func TestAskingAsAPersonTakesTheRole(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

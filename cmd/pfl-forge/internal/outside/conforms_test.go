@@ -39,8 +39,8 @@ var described = sync.OnceValues(func() (doc, error) {
 	return d, json.Unmarshal(data, &d)
 })
 
-// conforms checks an answer against the description: its status is listed for the route, and its content fits the schema there. What is answered
-// where there is no route is a problem.
+// conforms checks an answer against the description: its status is listed for the route, and
+// its content fits the schema there. What is answered where there is no route is a problem.
 func conforms(t testing.TB, r *http.Request, a *answer) {
 	t.Helper()
 	d, err := described()

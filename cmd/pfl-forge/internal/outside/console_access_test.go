@@ -21,7 +21,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// axe returns the script of axe-core, which make agent-cli installs. The test is skipped without it, and fails in CI.
+// axe returns the script of axe-core, which make agent-cli installs. The test
+// is skipped without it, and fails in CI.
 func axe(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("PFL_FORGE_AXE")
@@ -43,13 +44,14 @@ func axe(t *testing.T) string {
 	return ""
 }
 
-// audited opens what is folded, and returns the rules of WCAG 2.2, levels A and AA, and of good practice that a page breaks, with the elements.
+// audited opens what is folded, and returns the rules of WCAG 2.2, levels A and
+// AA, and of good practice that a page breaks, with the elements.
 const audited = `document.querySelectorAll("details").forEach((d) => { d.open = true });
 axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], resultTypes: ["violations"]}).then((r) =>
 	r.violations.map((v) => v.id + ": " + v.help + v.nodes.slice(0, 5).map((n) => "\n\t" + n.target.join(" ") + ": " + n.failureSummary).join("")))`
 
-// inhabited starts an installation that has something on each page, and returns the addresses of intents: one that was merged, one that waits for
-// approval, and one with a question.
+// inhabited starts an installation that has something on each page, and returns the addresses
+// of intents: one that was merged, one that waits for approval, and one with a question.
 func inhabited(t *testing.T) (w *world, done, approval, question string) {
 	t.Helper()
 	w = start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}}})
@@ -92,13 +94,15 @@ func shown(ctx context.Context, t *testing.T, width int64, scheme string) {
 	})
 }
 
-// TestConsoleIsAccessible has axe-core look at every page in Chromium, in light and dark, on a small and a large screen, with everything unfolded. It finds
+// TestConsoleIsAccessible has axe-core look at every page in Chromium, in light
+// and dark, on a small and a large screen, with everything unfolded. It finds
 // no violation of WCAG 2.2 AA, and no page is wider than the screen.
 func TestConsoleIsAccessible(t *testing.T) {
 	testsize.OnlyFull(t)
 	script, ctx := axe(t), openBrowser(t)
 	w, done, approval, question := inhabited(t)
-	// The devtools protocol is not bound by the policy of the page, which lets in no script but its own.
+	// The devtools protocol is not bound by the policy of the page, which lets
+	// in no script but its own.
 	acts(ctx, t, func(ctx context.Context, _ *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.Call(ctx, pages.AddScriptToEvaluateOnNewDocument, pages.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 		return chromedp.Void{}, err
@@ -146,8 +150,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 type stop struct {
 	// Name describes the element; empty where none has the focus.
 	Name string `json:"name"`
-	// Again says that it was there before, Seen that a person sees that it has the focus, Covered what is in front of it, and
-	// Folded that it opens something that is folded.
+	// Again says that it was there before, Seen that a person sees that it has the focus,
+	// Covered what is in front of it, and Folded that it opens something that is folded.
 	Again   bool   `json:"again"`
 	Seen    bool   `json:"seen"`
 	Covered string `json:"covered"`
@@ -174,7 +178,8 @@ const stopped = `(async () => {
 const unvisited = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter((e) =>
 	e.getClientRects().length > 0 && !e.disabled && e.dataset.visited !== "yes").map((e) => e.outerHTML.slice(0, 160))`
 
-// TestConsoleByKeyboard goes through pages by the keyboard alone: everything that can be used is reached, among it each decision, a person always sees
+// TestConsoleByKeyboard goes through pages by the keyboard alone: everything
+// that can be used is reached, among it each decision, a person always sees
 // where they are, nothing covers that, and the keyboard is caught nowhere.
 func TestConsoleByKeyboard(t *testing.T) {
 	testsize.OnlyFull(t)

@@ -23,9 +23,10 @@ func oneLine(task forge.TaskID, attempt int) []byte {
 		oid(1), oid(2), attempt, task)
 }
 
-// waits starts an installation with workers, and returns an intent of ada whose plan bob approved, and that waits for a person. Of its tasks, those with
-// docs in their titles change no protected path and are never verified; all others are rejected once, and change a protected path. With a second
-// reviewer, that one rejects whatever the first approves.
+// waits starts an installation with workers, and returns an intent of ada whose plan bob
+// approved, and that waits for a person. Of its tasks, those with docs in their titles
+// change no protected path and are never verified; all others are rejected once, and change
+// a protected path. With a second reviewer, that one rejects whatever the first approves.
 func waits(t *testing.T, second bool, titles ...string) (w *world, path string) {
 	t.Helper()
 	return waitsFor(t, second, oneLine, titles...)
@@ -104,8 +105,9 @@ func waitsUnder(
 // approves reports whether a page has a form to approve.
 func (p page) approves() bool { return strings.Contains(p.text, `name="decision" value="approve"`) }
 
-// TestConsoleApprovesAChange: a change of protected paths is approved on the page that shows exactly it, which the inbox leads to. Another task, attempt or
-// comparison has no button, and what is found out about a former attempt is not said of the newest.
+// TestConsoleApprovesAChange: a change of protected paths is approved on the page that
+// shows exactly it, which the inbox leads to. Another task, attempt or comparison has
+// no button, and what is found out about a former attempt is not said of the newest.
 func TestConsoleApprovesAChange(t *testing.T) {
 	w, path := waits(t, false, "harmless docs", "protected")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -151,8 +153,9 @@ func TestConsoleApprovesAChange(t *testing.T) {
 	}
 }
 
-// TestConsoleAsksForChangesOfAChange: of several changes that wait, the one is made again on whose page a person asks for that, with their words, also
-// where it cannot be approved. It waits again with the others; whoever has seen it as it was approves nothing.
+// TestConsoleAsksForChangesOfAChange: of several changes that wait, the one is made again
+// on whose page a person asks for that, with their words, also where it cannot be approved.
+// It waits again with the others; whoever has seen it as it was approves nothing.
 func TestConsoleAsksForChangesOfAChange(t *testing.T) {
 	w, path := waits(t, false, "one", "two")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -176,7 +179,8 @@ func TestConsoleAsksForChangesOfAChange(t *testing.T) {
 	bob.do(http.MethodPost, action, stale).wants(t, "a stale approval", http.StatusConflict, "Not done: it has changed since you saw it", "request changes")
 }
 
-// TestConsoleApprovesChanges: of several that one approval is of, every page that approves names all, with the patch of each.
+// TestConsoleApprovesChanges: of several that one approval is of, every page
+// that approves names all, with the patch of each.
 func TestConsoleApprovesChanges(t *testing.T) {
 	w, path := waits(t, false, "first", "other")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -193,8 +197,9 @@ func TestConsoleApprovesChanges(t *testing.T) {
 	wait.Until(t, "both are merged", func() bool { return w.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
 
-// TestArbitrationTakesAnApprover: the answer by which a change is approved that its reviewers disagree about takes the role of an approver, by HTTP and in the
-// console, which has it on the page of the change alone. Who may answer can reject it.
+// TestArbitrationTakesAnApprover: the answer by which a change is approved that its
+// reviewers disagree about takes the role of an approver, by HTTP and in the console,
+// which has it on the page of the change alone. Who may answer can reject it.
 func TestArbitrationTakesAnApprover(t *testing.T) {
 	w, path := waits(t, true, "disputed")
 	list := map[string]string{"rex": "person: rex, projects: {shop: [requester]}"}
@@ -243,8 +248,9 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 	wait.Until(t, "it is merged", func() bool { return w.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
 
-// TestConsoleAsksForChangesOfADisputedChange: a person who is asked to decide between two reviewers may ask for changes instead, in words. The question is gone
-// with the change that it was about, and comes again about the next one.
+// TestConsoleAsksForChangesOfADisputedChange: a person who is asked to decide
+// between two reviewers may ask for changes instead, in words. The question is
+// gone with the change that it was about, and comes again about the next one.
 func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
 	w, path := waits(t, true, "one")
 	bob := w.signIn("bob")
@@ -268,8 +274,8 @@ func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
 	}
 }
 
-// TestConsoleMarksARefusedPatch: while a change is made again because a person asked for that, the page does not show the verdict on the refused patch as one
-// that counts; nor does it before.
+// TestConsoleMarksARefusedPatch: while a change is made again because a person asked for that,
+// the page does not show the verdict on the refused patch as one that counts; nor does it before.
 func TestConsoleMarksARefusedPatch(t *testing.T) {
 	held := make(chan struct{})
 	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {

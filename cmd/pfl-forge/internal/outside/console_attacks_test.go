@@ -20,7 +20,8 @@ import (
 const guarded = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// TestConsoleHeaders: whatever is answered, no other origin can frame it, script it or be told of it, and nothing of it is kept.
+// TestConsoleHeaders: whatever is answered, no other origin can frame it,
+// script it or be told of it, and nothing of it is kept.
 func TestConsoleHeaders(t *testing.T) {
 	w := withConsole(t)
 	ada, nobody := w.signIn("ada"), &browser{w: w}
@@ -51,7 +52,8 @@ func TestConsoleHeaders(t *testing.T) {
 	(&browser{w: plain}).get("/console/sign-in").wants(t, "a gateway without a console", http.StatusNotFound)
 }
 
-// TestConsoleSessions: a session ends with its token, in the middle of everything, says why, and survives a restart of the gateway.
+// TestConsoleSessions: a session ends with its token, in the middle of
+// everything, says why, and survives a restart of the gateway.
 func TestConsoleSessions(t *testing.T) {
 	w := withConsole(t)
 	key := filepath.Join(t.TempDir(), "kept.key")
@@ -128,7 +130,8 @@ func (w *world) signInAs(who string) int {
 	return (&browser{w: w}).do(http.MethodPost, "/console/sign-in", url.Values{"token": {w.secrets[who]}}).status
 }
 
-// TestConsoleOtherOrigins: a page of another origin can neither decide nor sign in nor out, whatever its form says.
+// TestConsoleOtherOrigins: a page of another origin can neither decide nor sign
+// in nor out, whatever its form says.
 func TestConsoleOtherOrigins(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("forged")
@@ -208,7 +211,8 @@ var ownScript = regexp.MustCompile(`<script defer src="/console/static/[0-9a-f]{
 // hides is a text that reads otherwise than it is.
 const hides = "pay\u202etxt.exe\u2066 zero\u200bwidth \U000e0041tag"
 
-// TestConsoleTexts: whatever people, systems and agents write is shown as text, with all that hides in it.
+// TestConsoleTexts: whatever people, systems and agents write is shown as text,
+// with all that hides in it.
 func TestConsoleTexts(t *testing.T) {
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -260,7 +264,8 @@ func TestConsoleTexts(t *testing.T) {
 	}
 }
 
-// TestConsoleWithoutNATS: while there is no server or no runner, pages say so, and what is sent again counts once.
+// TestConsoleWithoutNATS: while there is no server or no runner, pages say so,
+// and what is sent again counts once.
 func TestConsoleWithoutNATS(t *testing.T) {
 	w := withConsole(t)
 	path, plan := w.proposed("gone")

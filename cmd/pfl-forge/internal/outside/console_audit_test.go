@@ -30,7 +30,8 @@ func (w *world) auditOf(query string) (a document.Audit) {
 	return a
 }
 
-// TestAuditByPage reads who did what, filtered and by page; only who audits the project may, and parameters that are wrong are told by name.
+// TestAuditByPage reads who did what, filtered and by page; only who audits the
+// project may, and parameters that are wrong are told by name.
 func TestAuditByPage(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, plan := w.done("audited")
@@ -95,7 +96,8 @@ func TestAuditByPage(t *testing.T) {
 	}
 }
 
-// TestConsoleAudit shows who did what with its record, filters, pages and exports it, to those who audit the project and to no others.
+// TestConsoleAudit shows who did what with its record, filters, pages and
+// exports it, to those who audit the project and to no others.
 func TestConsoleAudit(t *testing.T) {
 	w := withConsole(t)
 	path, plan := w.done("seen")
@@ -159,7 +161,8 @@ func TestConsoleAudit(t *testing.T) {
 	eve.get("/console/audit/export?project=shop").wants(t, "the export", http.StatusForbidden)
 }
 
-// TestConsoleAuditOfLiars: what was altered in a journal is named with its place, and texts of people and systems are text.
+// TestConsoleAuditOfLiars: what was altered in a journal is named with its
+// place, and texts of people and systems are text.
 func TestConsoleAuditOfLiars(t *testing.T) {
 	w := withConsole(t)
 	said, err := json.Marshal("I " + evil + hides)
@@ -198,7 +201,8 @@ func TestConsoleAuditOfLiars(t *testing.T) {
 	}
 }
 
-// TestAuditIsBounded: an event with the longest texts leaves room for an answer, and following next comes to the end.
+// TestAuditIsBounded: an event with the longest texts leaves room for an
+// answer, and following next comes to the end.
 func TestAuditIsBounded(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

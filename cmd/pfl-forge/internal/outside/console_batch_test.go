@@ -29,9 +29,10 @@ func (p page) picks(t *testing.T) map[string]string {
 	return list
 }
 
-// TestConsoleApprovesSeveral: plans that are selected in the inbox are approved together, each by the hash that was shown with it: one that has changed since
-// is not, and says so, and the others are. Sent again, each counts once. What is not in the inbox as a whole, or not the person's to approve, is not
-// approved, whatever the form says.
+// TestConsoleApprovesSeveral: plans that are selected in the inbox are approved together,
+// each by the hash that was shown with it: one that has changed since is not, and says
+// so, and the others are. Sent again, each counts once. What is not in the inbox as a
+// whole, or not the person's to approve, is not approved, whatever the form says.
 func TestConsoleApprovesSeveral(t *testing.T) {
 	const address = "/console/inbox/approve"
 	w := withConsole(t)

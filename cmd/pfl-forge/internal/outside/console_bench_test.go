@@ -27,10 +27,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// BenchmarkBoard has 1,000 intents that wait for a person, and 50 people who look at the board: 49 programs that do as the script of a page
-// does, and a Chromium. An iteration cancels one of the intents, and ends when everybody has seen that. It reports how long that took, from before the
-// request to cancel is sent, to the page that a program has got, and to the frame that the browser has drawn; the bytes that a program got for it; and
-// of a first look at the board, its bytes and the first paint.
+// BenchmarkBoard has 1,000 intents that wait for a person, and 50 people who look at
+// the board: 49 programs that do as the script of a page does, and a Chromium. An
+// iteration cancels one of the intents, and ends when everybody has seen that. It
+// reports how long that took, from before the request to cancel is sent, to the page
+// that a program has got, and to the frame that the browser has drawn; the bytes that a
+// program got for it; and of a first look at the board, its bytes and the first paint.
 func BenchmarkBoard(b *testing.B) {
 	const live, people, programs = 1000, 10, 49
 	ctx := openBrowser(b)
@@ -260,7 +262,8 @@ func (o *watcher) follow(ctx context.Context) {
 	}
 }
 
-// The script of pages asks for a page pageGather after it has heard of a change, and pageWait after the page before at the soonest.
+// The script of pages asks for a page pageGather after it has heard of a
+// change, and pageWait after the page before at the soonest.
 const pageWait, pageGather = 100 * time.Millisecond, 20 * time.Millisecond
 
 // look gets the board.

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// slow is a runner that tells of a merge queue only when it is released, from the time at which it is held.
+// slow is a runner that tells of a merge queue only when it is released, from
+// the time at which it is held.
 type slow struct {
 	held    atomic.Bool
 	begun   chan struct{} // has one for each answer that has begun
@@ -41,8 +42,9 @@ func (w *world) slowly() *slow {
 	return s
 }
 
-// TestBoardIsMadeOnceForMany: those who ask for the same board at once share what is between its head and foot, each under their own name; other
-// filters are other boards, and who may not see the project is told so at once, whoever waits for it meanwhile.
+// TestBoardIsMadeOnceForMany: those who ask for the same board at once share what is
+// between its head and foot, each under their own name; other filters are other boards,
+// and who may not see the project is told so at once, whoever waits for it meanwhile.
 func TestBoardIsMadeOnceForMany(t *testing.T) {
 	w := bookkeeping(t)
 	s := w.slowly()
@@ -95,7 +97,8 @@ func TestBoardIsMadeOnceForMany(t *testing.T) {
 	}
 }
 
-// TestPageIsNotSentTwice: a page that is as the browser has it is not sent again, to nobody else's tag, and never in place of an error.
+// TestPageIsNotSentTwice: a page that is as the browser has it is not sent
+// again, to nobody else's tag, and never in place of an error.
 func TestPageIsNotSentTwice(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("tagged")
@@ -120,7 +123,8 @@ func TestPageIsNotSentTwice(t *testing.T) {
 	again(vic, "/console/board", tag).wants(t, "after a change", http.StatusOK, fmt.Sprintf(`ended otherwise <span class="count">%d</span>`, 1))
 }
 
-// TestSharedBoardsAreCounted: a person who is answered together with others is counted all the same, and told when their token asks too often.
+// TestSharedBoardsAreCounted: a person who is answered together with others is
+// counted all the same, and told when their token asks too often.
 func TestSharedBoardsAreCounted(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}, PerSecond: 0.001, Burst: 5})
 	s := w.slowly()
@@ -143,8 +147,8 @@ func TestSharedBoardsAreCounted(t *testing.T) {
 	}
 }
 
-// TestBoardOfOneWhoLosesARole: a board that is made in the name of one who loses a role meanwhile is shown to nobody else; the others see all that they
-// may, and the one sees the rest.
+// TestBoardOfOneWhoLosesARole: a board that is made in the name of one who loses a role meanwhile
+// is shown to nobody else; the others see all that they may, and the one sees the rest.
 func TestBoardOfOneWhoLosesARole(t *testing.T) {
 	w := bookkeeping(t)
 	list := map[string]string{"dee": "person: dee, projects: {bank: [viewer], shop: [viewer]}", "fay": "person: fay, projects: {bank: [viewer], shop: [viewer]}"}

@@ -69,8 +69,9 @@ func reads[T any](ctx context.Context, t testing.TB, a chromedp.Action[T]) T {
 	return value
 }
 
-// TestConsoleInChromium signs in, looks at every page in light and dark, from the smallest screen to the largest, and approves in place, in a browser
-// that meets the script of an attacker in every text: none of it runs. Its pictures are those of the documents: make screenshots keeps them.
+// TestConsoleInChromium signs in, looks at every page in light and dark, from the smallest screen
+// to the largest, and approves in place, in a browser that meets the script of an attacker in every
+// text: none of it runs. Its pictures are those of the documents: make screenshots keeps them.
 func TestConsoleInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
@@ -126,7 +127,8 @@ func TestConsoleInChromium(t *testing.T) {
 	bars(ctx, t, w, list, asked)
 }
 
-// bars checks that a page that is open says it when the role of its person is taken away, and has no button any more.
+// bars checks that a page that is open says it when the role of its person is
+// taken away, and has no button any more.
 func bars(ctx context.Context, t *testing.T, w *world, list map[string]string, asked func(string) string) {
 	t.Helper()
 	open := asked(`{"title": "Open", "body": "Do it."}`)
@@ -140,7 +142,8 @@ func bars(ctx context.Context, t *testing.T, w *world, list map[string]string, a
 	})
 }
 
-// lives checks that the inbox follows: what is asked for appears, what another person decides goes, and a decision is taken by keys.
+// lives checks that the inbox follows: what is asked for appears, what another
+// person decides goes, and a decision is taken by keys.
 func lives(ctx context.Context, t *testing.T, w *world, asked func(string) string) {
 	t.Helper()
 	count := func() int {
@@ -196,7 +199,8 @@ func lives(ctx context.Context, t *testing.T, w *world, asked func(string) strin
 	acts(ctx, t, chromedp.KeyEvent("\r"))
 	wait.Until(t, "changes are asked for by keys", func() bool {
 		text := w.request("ada", http.MethodGet, third, "").text
-		// The driver sends the character of a key on its own, so the first one is in the field although the page has taken its key.
+		// The driver sends the character of a key on its own, so the first one
+		// is in the field although the page has taken its key.
 		return strings.Contains(text, `"what":"request_changes","by":"bob"`) && strings.Contains(text, `Keep the old name."`)
 	})
 }
@@ -269,9 +273,9 @@ func pictured(c *forge.Command) *forge.Analysis {
 	}}}
 }
 
-// TestConsoleShowsAnew: what changes while a person looks at it is not put under the button that they are about to press, in the inbox as on the page of the
-// intent; and what goes from the inbox moves nothing that is below it. When its gateway
-// is gone, a page says so.
+// TestConsoleShowsAnew: what changes while a person looks at it is not put under the button
+// that they are about to press, in the inbox as on the page of the intent; and what goes
+// from the inbox moves nothing that is below it. When its gateway is gone, a page says so.
 func TestConsoleShowsAnew(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
@@ -343,8 +347,9 @@ func TestConsoleShowsAnew(t *testing.T) {
 	wait.Until(t, "the page says that it cannot follow", has(`!document.getElementById("offline").hidden`))
 }
 
-// TestConsoleKeepsNoStalePage: an answer that breaks off, or of which a part is not shown because the person is busy in it, is not what the page
-// says that it has: what changed is shown with the next answer.
+// TestConsoleKeepsNoStalePage: an answer that breaks off, or of which a part is
+// not shown because the person is busy in it, is not what the page says that it
+// has: what changed is shown with the next answer.
 func TestConsoleKeepsNoStalePage(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)

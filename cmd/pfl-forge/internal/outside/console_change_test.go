@@ -20,7 +20,8 @@ import (
 // consolePath returns the page of an intent.
 func consolePath(path string) string { return strings.Replace(path, "/api/v1/", "/console/", 1) }
 
-// TestConsoleChange shows an intent as its reviewer reads it, in this order, with everything that the journal has.
+// TestConsoleChange shows an intent as its reviewer reads it, in this order,
+// with everything that the journal has.
 func TestConsoleChange(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	w.analysis = func(*forge.Command) *forge.Analysis {
@@ -95,7 +96,8 @@ func TestConsoleChange(t *testing.T) {
 	viewer.get("/console/projects/shop/intents/none").wants(t, "no intent", http.StatusNotFound, "There is no such intent")
 }
 
-// TestConsoleChangeOfLiars: a worker that stores another change in place of the attempt's is not believed, and the page says so.
+// TestConsoleChangeOfLiars: a worker that stores another change in place of the
+// attempt's is not believed, and the page says so.
 func TestConsoleChangeOfLiars(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	path, _ := w.done("lied")
@@ -130,7 +132,8 @@ func TestConsoleApprovesOnTheChange(t *testing.T) {
 	bob.get(consolePath(path)).wants(t, "afterwards", http.StatusOK, "in progress", "<strong><bdi>bob</bdi></strong> via <bdi>gateway</bdi>: approve")
 }
 
-// TestConsoleFollows: the page's script is told of changes as those who follow by the API are, while the session counts and in its projects alone.
+// TestConsoleFollows: the page's script is told of changes as those who follow
+// by the API are, while the session counts and in its projects alone.
 func TestConsoleFollows(t *testing.T) {
 	w := withConsole(t)
 	bob := w.signIn("bob")
@@ -192,7 +195,8 @@ func TestScriptKnowsChanges(t *testing.T) {
 	}
 }
 
-// TestConsoleTranscript shows what an agent did by page, folded, with a link to each line; what it printed is text.
+// TestConsoleTranscript shows what an agent did by page, folded, with a link to
+// each line; what it printed is text.
 func TestConsoleTranscript(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("logged")
@@ -234,8 +238,8 @@ func TestConsoleTranscript(t *testing.T) {
 	}
 }
 
-// TestConsoleExpectsProtectedPaths: the page of a plan says why it is not known which protected paths the change will touch, and which of them the plan names,
-// by the policy of the project.
+// TestConsoleExpectsProtectedPaths: the page of a plan says why it is not known which protected
+// paths the change will touch, and which of them the plan names, by the policy of the project.
 func TestConsoleExpectsProtectedPaths(t *testing.T) {
 	w := withConsole(t)
 	w.analysis = func(*forge.Command) *forge.Analysis {

@@ -67,7 +67,8 @@ func bookkeeping(t *testing.T) *world {
 	return start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"}}})
 }
 
-// TestConsoleCosts shows what agents used by each group, leads to intents and downloads the same, to those who may look at the project and to no others.
+// TestConsoleCosts shows what agents used by each group, leads to intents and
+// downloads the same, to those who may look at the project and to no others.
 func TestConsoleCosts(t *testing.T) {
 	w := withConsole(t)
 	vic := w.signIn("viewer")
@@ -135,7 +136,8 @@ func TestConsoleCosts(t *testing.T) {
 	vic.get("/console/costs").wants(t, "without a role", http.StatusForbidden, "takes a role")
 }
 
-// chooses checks that whoever may look at several projects chooses among them, and that those without a role are not named.
+// chooses checks that whoever may look at several projects chooses among them,
+// and that those without a role are not named.
 func chooses(t *testing.T, w *world) {
 	t.Helper()
 	list := maps.Clone(entries)
@@ -159,8 +161,8 @@ func chooses(t *testing.T, w *world) {
 	}
 }
 
-// TestConsoleCostsOfLiars: keys and titles are texts, figures fit whatever they are, 200 rows and the others are there, and a budget that was
-// overspent says so.
+// TestConsoleCostsOfLiars: keys and titles are texts, figures fit whatever they
+// are, 200 rows and the others are there, and a budget that was overspent says so.
 func TestConsoleCostsOfLiars(t *testing.T) {
 	w := bookkeeping(t)
 	over, of := -2.5, 10.0
@@ -228,7 +230,8 @@ func TestConsoleCostsOfLiars(t *testing.T) {
 	}
 }
 
-// TestConsoleCostsLater: while the journals are being read, or no runner is up, the page says so and leads to itself.
+// TestConsoleCostsLater: while the journals are being read, or no runner is up,
+// the page says so and leads to itself.
 func TestConsoleCostsLater(t *testing.T) {
 	w := bookkeeping(t)
 	const again = `<a class="button" href="/console/costs?by=model&amp;days=7&amp;project=shop">Try again</a>`
@@ -258,8 +261,10 @@ func TestConsoleCostsLater(t *testing.T) {
 	vic.get("/console/costs?by=model&days=7").wants(t, "then", http.StatusOK, "No agent was called")
 }
 
-// TestConsoleCostsInChromium looks at the page of costs in light and dark, from the smallest screen to the largest: nothing is wider than the screen or hidden
-// behind something else, each day has its bar in the chart, and links work. Its picture is that of the documents: make screenshots keeps it.
+// TestConsoleCostsInChromium looks at the page of costs in light and dark, from
+// the smallest screen to the largest: nothing is wider than the screen or
+// hidden behind something else, each day has its bar in the chart, and links
+// work. Its picture is that of the documents: make screenshots keeps it.
 func TestConsoleCostsInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)

@@ -15,8 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestConsoleDecidesInChromium takes decisions in a browser, as a person with a mouse does: an answer by a suggestion and in words, a rejection with its
-// reason, another run with words, a budget, a resumption, a cancellation, and the approval of a change on its page.
+// TestConsoleDecidesInChromium takes decisions in a browser, as a person with a mouse does:
+// an answer by a suggestion and in words, a rejection with its reason, another run with
+// words, a budget, a resumption, a cancellation, and the approval of a change on its page.
 func TestConsoleDecidesInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
@@ -46,7 +47,8 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 	}
 	for _, one := range []struct {
 		about, wish, waiting string
-		// fold is what is opened first, field what is written into, words what is written, and button what is pressed.
+		// fold is what is opened first, field what is written into, words what
+		// is written, and button what is pressed.
 		fold, field, words, button string
 		want                       string
 	}{
@@ -105,8 +107,8 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 	wait.Until(t, "the change is merged", func() bool { return other.request("ada", http.MethodGet, path, "").body["status"] == "done" })
 }
 
-// TestConsoleEvidenceInChromium follows a piece of evidence to the line that it cites, in a file that is folded: it is opened, and the line is on the
-// screen.
+// TestConsoleEvidenceInChromium follows a piece of evidence to the line that it
+// cites, in a file that is folded: it is opened, and the line is on the screen.
 func TestConsoleEvidenceInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {

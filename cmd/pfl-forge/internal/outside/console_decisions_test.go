@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestConsoleStale: a plan that changed since the page was made is not approved by it, which says what changed and who did it.
+// TestConsoleStale: a plan that changed since the page was made is not approved
+// by it, which says what changed and who did it.
 func TestConsoleStale(t *testing.T) {
 	w := withConsole(t)
 	path, plan := w.proposed("stale")
@@ -37,7 +38,8 @@ func TestConsoleStale(t *testing.T) {
 	bob.do(http.MethodPost, action, forged).wants(t, "their own word that they saw it", http.StatusSeeOther)
 }
 
-// TestConsoleTwoPeople has two people approve what both see, at the same moment: one counts, and the other is told whose.
+// TestConsoleTwoPeople has two people approve what both see, at the same
+// moment: one counts, and the other is told whose.
 func TestConsoleTwoPeople(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("two")
@@ -78,7 +80,8 @@ func TestConsoleTwoPeople(t *testing.T) {
 	}
 }
 
-// TestConsoleTwice: a form that is sent four times at the same moment, as by an impatient person, counts once.
+// TestConsoleTwice: a form that is sent four times at the same moment, as by an
+// impatient person, counts once.
 func TestConsoleTwice(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("twice")
@@ -102,7 +105,8 @@ func TestConsoleTwice(t *testing.T) {
 	}
 }
 
-// TestConsoleRoles: who may only look is offered nothing, what another project has is not seen, and a form that is sent all the same does nothing.
+// TestConsoleRoles: who may only look is offered nothing, what another project
+// has is not seen, and a form that is sent all the same does nothing.
 func TestConsoleRoles(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("roles")
@@ -128,7 +132,8 @@ func TestConsoleRoles(t *testing.T) {
 	}
 }
 
-// TestConsoleAnswers answers a question in place, by a suggestion and in words, and asks for changes of a plan.
+// TestConsoleAnswers answers a question in place, by a suggestion and in words,
+// and asks for changes of a plan.
 func TestConsoleAnswers(t *testing.T) {
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -173,8 +178,9 @@ func TestConsoleAnswers(t *testing.T) {
 	}
 }
 
-// TestConsoleAsksForChanges has two people ask for changes of one plan at the same moment, in different words: one counts, and the other is told
-// whose, with their own words kept. The plan that comes of it waits again, and the journal says who and through what.
+// TestConsoleAsksForChanges has two people ask for changes of one plan at the same moment,
+// in different words: one counts, and the other is told whose, with their own words kept.
+// The plan that comes of it waits again, and the journal says who and through what.
 func TestConsoleAsksForChanges(t *testing.T) {
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {

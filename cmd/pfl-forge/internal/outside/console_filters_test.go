@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestConsoleFilters: each filter of the board selects by its address alone, together with all others, and links to states keep it.
+// TestConsoleFilters: each filter of the board selects by its address alone,
+// together with all others, and links to states keep it.
 func TestConsoleFilters(t *testing.T) {
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {

@@ -15,8 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// stuck starts an installation with a console, in which an intent comes to a halt by what its body says: "fails" cannot be implemented until it is run
-// again with instructions, "dear" runs out of its budget until that is more than a dollar, and "waits" is worked on for ever.
+// stuck starts an installation with a console, in which an intent comes to a halt by what its
+// body says: "fails" cannot be implemented until it is run again with instructions, "dear"
+// runs out of its budget until that is more than a dollar, and "waits" is worked on for ever.
 func stuck(t *testing.T, console gateway.Console) (w *world, instructed *atomic.Value) {
 	t.Helper()
 	w = start(t, gateway.Settings{Console: console})
@@ -50,8 +51,9 @@ func (w *world) halts(wish, waiting string) string {
 	return path
 }
 
-// TestConsoleForms: what failed is run again with the person's words, a budget is raised, what is paused is resumed or cancelled, each by its form on the
-// page of the intent, which says what happens next; an amount that is none is refused, and nothing is done.
+// TestConsoleForms: what failed is run again with the person's words, a budget is raised,
+// what is paused is resumed or cancelled, each by its form on the page of the intent,
+// which says what happens next; an amount that is none is refused, and nothing is done.
 func TestConsoleForms(t *testing.T) {
 	w, instructed := stuck(t, gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}})
 	ada := w.signIn("ada")

@@ -18,7 +18,8 @@ import (
 // site is the address of the console for browsers that log in.
 const site = "https://forge.example.com"
 
-// withLogin starts an installation whose people have accounts at an issuer, besides tokens: carol has no token.
+// withLogin starts an installation whose people have accounts at an issuer,
+// besides tokens: carol has no token.
 func withLogin(t *testing.T) (*world, *issuertest.Issuer, gateway.Settings) {
 	t.Helper()
 	i := issuertest.Start(t)
@@ -41,7 +42,8 @@ func (w *world) writeLogins(login string) {
 	w.writeTokens(list)
 }
 
-// leaves begins a login, and returns the address to which the page of the issuer leads back whoever has the claims.
+// leaves begins a login, and returns the address to which the page of the
+// issuer leads back whoever has the claims.
 func (b *browser) leaves(i *issuertest.Issuer, next string, claims map[string]any) string {
 	b.w.t.Helper()
 	p := b.get("/console/log-in?next=" + url.QueryEscape(next))
@@ -77,8 +79,8 @@ func (b *browser) leaves(i *issuertest.Issuer, next string, claims map[string]an
 	return back
 }
 
-// TestConsoleLogin has a person sign in with their account at an issuer, and decide. What they may is what the operator's file says of them, and ends
-// when it says so no more, or of somebody else.
+// TestConsoleLogin has a person sign in with their account at an issuer, and decide. What they may
+// is what the operator's file says of them, and ends when it says so no more, or of somebody else.
 func TestConsoleLogin(t *testing.T) {
 	w, i, settings := withLogin(t)
 	path, _ := w.proposed("login")
@@ -131,7 +133,8 @@ func TestConsoleLogin(t *testing.T) {
 	carol.get("/console/inbox").wants(t, "by another issuer", http.StatusUnauthorized, "Your session has ended")
 }
 
-// TestConsoleLoginAttacks: what does not come from a login of this browser, for this console and this person, signs nobody in. A token still does.
+// TestConsoleLoginAttacks: what does not come from a login of this browser, for
+// this console and this person, signs nobody in. A token still does.
 func TestConsoleLoginAttacks(t *testing.T) {
 	w, i, settings := withLogin(t)
 	claims := map[string]any{"sub": "carol-1"}
@@ -213,7 +216,8 @@ func TestConsoleLoginAttacks(t *testing.T) {
 	}
 }
 
-// TestConsoleLoginWaits: whoever has the issuer asked as often as they like keeps others out for a moment, and costs them no login.
+// TestConsoleLoginWaits: whoever has the issuer asked as often as they like
+// keeps others out for a moment, and costs them no login.
 func TestConsoleLoginWaits(t *testing.T) {
 	w, i, _ := withLogin(t)
 	carol := &browser{w: w}
@@ -239,7 +243,8 @@ func TestConsoleLoginWaits(t *testing.T) {
 	}
 }
 
-// TestConsoleLoginAtGitea signs in with an account at a real Gitea, where PFL_FORGE_GITEA names the folder with its url and tokens.
+// TestConsoleLoginAtGitea signs in with an account at a real Gitea, where
+// PFL_FORGE_GITEA names the folder with its url and tokens.
 func TestConsoleLoginAtGitea(t *testing.T) {
 	g := realGitea(t)
 	if g == nil {

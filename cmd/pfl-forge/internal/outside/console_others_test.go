@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestConsoleTellsWhoElse: whoever has a decision before them is told who else may take it, by the roles and by the project's approvers, on both pages; whoever
-// has none is told of no person.
+// TestConsoleTellsWhoElse: whoever has a decision before them is told who else may take it, by
+// the roles and by the project's approvers, on both pages; whoever has none is told of no person.
 func TestConsoleTellsWhoElse(t *testing.T) {
 	w := withConsole(t)
 	file := "policy: {approvals: {not_requester: false}}\n"
@@ -48,8 +48,9 @@ func TestConsoleTellsWhoElse(t *testing.T) {
 	inbox.wants(t, "the inbox", http.StatusOK, "Nothing expires: it waits until a person decides.", "last change")
 }
 
-// TestConsoleOffersNoApprovalToARequester: who asked for changes of a plan, or of a change whose reviewers disagree, became a requester. Where the policy bars
-// these, their page does not offer the approval which the rules refuse, and says why; another person's does.
+// TestConsoleOffersNoApprovalToARequester: who asked for changes of a plan, or of a change
+// whose reviewers disagree, became a requester. Where the policy bars these, their page
+// does not offer the approval which the rules refuse, and says why; another person's does.
 func TestConsoleOffersNoApprovalToARequester(t *testing.T) {
 	const why = "You asked for it, so another person has to approve it."
 	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))

@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestConsoleLeadsToThePullRequest: the page of a change that is merged by a pull request says where it is and leads there, while it is open by a
-// button with what happens there, and not when it is merged; the API tells the same of this intent, and of no other.
+// TestConsoleLeadsToThePullRequest: the page of a change that is merged by a pull request
+// says where it is and leads there, while it is open by a button with what happens there,
+// and not when it is merged; the API tells the same of this intent, and of no other.
 func TestConsoleLeadsToThePullRequest(t *testing.T) {
 	pw := newPullWorld(t, "by: forge, method: squash")
 	pw.open()

@@ -38,7 +38,8 @@ func issued(t *testing.T) []byte {
 	return key
 }
 
-// TestConsoleReplicas has two gateways read the key of one Secret, as the manifests mount it: a session of one holds at the other, and after each of
+// TestConsoleReplicas has two gateways read the key of one Secret, as the
+// manifests mount it: a session of one holds at the other, and after each of
 // them was replaced. With another key it ends, and says so.
 func TestConsoleReplicas(t *testing.T) {
 	mount := func(key []byte) gateway.Settings {
@@ -78,9 +79,10 @@ func TestConsoleReplicas(t *testing.T) {
 	at(four).wants(t, "with another key", http.StatusUnauthorized, "the key of the console was replaced")
 }
 
-// TestConsoleTwoGateways: two people decide about the same at the same moment, each at another gateway with the same key. Exactly one
-// decision counts, and the other person is told whose, whether both approve, one approves and the other rejects, or both answer. A form that was
-// made at one gateway counts at the other.
+// TestConsoleTwoGateways: two people decide about the same at the same moment, each
+// at another gateway with the same key. Exactly one decision counts, and the other
+// person is told whose, whether both approve, one approves and the other rejects,
+// or both answer. A form that was made at one gateway counts at the other.
 func TestConsoleTwoGateways(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

@@ -21,8 +21,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestConsoleSettings shows by which settings a project is worked on, to those who may look at it, and who has which role to those who
-// may audit it. Nothing of it is a secret, and nothing can be changed.
+// TestConsoleSettings shows by which settings a project is worked on, to those
+// who may look at it, and who has which role to those who may audit it. Nothing
+// of it is a secret, and nothing can be changed.
 func TestConsoleSettings(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"}}})
 	w.told = targets(t)
@@ -113,7 +114,8 @@ func (w *world) tells(settings func(forge.ProjectID) setup.InForce) {
 	})
 }
 
-// TestConsoleSettingsOfLiars: names and values are texts, however long they are; people of a runner's answer are not believed.
+// TestConsoleSettingsOfLiars: names and values are texts, however long they
+// are; people of a runner's answer are not believed.
 func TestConsoleSettingsOfLiars(t *testing.T) {
 	w := bookkeeping(t)
 	w.tells(func(p forge.ProjectID) setup.InForce {
@@ -143,8 +145,8 @@ func TestConsoleSettingsOfLiars(t *testing.T) {
 	}
 }
 
-// TestConsoleSettingsInChromium looks at the settings in light and dark, on small and large screens. Its picture is that of the documents: make
-// screenshots keeps it.
+// TestConsoleSettingsInChromium looks at the settings in light and dark, on small and
+// large screens. Its picture is that of the documents: make screenshots keeps it.
 func TestConsoleSettingsInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)

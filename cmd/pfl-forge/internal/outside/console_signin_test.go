@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestConsoleSignInsAreBounded: after too many failures the next is refused and told when to try again; a token that counts is taken all the same, who
-// is signed in goes on, and the API as well. Each failure up to then is in the log, and no token.
+// TestConsoleSignInsAreBounded: after too many failures the next is refused and told
+// when to try again; a token that counts is taken all the same, who is signed in
+// goes on, and the API as well. Each failure up to then is in the log, and no token.
 func TestConsoleSignInsAreBounded(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	ada, typed := w.signIn("ada"), "pflt_typed-with-a-mistake"
@@ -55,8 +56,8 @@ func TestConsoleSignInsAreBounded(t *testing.T) {
 	}
 }
 
-// TestConsoleTwoAskForChanges: of two people who ask for changes at the same moment one counts, and the other is told whose, with their own words to send
-// again; then both are in the request.
+// TestConsoleTwoAskForChanges: of two people who ask for changes at the same moment one counts,
+// and the other is told whose, with their own words to send again; then both are in the request.
 func TestConsoleTwoAskForChanges(t *testing.T) {
 	w := withConsole(t)
 	list := maps.Clone(entries)

@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/login"
 )
 
-// browser is one that has pages of the console: it keeps a cookie, says where its forms come from, and follows no redirect.
+// browser is one that has pages of the console: it keeps a cookie, says where
+// its forms come from, and follows no redirect.
 type browser struct {
 	w      *world
 	cookie string
@@ -117,7 +118,8 @@ func (p page) wants(t *testing.T, about string, status int, texts ...string) {
 // inputs matches the hidden fields of a form.
 var inputs = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 
-// form returns the address and the fields of the form on a page that decides something of an intent.
+// form returns the address and the fields of the form on a page that decides
+// something of an intent.
 func (p page) form(t *testing.T, intentPath, decision string) (action string, fields url.Values) {
 	t.Helper()
 	action = strings.Replace(intentPath, "/api/v1/", "/console/", 1) + "/decide"
@@ -136,7 +138,8 @@ func (p page) form(t *testing.T, intentPath, decision string) (action string, fi
 	return "", nil
 }
 
-// TestConsoleDecides signs in and approves in place; what the page showed is what counts, and the journal says who and through what.
+// TestConsoleDecides signs in and approves in place; what the page showed is
+// what counts, and the journal says who and through what.
 func TestConsoleDecides(t *testing.T) {
 	w := withConsole(t)
 	path, plan := w.proposed("risky")
@@ -159,7 +162,8 @@ func TestConsoleDecides(t *testing.T) {
 	board.wants(t, "the board", http.StatusOK, "Risky", "shop/"+id, "in progress")
 }
 
-// TestConsoleDone: whoever sends a decision once more is told that it was done, and not that it was not; another decision of theirs was not.
+// TestConsoleDone: whoever sends a decision once more is told that it was done,
+// and not that it was not; another decision of theirs was not.
 func TestConsoleDone(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("done")
@@ -181,7 +185,8 @@ func TestConsoleDone(t *testing.T) {
 	w.signIn("bob").do(http.MethodPost, action, reject).wants(t, "another person", http.StatusConflict, "Not done", "<strong><bdi>ada</bdi></strong>")
 }
 
-// TestConsoleProjects: a project that cannot be listed does not hide the others, and is named where it was asked for.
+// TestConsoleProjects: a project that cannot be listed does not hide the
+// others, and is named where it was asked for.
 func TestConsoleProjects(t *testing.T) {
 	w := withConsole(t)
 	w.proposed("projects")

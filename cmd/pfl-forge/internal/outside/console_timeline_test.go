@@ -31,8 +31,9 @@ func (w *world) timelineOf(path, query string) (t document.Timeline) {
 	return t
 }
 
-// TestTimelineByPage reads all records of an intent, its attempts and waits, with a token that may only look; parameters that are out of range are
-// told by name, and another project's reader gets nothing.
+// TestTimelineByPage reads all records of an intent, its attempts and waits,
+// with a token that may only look; parameters that are out of range are told by
+// name, and another project's reader gets nothing.
 func TestTimelineByPage(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("time")
@@ -106,7 +107,8 @@ func (w *world) long(path string, n int, text string) {
 	}
 }
 
-// TestConsoleTimeline shows the attempts with their waits and the records with their rules, by page, and says how to read them elsewhere.
+// TestConsoleTimeline shows the attempts with their waits and the records with
+// their rules, by page, and says how to read them elsewhere.
 func TestConsoleTimeline(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.done("line")
@@ -122,7 +124,8 @@ func TestConsoleTimeline(t *testing.T) {
 	if rows := strings.Count(p.text, `id="r`); rows < 10 {
 		t.Errorf("%d records", rows)
 	}
-	// Outcomes of the two reviews, in the order of the rows: the first review rejected, the second approved.
+	// Outcomes of the two reviews, in the order of the rows: the first review
+	// rejected, the second approved.
 	reviews := regexp.MustCompile(`(?s)review ([12])<.*?<bdi>(ok|approved|rejected)</bdi>`)
 	for about, text := range map[string]string{"the timeline": p.text, "the attempts": vic.get(consolePath(path)).text} {
 		got := ""
@@ -151,7 +154,8 @@ func TestConsoleTimeline(t *testing.T) {
 	}
 }
 
-// TestConsoleRecords downloads all records, each a line that steers no terminal; the name of the file is made of ids.
+// TestConsoleRecords downloads all records, each a line that steers no
+// terminal; the name of the file is made of ids.
 func TestConsoleRecords(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("records")
@@ -196,7 +200,8 @@ func TestConsoleRecords(t *testing.T) {
 	}
 }
 
-// TestConsoleTimelineTexts: what people and agents wrote into records is text, with all that hides in it; who has lost their role sees none of it.
+// TestConsoleTimelineTexts: what people and agents wrote into records is text,
+// with all that hides in it; who has lost their role sees none of it.
 func TestConsoleTimelineTexts(t *testing.T) {
 	w := withConsole(t)
 	path, _ := w.proposed("texts")
@@ -227,7 +232,8 @@ func TestConsoleTimelineTexts(t *testing.T) {
 	vic.get(consolePath(path)+"/records").wants(t, "the download", http.StatusForbidden)
 }
 
-// TestConsoleTraceURL: the trace of an intent is a link where the operator says where traces are, and an id elsewhere.
+// TestConsoleTraceURL: the trace of an intent is a link where the operator says
+// where traces are, and an id elsewhere.
 func TestConsoleTraceURL(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), TraceURL: "https://traces.example.com/t/{trace_id}?a=1&b=2"}})
 	w.decides(quota.Limits{})

@@ -9,7 +9,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// spaced is a change of a task: of one file two lines are indented and one is another one, of the other one all lines are indented.
+// spaced is a change of a task: of one file two lines are indented and one is
+// another one, of the other one all lines are indented.
 func spaced(task forge.TaskID, attempt int) []byte {
 	return fmt.Appendf(nil, "diff --git a/a.py b/a.py\nindex %s..%s 100644\n--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,3 @@\n-if admin:\n-  allow()\n-old\n"+
 		"+    if admin:\n+allow()\n+attempt %d of %s\n"+
@@ -17,8 +18,9 @@ func spaced(task forge.TaskID, attempt int) []byte {
 		oid(1), oid(2), attempt, task, oid(3), oid(4))
 }
 
-// TestConsoleWhitespace: lines that a change alters in white space alone can be left out, by an address and without a script. The page says how many are
-// not shown, of each file and altogether, and approves nothing while there are any.
+// TestConsoleWhitespace: lines that a change alters in white space alone can be
+// left out, by an address and without a script. The page says how many are not
+// shown, of each file and altogether, and approves nothing while there are any.
 func TestConsoleWhitespace(t *testing.T) {
 	w, path := waitsFor(t, false, spaced, "protected")
 	bob := w.signIn("bob")

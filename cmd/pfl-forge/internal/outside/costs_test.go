@@ -11,9 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestCostsAreTold asks by HTTP what agents used, by everything that it can be grouped by, and has each
-// answer add up to what the intent says of itself. Another project's reader gets nothing, and what is
-// not understood is named.
+// TestCostsAreTold asks by HTTP what agents used, by everything that it can be
+// grouped by, and has each answer add up to what the intent says of itself.
+// Another project's reader gets nothing, and what is not understood is named.
 func TestCostsAreTold(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("costs")

@@ -16,9 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestDemoInChromium runs the demo, serves its repository to a browser by the address that pfl-forge console prints, and reads
-// there what became of a change that was rejected once: its verified commit is the one on the base branch. The pictures are
-// those of the README.
+// TestDemoInChromium runs the demo, serves its repository to a browser by the address that
+// pfl-forge console prints, and reads there what became of a change that was rejected once:
+// its verified commit is the one on the base branch. The pictures are those of the README.
 func TestDemoInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)

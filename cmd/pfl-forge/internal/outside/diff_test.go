@@ -20,7 +20,8 @@ import (
 // oid is the name of a content.
 func oid(n int) string { return strings.Repeat(fmt.Sprintf("%x", n%16), 40) }
 
-// changed returns the change of an attempt: a file of 10,000 new lines, one whose name would write to a terminal, and one that leads elsewhere.
+// changed returns the change of an attempt: a file of 10,000 new lines, one
+// whose name would write to a terminal, and one that leads elsewhere.
 func changed(attempt int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "diff --git a/a.go b/a.go\nindex %s..%s 100644\n--- a/a.go\n+++ b/a.go\n@@ -1,2 +1,10001 @@ func main\n-old\n", oid(1), oid(2))
@@ -67,8 +68,9 @@ func (w *world) diff(path, query string) (d document.Diff) {
 	return d
 }
 
-// TestDiff reads the change of every attempt with a token that may only look, page by page, while no worker runs; another
-// project's reader gets nothing. What another worker puts in its place is not shown.
+// TestDiff reads the change of every attempt with a token that may only look,
+// page by page, while no worker runs; another project's reader gets nothing.
+// What another worker puts in its place is not shown.
 func TestDiff(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("changes")
@@ -125,7 +127,8 @@ func TestDiff(t *testing.T) {
 	w.replaced(path, stat)
 }
 
-// compared reads what two attempts do not have in common, page by page, and asks for comparisons that cannot be.
+// compared reads what two attempts do not have in common, page by page, and
+// asks for comparisons that cannot be.
 func (w *world) compared(path string) {
 	w.t.Helper()
 	lines, pages := map[string]int{}, 0
@@ -159,7 +162,8 @@ func (w *world) compared(path string) {
 	w.request("banker", http.MethodGet, path+"/diff?since=1", "").wants(w.t, "of another project", http.StatusForbidden)
 }
 
-// replaced has another worker put something in the place of a change, and checks that none of it is shown.
+// replaced has another worker put something in the place of a change, and
+// checks that none of it is shown.
 func (w *world) replaced(path string, d document.Diff) {
 	w.t.Helper()
 	to := forge.Key{Project: "shop", Intent: d.Intent}

@@ -15,8 +15,9 @@ import (
 // sumInMark matches the sum in the mark of a comment.
 var sumInMark = regexp.MustCompile(`,"sum":"[0-9a-f]+"`)
 
-// TestCommentEditedByAnother: of a comment of ours that another one edited while no watcher ran nothing is believed. It is left alone, a new one
-// says how the intent is, and commands go on there; those from before are not carried out again.
+// TestCommentEditedByAnother: of a comment of ours that another one edited while no
+// watcher ran nothing is believed. It is left alone, a new one says how the intent
+// is, and commands go on there; those from before are not carried out again.
 func TestCommentEditedByAnother(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
@@ -70,8 +71,9 @@ func TestCommentEditedByAnother(t *testing.T) {
 	})
 }
 
-// TestProjectOfAnIssueIsGone: where the rules have another project by now, the issues of the one before are not taken for those with an edited
-// comment, which would have all of them done once more there.
+// TestProjectOfAnIssueIsGone: where the rules have another project by now, the
+// issues of the one before are not taken for those with an edited comment,
+// which would have all of them done once more there.
 func TestProjectOfAnIssueIsGone(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

@@ -18,7 +18,8 @@ import (
 // event is one of a stream of server-sent events.
 type event struct{ id, name, data string }
 
-// following follows as the holder of a token, from behind an id. An answer that is none is in status.
+// following follows as the holder of a token, from behind an id. An answer that
+// is none is in status.
 func (w *world) following(ctx context.Context, who, after string) (events <-chan event, status int) {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+"/api/v1/projects/shop/events", http.NoBody)
@@ -108,7 +109,8 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
-// TestFollowersAreBounded: those who follow are counted until they go, and one that never reads does not hold up the others.
+// TestFollowersAreBounded: those who follow are counted until they go, and one
+// that never reads does not hold up the others.
 func TestFollowersAreBounded(t *testing.T) {
 	w := start(t, gateway.Settings{Followers: 2})
 	w.decides(quota.Limits{})

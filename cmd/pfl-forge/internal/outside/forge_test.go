@@ -30,8 +30,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// forgeWorld is an installation with a forge: a runner, an analyzer that asks one question and then finds one risky task, the door for
-// hooks, and a watcher.
+// forgeWorld is an installation with a forge: a runner, an analyzer that asks
+// one question and then finds one risky task, the door for hooks, and a watcher.
 type forgeWorld struct {
 	t      *testing.T
 	nats   *bustest.Server
@@ -62,7 +62,8 @@ type object = map[string]any
 // apis are where the API of each dialect begins.
 var apis = map[hooks.Kind]string{hooks.Gitea: "/api/v1", hooks.GitHub: "/api/v3", hooks.GitLab: "/api/v4"}
 
-// as calls the forge as a person. The fake is the same one in each dialect, so people speak Gitea's.
+// as calls the forge as a person. The fake is the same one in each dialect, so
+// people speak Gitea's.
 func (w *forgeWorld) as(user, method, path string, in object, out any) {
 	w.t.Helper()
 	w.asIn(apis[hooks.Gitea], user, method, path, in, out)
@@ -74,7 +75,8 @@ func (w *forgeWorld) asIn(api, user, method, path string, in object, out any) {
 	person.Person{API: w.url + api, Token: w.tokens[user]}.Does(w.t, method, path, in, out)
 }
 
-// onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// onForges runs a test on the fake in each of its dialects, and on a real Gitea
+// where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetest.Fake)) {
 	t.Helper()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {

@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// TestForgeOfTheGateway: the gateway watches the forges of its settings, by what it finds when it starts and by its hooks.
+// TestForgeOfTheGateway: the gateway watches the forges of its settings, by
+// what it finds when it starts and by its hooks.
 func TestForgeOfTheGateway(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
@@ -36,8 +37,8 @@ func TestForgeOfTheGateway(t *testing.T) {
 	}
 }
 
-// TestTwoGateways: of two gateways with the same settings one watches the forge, and the other one goes on when that ends. Nothing is swept or
-// written twice.
+// TestTwoGateways: of two gateways with the same settings one watches the forge,
+// and the other one goes on when that ends. Nothing is swept or written twice.
 func TestTwoGateways(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
@@ -89,7 +90,8 @@ func (w *forgeWorld) asksAgain() {
 // hookSecret is that of the hook of settings.
 const hookSecret = "correct-horse-battery"
 
-// settings writes the settings of a gateway that watches two forges, one of which has no repository.
+// settings writes the settings of a gateway that watches two forges, one of
+// which has no repository.
 func (w *forgeWorld) settings() *gateway.Settings {
 	w.t.Helper()
 	dir := w.t.TempDir()

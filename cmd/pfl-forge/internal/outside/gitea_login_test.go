@@ -80,7 +80,8 @@ func (g *giteaIssuer) send(method, address string, body io.Reader, headers ...st
 	return resp.StatusCode, resp.Header.Get("Location"), string(answer)
 }
 
-// register registers an application with an address to lead back to, and returns its id, and its secret if it is to have one.
+// register registers an application with an address to lead back to, and
+// returns its id, and its secret if it is to have one.
 func (g *giteaIssuer) register(confidential bool, back string) (id, secret string) {
 	g.t.Helper()
 	status, _, text := g.send(http.MethodPost, g.url+"/api/v1/user/applications/oauth2", strings.NewReader(
@@ -118,7 +119,8 @@ func (g *giteaIssuer) agrees(page string) string {
 	return to
 }
 
-// TestCommandsByLoginAtGitea logs the command line in at a real Gitea, for a gateway that takes its tokens, and has the login refreshed there.
+// TestCommandsByLoginAtGitea logs the command line in at a real Gitea, for a
+// gateway that takes its tokens, and has the login refreshed there.
 func TestCommandsByLoginAtGitea(t *testing.T) {
 	g := realGitea(t)
 	if g == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// TestGitHubAppOfTheGateway: the gateway acts as the App of its settings. A person who gave a login up decides as before by the account's
-// number, and whoever has the login now decides nothing.
+// TestGitHubAppOfTheGateway: the gateway acts as the App of its settings. A person who gave a login
+// up decides as before by the account's number, and whoever has the login now decides nothing.
 func TestGitHubAppOfTheGateway(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

@@ -24,8 +24,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestHealthIsTold: whoever may look is told how the work went, by the API and on a page with charts and tables, and downloads the same; others
-// are not, and what is not understood is named.
+// TestHealthIsTold: whoever may look is told how the work went, by the API and on a page with
+// charts and tables, and downloads the same; others are not, and what is not understood is named.
 func TestHealthIsTold(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}}})
 	vic := w.signIn("viewer")
@@ -171,8 +171,9 @@ func line() document.Queue {
 	}
 }
 
-// TestConsoleHealthInChromium looks at the page of health and at a board with a merge queue, in light and dark, from the smallest screen to the
-// largest: nothing is wider than the screen or outside of its chart, and no text is HTML. Their pictures are those of the documents.
+// TestConsoleHealthInChromium looks at the page of health and at a board with a merge queue,
+// in light and dark, from the smallest screen to the largest: nothing is wider than the screen
+// or outside of its chart, and no text is HTML. Their pictures are those of the documents.
 func TestConsoleHealthInChromium(t *testing.T) {
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestGuideOfHooks sends the requests of the guide to a gateway with the hooks of the guide: each is taken, and becomes an intent.
+// TestGuideOfHooks sends the requests of the guide to a gateway with the hooks
+// of the guide: each is taken, and becomes an intent.
 func TestGuideOfHooks(t *testing.T) {
 	text, err := os.ReadFile("../../../../docs/guide-api.md")
 	if err != nil {
@@ -79,7 +80,8 @@ func TestGuideOfHooks(t *testing.T) {
 	}
 }
 
-// TestCloudEventByHTTP: where a change is asked for by HTTP a CloudEvent is taken as well, by the table that is that of NATS; the same event is one
+// TestCloudEventByHTTP: where a change is asked for by HTTP a CloudEvent is
+// taken as well, by the table that is that of NATS; the same event is one
 // intent, and other content under its name is refused by its id.
 func TestCloudEventByHTTP(t *testing.T) {
 	w := start(t, gateway.Settings{})

@@ -22,8 +22,9 @@ import (
 	hookevents "github.com/pfl-forge/pfl-forge/services/gateway/hooks/events"
 )
 
-// TestHookBecomesAnIntent: what a system sends to the gateway's hooks is one intent of the system, whatever its form, however often, late and
-// in whatever order it comes; and none for whoever does not know the secret.
+// TestHookBecomesAnIntent: what a system sends to the gateway's hooks is one
+// intent of the system, whatever its form, however often, late and in whatever
+// order it comes; and none for whoever does not know the secret.
 func TestHookBecomesAnIntent(t *testing.T) {
 	w := withHooks(t)
 	w.decides(quota.Limits{})
@@ -79,8 +80,8 @@ func TestHookBecomesAnIntent(t *testing.T) {
 	}
 }
 
-// TestHookOutlivesItsGateway: what was answered with 202 is submitted by the next gateway, once, also if the former one had submitted it and was
-// killed before it could store that.
+// TestHookOutlivesItsGateway: what was answered with 202 is submitted by the next gateway,
+// once, also if the former one had submitted it and was killed before it could store that.
 func TestHookOutlivesItsGateway(t *testing.T) {
 	w := withHooks(t)
 	w.decides(quota.Limits{})
@@ -122,8 +123,8 @@ func (w *hookWorld) marks() (n int) {
 	return n
 }
 
-// TestHookWithoutARunner: while no runner is up, what comes is stored where runners look, so that no other delivery can push it out; the next
-// runner decides it.
+// TestHookWithoutARunner: while no runner is up, what comes is stored where runners
+// look, so that no other delivery can push it out; the next runner decides it.
 func TestHookWithoutARunner(t *testing.T) {
 	w := withHooks(t)
 	w.reads(w.reader(nil))
@@ -135,8 +136,8 @@ func TestHookWithoutARunner(t *testing.T) {
 	}
 }
 
-// TestHookRefusals: what is wrong is among the dead letters of its project with its field, once, over restarts as well; what comes behind it is
-// done, and what the entry may not is never done.
+// TestHookRefusals: what is wrong is among the dead letters of its project with its field, once,
+// over restarts as well; what comes behind it is done, and what the entry may not is never done.
 func TestHookRefusals(t *testing.T) {
 	w := withHooks(t)
 	w.decides(quota.Limits{})
@@ -192,8 +193,9 @@ func signAgain(s sending) sending {
 	return s
 }
 
-// TestHookHasTheRolesOfItsEntry: roles, quotas and the end of an entry count for what comes by its hooks as they do by HTTP; what a quota keeps
-// out comes in when there is room, and is given up when it has waited for too long.
+// TestHookHasTheRolesOfItsEntry: roles, quotas and the end of an entry count
+// for what comes by its hooks as they do by HTTP; what a quota keeps out comes
+// in when there is room, and is given up when it has waited for too long.
 func TestHookHasTheRolesOfItsEntry(t *testing.T) {
 	w := withHooks(t)
 	w.decides(quota.Limits{System: 1})

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestHooksAreMounted: a signed delivery is stored, one with another signature is not, and both doors are there.
+// TestHooksAreMounted: a signed delivery is stored, one with another signature
+// is not, and both doors are there.
 func TestHooksAreMounted(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "0123456789abcdef0123456789abcdef"

@@ -23,9 +23,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// Who can lie, steal, fail, be twice or be absent where a system asks through a hook: one without the secret; one with it, who asks for what
-// its entry may not; a body with a command, or of another project; an event that comes twice, late, or in another order; the runner that is
-// away; a gateway that is killed when it has answered; one event that cannot be done, before others.
+// Who can lie, steal, fail, be twice or be absent where a system asks through a hook: one without
+// the secret; one with it, who asks for what its entry may not; a body with a command, or of
+// another project; an event that comes twice, late, or in another order; the runner that is away;
+// a gateway that is killed when it has answered; one event that cannot be done, before others.
 
 const (
 	hookOfSystems = "correct-horse-battery-staple"

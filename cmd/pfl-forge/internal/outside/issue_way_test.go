@@ -46,7 +46,8 @@ func (w *forgeWorld) whole(between func()) {
 	w.check(hash)
 }
 
-// check reads the journals: there is one intent, and each decision on it is a person's, through the gateway and with its comment.
+// check reads the journals: there is one intent, and each decision on it is a
+// person's, through the gateway and with its comment.
 func (w *forgeWorld) check(hash string) {
 	w.t.Helper()
 	b := w.nats.Connect(w.t)
@@ -80,7 +81,8 @@ func (w *forgeWorld) check(hash string) {
 	}
 }
 
-// TestIssueByHooks: hooks alone take an issue to its end, doubled ones as well, and there is one intent and one comment.
+// TestIssueByHooks: hooks alone take an issue to its end, doubled ones as well,
+// and there is one intent and one comment.
 func TestIssueByHooks(t *testing.T) {
 	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		if fake != nil {
@@ -100,7 +102,8 @@ func TestIssueBySweep(t *testing.T) {
 	})
 }
 
-// TestIssueWithKills: a watcher that ends and another one that begins at every step lead to the same.
+// TestIssueWithKills: a watcher that ends and another one that begins at every
+// step lead to the same.
 func TestIssueWithKills(t *testing.T) {
 	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		stop := w.watch(50 * time.Millisecond)
@@ -117,7 +120,8 @@ func TestIssueWithKills(t *testing.T) {
 	})
 }
 
-// TestMarkOfAnotherIntent: a writer who edits our comment has no other intent shown there, and none decided on.
+// TestMarkOfAnotherIntent: a writer who edits our comment has no other intent
+// shown there, and none decided on.
 func TestMarkOfAnotherIntent(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

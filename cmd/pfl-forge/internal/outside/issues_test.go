@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// TestRepositoriesApart: a repository that is not there, or cannot be read, keeps no other from being swept, and is itself as soon as it
-// can be.
+// TestRepositoriesApart: a repository that is not there, or cannot be read,
+// keeps no other from being swept, and is itself as soon as it can be.
 func TestRepositoriesApart(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
@@ -33,8 +33,8 @@ func TestRepositoriesApart(t *testing.T) {
 	w.until(w.open(), "of project `shop`")
 }
 
-// TestIssueIsClosed: the issue of an intent that is done is closed once, with a summary in our comment, whatever answers are lost; a person
-// who opens it again has the last word.
+// TestIssueIsClosed: the issue of an intent that is done is closed once, with a summary in
+// our comment, whatever answers are lost; a person who opens it again has the last word.
 func TestIssueIsClosed(t *testing.T) {
 	onForges(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.nothing.Store(true)

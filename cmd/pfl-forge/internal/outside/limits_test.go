@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// TestLimitsOutliveARestart: the gateway that goes on after another one holds the limit that the other one has used up, and our comment says so.
+// TestLimitsOutliveARestart: the gateway that goes on after another one holds
+// the limit that the other one has used up, and our comment says so.
 func TestLimitsOutliveARestart(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)

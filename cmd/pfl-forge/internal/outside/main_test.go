@@ -85,7 +85,8 @@ func start(t testing.TB, settings gateway.Settings) *world {
 	return w
 }
 
-// writeTokens writes the file of tokens, with a new token for each entry that has none; one that begins with a login gets none.
+// writeTokens writes the file of tokens, with a new token for each entry that
+// has none; one that begins with a login gets none.
 func (w *world) writeTokens(list map[string]string) {
 	w.t.Helper()
 	text := "tokens:\n"

@@ -19,8 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console"
 )
 
-// TestRequestsAreMeasured asks at every address of the gateway: each is told apart in the metrics, with
-// what was answered, and whatever else is asked for is not.
+// TestRequestsAreMeasured asks at every address of the gateway: each is told apart
+// in the metrics, with what was answered, and whatever else is asked for is not.
 func TestRequestsAreMeasured(t *testing.T) {
 	hooksFile := filepath.Join(t.TempDir(), "hooks.yaml")
 	if err := os.WriteFile(hooksFile, []byte("hooks: []\n"), 0o600); err != nil {

@@ -34,7 +34,8 @@ type doc = map[string]any
 // description is where the description of the API is.
 const description = "../../../../docs/openapi.json"
 
-// TestOpenAPI makes docs/openapi.json of the table of routes and of the types that are answered, and compares. With -rewrite it writes the file.
+// TestOpenAPI makes docs/openapi.json of the table of routes and of the types
+// that are answered, and compares. With -rewrite it writes the file.
 func TestOpenAPI(t *testing.T) {
 	want, err := json.MarshalIndent(openAPI(), "", " ")
 	if err != nil {
@@ -55,7 +56,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// problems are the statuses that a request of any kind may be answered with. What has content, or a name, may have more.
+// problems are the statuses that a request of any kind may be answered with.
+// What has content, or a name, may have more.
 var problems = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusTooManyRequests, http.StatusServiceUnavailable,
 }
@@ -217,7 +219,8 @@ var wishFields = map[string]string{
 	"instructions": `"i"`, "adopt": `"3f786850e387"`, "budget_usd": `1.5`, "task": `"a-001"`, "hash": `"d6b94d4dcc51"`, "words": `"w"`,
 }
 
-// wishSchema is the schema of a wish: the fields that are known there, of which those are required without which it is refused.
+// wishSchema is the schema of a wish: the fields that are known there, of which
+// those are required without which it is refused.
 func wishSchema(verb string) doc {
 	properties, required := doc{}, []string{}
 	known := func(field string) bool {

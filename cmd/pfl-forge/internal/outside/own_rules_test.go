@@ -65,7 +65,8 @@ func (w *forgeWorld) budget(id forge.IntentID) float64 {
 	return 0
 }
 
-// looked waits until the file with the rules was asked for so many times more, which is so often that an issue was looked at.
+// looked waits until the file with the rules was asked for so many times more,
+// which is so often that an issue was looked at.
 func (w *forgeWorld) looked(fake *forgetest.Fake, times int) {
 	w.t.Helper()
 	before := fake.Asked(http.MethodGet, "/"+rulesOf)
@@ -83,8 +84,9 @@ func onFakes(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetes
 	})
 }
 
-// TestRepositorysOwnRules: the file on the default branch makes the operator's rules stricter: what it ignores comes to nothing, and what it
-// asks about waits for a person, with less money, although the operator lets it go.
+// TestRepositorysOwnRules: the file on the default branch makes the operator's
+// rules stricter: what it ignores comes to nothing, and what it asks about
+// waits for a person, with less money, although the operator lets it go.
 func TestRepositorysOwnRules(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules: [{when: {title: crash}, do: ignore}]")
@@ -105,8 +107,9 @@ func TestRepositorysOwnRules(t *testing.T) {
 	})
 }
 
-// TestBadRulesOfARepository: nothing of a file that says what is the operator's counts, and not the part of it that would be allowed either; the
-// operator's rules go on, the comment on the issue says so, and the log once.
+// TestBadRulesOfARepository: nothing of a file that says what is the operator's
+// counts, and not the part of it that would be allowed either; the operator's
+// rules go on, the comment on the issue says so, and the log once.
 func TestBadRulesOfARepository(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules:\n  - {do: ignore}\n  - {do: go, project: other}")
@@ -128,7 +131,8 @@ func TestBadRulesOfARepository(t *testing.T) {
 	})
 }
 
-// TestOutageWidensNothing: while the forge does not tell the repository's rules nothing is decided, so that none of them is gone for that time.
+// TestOutageWidensNothing: while the forge does not tell the repository's rules
+// nothing is decided, so that none of them is gone for that time.
 func TestOutageWidensNothing(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules: [{do: ignore}]")
@@ -143,8 +147,9 @@ func TestOutageWidensNothing(t *testing.T) {
 	})
 }
 
-// TestTeamsAreAskedFor: a rule that names a team lets in whoever is in it, as the forge says. While that cannot be read the rule matches none,
-// which the log says once, and the forge is asked once for each account.
+// TestTeamsAreAskedFor: a rule that names a team lets in whoever is in it, as
+// the forge says. While that cannot be read the rule matches none, which the
+// log says once, and the forge is asked once for each account.
 func TestTeamsAreAskedFor(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		team := map[bool]string{true: "root1/core", false: "core"}[w.dialect == hooks.GitLab]
@@ -170,8 +175,9 @@ func TestTeamsAreAskedFor(t *testing.T) {
 	})
 }
 
-// TestMissingTeamsAreAskedForOnce: a team that is not there is asked for once, and not again for each account and at each event, in whatever letters
-// it is named. So the number of requests is that of the teams, however many people write issues.
+// TestMissingTeamsAreAskedForOnce: a team that is not there is asked for once, and
+// not again for each account and at each event, in whatever letters it is named. So
+// the number of requests is that of the teams, however many people write issues.
 func TestMissingTeamsAreAskedForOnce(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		of := map[bool]string{true: "root1/"}[w.dialect == hooks.GitLab]

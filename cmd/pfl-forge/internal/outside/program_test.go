@@ -29,7 +29,8 @@ type chainVariant struct {
 	killed bool
 }
 
-// program is the gateway as a process of its own, which is started again when it is killed. It reaches the forge through us.
+// program is the gateway as a process of its own, which is started again when
+// it is killed. It reaches the forge through us.
 type program struct {
 	w      *pullWorld
 	path   string
@@ -43,11 +44,13 @@ type program struct {
 	// run is the process, and gone is closed at its end.
 	run  *exec.Cmd
 	gone chan struct{}
-	// step is that of the script, wrote how often each kind of write was tried in it, and cut at which writes the process was killed.
+	// step is that of the script, wrote how often each kind of write was tried
+	// in it, and cut at which writes the process was killed.
 	step  string
 	wrote map[string]int
 	cut   []string
-	// killing says that the end of the process is no surprise, and ending that it is not started again.
+	// killing says that the end of the process is no surprise, and ending that
+	// it is not started again.
 	killing, ending bool
 	kills           int
 }
@@ -192,8 +195,9 @@ func (p *program) next(step string) {
 	}
 }
 
-// between stands between the gateway and the forge. If the gateway is to be killed, it is, when it first makes a write of a kind in a step, which the
-// forge then never sees; and when it makes the second one, which the forge has carried out then.
+// between stands between the gateway and the forge. If the gateway is to be killed,
+// it is, when it first makes a write of a kind in a step, which the forge then never
+// sees; and when it makes the second one, which the forge has carried out then.
 func (p *program) between(forge http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if !p.killed || r.Method == http.MethodGet {

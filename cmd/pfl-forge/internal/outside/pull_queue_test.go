@@ -16,8 +16,9 @@ import (
 // byQueue has the forge merge by its own queue.
 const byQueue = "by: forge, method: queue"
 
-// queueWorlds runs a test on each forge: on the fake as a GitHub with a merge queue, a GitLab with merge trains and a Gitea, which has no queue and
-// merges when all has passed, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// queueWorlds runs a test on each forge: on the fake as a GitHub with a merge queue, a
+// GitLab with merge trains and a Gitea, which has no queue and merges when all has passed,
+// and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 	t.Helper()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
@@ -52,9 +53,11 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 	})
 }
 
-// TestIssueToTheForgesQueue: a labelled issue becomes a change that is put into the forge's own queue, for the very commit that was verified, reviewed and
-// approved, and not before. The queue takes it out, since a check failed on what it tried: it is made again with what the check wrote, and put in
-// again. What the queue merges is proved, and the issue is closed. Between any two of these the gateway is killed, and another one goes on.
+// TestIssueToTheForgesQueue: a labelled issue becomes a change that is put into the forge's
+// own queue, for the very commit that was verified, reviewed and approved, and not before.
+// The queue takes it out, since a check failed on what it tried: it is made again with what
+// the check wrote, and put in again. What the queue merges is proved, and the issue is
+// closed. Between any two of these the gateway is killed, and another one goes on.
 func TestIssueToTheForgesQueue(t *testing.T) {
 	queueWorlds(t, func(t *testing.T, w *pullWorld) { //nolint:thelper // it is the test itself
 		issue := w.open()

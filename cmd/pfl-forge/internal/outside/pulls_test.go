@@ -33,8 +33,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner"
 )
 
-// pullWorld is an installation whose project merges by pull requests: a forge with a repository of git whose main is protected, and all services but
-// the reflector, on one server. The change is that of a recipe, which adds a line each time.
+// pullWorld is an installation whose project merges by pull requests: a forge with
+// a repository of git whose main is protected, and all services but the reflector,
+// on one server. The change is that of a recipe, which adds a line each time.
 type pullWorld struct {
 	*forgeWorld
 
@@ -48,7 +49,8 @@ type pullWorld struct {
 	project  string        // the settings of the project; empty for pullSettings
 }
 
-// pullSettings are those of the project; %s stands for who merges, how, and what else is said of merging.
+// pullSettings are those of the project; %s stands for who merges, how, and
+// what else is said of merging.
 const pullSettings = `agent: claude
 verify: [test -f note.txt]
 merge: {how: pull_request, %s, checks: [ci/unit]}
@@ -146,7 +148,8 @@ func (w *pullWorld) services() {
 	w.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// gateway runs a gateway that watches issues and keeps pull requests, until what it returns is called, or the test ends.
+// gateway runs a gateway that watches issues and keeps pull requests, until
+// what it returns is called, or the test ends.
 func (w *pullWorld) gateway() (stop func()) {
 	w.t.Helper()
 	for name, text := range map[string]string{
@@ -222,7 +225,8 @@ func (w *pullWorld) reviewBy(user string, p *pull, event, body string) {
 	w.as(user, http.MethodPost, fmt.Sprintf("/repos/%s/pulls/%d/reviews", w.repo, p.Number), in, nil)
 }
 
-// answers returns what we say to the remarks of people on a pull request: in their threads, or below it.
+// answers returns what we say to the remarks of people on a pull request: in
+// their threads, or below it.
 func (w *pullWorld) answers(p *pull) (list []string) {
 	w.fake.Reviews(w.repo, p.Number, func(l reviews.List) {
 		for _, v := range l {
@@ -261,10 +265,12 @@ func (w *pullWorld) waits(text string) {
 	})
 }
 
-// TestIssueToMergedPullRequest: a labelled issue becomes an intent, the intent a verified and reviewed change on a branch, and that a pull request whose
-// text and statuses say what was found. A check of the forge fails, then ada asks for changes: each has the change made again in the same pull request.
-// When she approves and the check passes, the forge merges exactly that commit, the merge is proved, and the issue is closed. Between any two of these
-// the gateway is killed, and another one goes on. So it is on Gitea and on GitLab, with its own settings of a project.
+// TestIssueToMergedPullRequest: a labelled issue becomes an intent, the intent a verified and
+// reviewed change on a branch, and that a pull request whose text and statuses say what was found.
+// A check of the forge fails, then ada asks for changes: each has the change made again in the
+// same pull request. When she approves and the check passes, the forge merges exactly that commit,
+// the merge is proved, and the issue is closed. Between any two of these the gateway is killed,
+// and another one goes on. So it is on Gitea and on GitLab, with its own settings of a project.
 func TestIssueToMergedPullRequest(t *testing.T) {
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitLab} {
 		t.Run(string(dialect), func(t *testing.T) {
@@ -309,7 +315,8 @@ func (w *pullWorld) issueToMerged() {
 	w.says(merged.MergeCommit, &third)
 }
 
-// says checks that a commit on main, which the forge made at our order, says what the commit of the implementer does: of which task it is, and for whom.
+// says checks that a commit on main, which the forge made at our order, says
+// what the commit of the implementer does: of which task it is, and for whom.
 func (w *pullWorld) says(commit string, p *pull) {
 	w.t.Helper()
 	dir := filepath.Join(w.t.TempDir(), "said")
@@ -323,7 +330,8 @@ func (w *pullWorld) says(commit string, p *pull) {
 	}
 }
 
-// landed returns when the issue is closed by the only intent, and checks that main is at a merge of a commit, with the note that it has.
+// landed returns when the issue is closed by the only intent, and checks that
+// main is at a merge of a commit, with the note that it has.
 func (w *pullWorld) landed(issue string, p *pull, merge, note string) {
 	w.t.Helper()
 	var got struct{ State string }
@@ -345,7 +353,8 @@ func (w *pullWorld) landed(issue string, p *pull, merge, note string) {
 	}
 }
 
-// TestRevokedTokenFailsNoChange: the forge does not take the gateway's token when the pull request is to be opened. The change waits for a person with
+// TestRevokedTokenFailsNoChange: the forge does not take the gateway's token
+// when the pull request is to be opened. The change waits for a person with
 // that reason, and goes on as it is when that is mended.
 func TestRevokedTokenFailsNoChange(t *testing.T) {
 	w := newPullWorld(t, "by: people, method: squash")

@@ -42,8 +42,9 @@ func (w *world) approved(body string) (path string) {
 	return path
 }
 
-// TestQueueIsTold: whoever may look is told the changes in the merge queue in their order, with what each waits for, and what keeps all work of
-// the project waiting, by the API and on the board, as it is now; nobody else is.
+// TestQueueIsTold: whoever may look is told the changes in the merge queue in
+// their order, with what each waits for, and what keeps all work of the project
+// waiting, by the API and on the board, as it is now; nobody else is.
 func TestQueueIsTold(t *testing.T) {
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}}})
 	w.decides(quota.Limits{})
@@ -106,7 +107,8 @@ func TestQueueIsTold(t *testing.T) {
 	w.request("viewer", http.MethodGet, address+"?of=x", "").wants(t, "a parameter", http.StatusBadRequest, `"of"`)
 }
 
-// TestBoardWithoutARunnersQueue: where a queue cannot be told, the board says so, and the rest of it is there.
+// TestBoardWithoutARunnersQueue: where a queue cannot be told, the board says
+// so, and the rest of it is there.
 func TestBoardWithoutARunnersQueue(t *testing.T) {
 	w := bookkeeping(t)
 	w.accounts(func(forge.ProjectID, document.CostsRequest) (document.Costs, error) {

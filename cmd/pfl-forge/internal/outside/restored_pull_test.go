@@ -17,9 +17,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestSquashedAfterTheBackup: a person squashes a pull request by the forge's own words, which have none of our trailers, after a backup in which it was
-// open. Restored into another server, the comparison with a clone names the intent with the commit on main: a person cancels it before any worker is
-// up, and it is not made twice.
+// TestSquashedAfterTheBackup: a person squashes a pull request by the forge's own
+// words, which have none of our trailers, after a backup in which it was open. Restored
+// into another server, the comparison with a clone names the intent with the commit on
+// main: a person cancels it before any worker is up, and it is not made twice.
 func TestSquashedAfterTheBackup(t *testing.T) {
 	w := newPullWorld(t, "by: people, method: squash")
 	issue := w.open()

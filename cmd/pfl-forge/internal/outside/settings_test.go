@@ -29,7 +29,8 @@ import (
 //   - a result that came too late tells other settings: TestSettingsOfALateResult
 //   - no worker has read the file, or an older one does not tell: TestSettingsAreTold, TestOlderWorkersTellNoSettings
 
-// hideout is what no page and no answer may have: it is planted in every place that can have a secret.
+// hideout is what no page and no answer may have: it is planted in every place
+// that can have a secret.
 const hideout = "s3cr3t"
 
 // settingsFile is a pfl-forge.yaml with secrets.
@@ -120,8 +121,9 @@ func setting(s *setup.InForce, name string) setup.Setting {
 	return s.Settings[i]
 }
 
-// TestSettingsAreTold asks by HTTP by which settings a project is worked on: the defaults before an analysis, then those of the file with
-// its commit, who is notified, and, those who may audit alone, who has which role. None of the secrets that are planted everywhere is told.
+// TestSettingsAreTold asks by HTTP by which settings a project is worked on: the defaults
+// before an analysis, then those of the file with its commit, who is notified, and, those who
+// may audit alone, who has which role. None of the secrets that are planted everywhere is told.
 func TestSettingsAreTold(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.told = targets(t)
@@ -206,8 +208,8 @@ func TestSettingsFollow(t *testing.T) {
 	}
 }
 
-// TestOlderWorkersTellNoSettings: a worker of before settings tells a policy alone. What the rules go by is not made up, and the page says
-// where it was read.
+// TestOlderWorkersTellNoSettings: a worker of before settings tells a policy
+// alone. What the rules go by is not made up, and the page says where it was read.
 func TestOlderWorkersTellNoSettings(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.analysis = func(*forge.Command) *forge.Analysis {

@@ -60,8 +60,9 @@ func (w *forgeWorld) intentOf(issue string) (found document.Detail) {
 // behind is what our comment says where the text is not the one that its asker saw.
 const behind = "A person was asked for this reason: "
 
-// TestTextEditedBehindTheLabel: where a stranger edits the text between the label and the look, a person is asked, and our comment says so; where
-// who asked does it, or it was done before, nobody is asked more than otherwise. Without a delivery that tells, Gitea does not tell of a body.
+// TestTextEditedBehindTheLabel: where a stranger edits the text between the label and the look, a
+// person is asked, and our comment says so; where who asked does it, or it was done before, nobody
+// is asked more than otherwise. Without a delivery that tells, Gitea does not tell of a body.
 func TestTextEditedBehindTheLabel(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		title, body, before, own := w.request("A", "Mend it."), w.request("B", "Mend it."), w.request("C", "Mend it."),
@@ -97,7 +98,8 @@ func TestTextEditedBehindTheLabel(t *testing.T) {
 	})
 }
 
-// TestTextToldByHash: a delivery with another text than the look finds has a person asked, also where the one about the edit is lost.
+// TestTextToldByHash: a delivery with another text than the look finds has a
+// person asked, also where the one about the edit is lost.
 func TestTextToldByHash(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		if w.dialect == hooks.GitLab { // tells all edits itself, and its deliveries have other texts than its answers
@@ -132,8 +134,9 @@ func TestTextEditedBehindTheCommand(t *testing.T) {
 	})
 }
 
-// TestTextEditedAfterwards: an edit of an issue changes nothing of what is worked on. Our comment says that it was edited, shows the request that an
-// approval is of, and the hash that was shown approves just that. Cancelled and asked for again, the new text is worked on.
+// TestTextEditedAfterwards: an edit of an issue changes nothing of what is worked on. Our
+// comment says that it was edited, shows the request that an approval is of, and the hash that
+// was shown approves just that. Cancelled and asked for again, the new text is worked on.
 func TestTextEditedAfterwards(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
@@ -175,8 +178,8 @@ func seen(body string) string {
 	return strings.NewReplacer("\u200b", "", "\\", "", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(body)
 }
 
-// TestLabelRaces: the label counts as who put it on last did, at the look: taken off meanwhile it counts for nothing, and put on again by another one
-// for what that one may.
+// TestLabelRaces: the label counts as who put it on last did, at the look: taken off
+// meanwhile it counts for nothing, and put on again by another one for what that one may.
 func TestLabelRaces(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.rules = `rules: [{name: labelled, when: {label: forge, permission: admin}, do: go, project: shop, risk: low}]`
@@ -202,8 +205,8 @@ func TestLabelRaces(t *testing.T) {
 	})
 }
 
-// TestRightsTakenAway: what a person may do counts when it is done, and not when they asked: a command and a label of one whose right was taken away
-// in between lead to nothing.
+// TestRightsTakenAway: what a person may do counts when it is done, and not when they asked:
+// a command and a label of one whose right was taken away in between lead to nothing.
 func TestRightsTakenAway(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)

@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway"
 )
 
-// TestWhatRanIsTold: a token that may only look is told the line of each command that ran, as its worker reported it, by show and as a whole. Of
-// the settings, which hold secrets here, nothing is told by either: what did not run is shown by the address of settings alone, as far as that does.
+// TestWhatRanIsTold: a token that may only look is told the line of each command that ran, as its
+// worker reported it, by show and as a whole. Of the settings, which hold secrets here, nothing is
+// told by either: what did not run is shown by the address of settings alone, as far as that does.
 func TestWhatRanIsTold(t *testing.T) {
 	const passed, failed = "FOO='a b' make lint", "go vet ./... && go test ./... | tee log"
 	w := start(t, gateway.Settings{})

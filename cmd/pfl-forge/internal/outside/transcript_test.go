@@ -44,8 +44,9 @@ func (w *world) transcript(who, path, query string) (p document.Transcript) {
 	return p
 }
 
-// TestTranscript reads what was done in attempts with a token that may only look, page by page, while no worker runs and while one
-// does; another project's reader gets nothing, and a place that was made up leads nowhere.
+// TestTranscript reads what was done in attempts with a token that may only
+// look, page by page, while no worker runs and while one does; another
+// project's reader gets nothing, and a place that was made up leads nowhere.
 func TestTranscript(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("told")
@@ -100,7 +101,8 @@ func TestTranscript(t *testing.T) {
 	w.request("banker", http.MethodGet, other+"/transcript?step=implement", "").wants(t, "its name elsewhere", http.StatusNotFound, "there is no intent")
 }
 
-// TestTranscriptOfARunningAttempt: who reads a transcript that is being written gets what is there, and where to go on later.
+// TestTranscriptOfARunningAttempt: who reads a transcript that is being written
+// gets what is there, and where to go on later.
 func TestTranscriptOfARunningAttempt(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})

@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// divider is an agent that divides every request into two tasks, also where it is told to plan one, and does what a plan says with its sections.
+// divider is an agent that divides every request into two tasks, also where it
+// is told to plan one, and does what a plan says with its sections.
 type divider struct{}
 
 // Name returns that of the agent in pullSettings.
@@ -54,8 +55,10 @@ func (divider) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (agen
 	return agent.Outcome{Session: c.Session.ID, Answer: text, Duration: time.Second}, err
 }
 
-// TestIntentMergedAsOne: a project has merge.unit intent, and its agent plans two tasks of an intent nevertheless. They are carried out, verified
-// and reviewed as one, whose pull request has the intent's title and both requirements. It is the only one that there ever is, and its merge one commit.
+// TestIntentMergedAsOne: a project has merge.unit intent, and its agent plans
+// two tasks of an intent nevertheless. They are carried out, verified and
+// reviewed as one, whose pull request has the intent's title and both
+// requirements. It is the only one that there ever is, and its merge one commit.
 func TestIntentMergedAsOne(t *testing.T) {
 	w := newPullWorld(t, "by: forge, method: squash, unit: intent", divider{})
 	key := forge.Key{Project: "shop", Intent: "notes"}

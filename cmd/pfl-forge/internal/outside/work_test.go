@@ -24,7 +24,8 @@ func commit(n int) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))[:40]
 }
 
-// works has workers carry out an intent whose change fails to verify, then is rejected, then is good.
+// works has workers carry out an intent whose change fails to verify, then is
+// rejected, then is good.
 func (w *world) works() {
 	w.t.Helper()
 	w.carries(func(_ context.Context, c *forge.Command) (forge.Output, []byte) {
@@ -35,7 +36,8 @@ func (w *world) works() {
 	})
 }
 
-// carries has workers answer commands by a function, which also returns the change to store; nil for none.
+// carries has workers answer commands by a function, which also returns the
+// change to store; nil for none.
 func (w *world) carries(out func(context.Context, *forge.Command) (forge.Output, []byte)) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -107,8 +109,9 @@ func (w *world) done(key string) (path, plan string) {
 	return path, plan
 }
 
-// TestWorkIsShown reads what became of an intent, with a token that may only look: its plan, commits, reviews with
-// evidence, what a command printed, what was rejected and by which rule, costs, and who approved through whom.
+// TestWorkIsShown reads what became of an intent, with a token that may only
+// look: its plan, commits, reviews with evidence, what a command printed, what
+// was rejected and by which rule, costs, and who approved through whom.
 func TestWorkIsShown(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	path, plan := w.done("shown")
@@ -198,8 +201,8 @@ func TestWorkOnTheBus(t *testing.T) {
 	}
 }
 
-// TestFactsAreFollowed follows an intent by its changes alone: what failed with the end of its output, what a review found, the commit that was
-// merged, and who approved through whom.
+// TestFactsAreFollowed follows an intent by its changes alone: what failed with the end of
+// its output, what a review found, the commit that was merged, and who approved through whom.
 func TestFactsAreFollowed(t *testing.T) {
 	w := start(t, gateway.Settings{})
 	w.done("followed")

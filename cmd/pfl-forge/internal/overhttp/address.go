@@ -14,8 +14,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 )
 
-// parseAddress reads the address of a gateway. Without TLS it is on this machine: a token is not sent for all to read.
-// The error does not repeat the address, in which a person may have put a password.
+// parseAddress reads the address of a gateway. Without TLS it is on this
+// machine: a token is not sent for all to read. The error does not repeat the
+// address, in which a person may have put a password.
 func parseAddress(server string) (*url.URL, error) {
 	u, err := url.Parse(server)
 	switch {
@@ -34,15 +35,16 @@ func parseAddress(server string) (*url.URL, error) {
 	return u, nil
 }
 
-// isLoopback reports whether a host is this machine by its name. The connection is looked at as well: a name server may say
-// anything of localhost.
+// isLoopback reports whether a host is this machine by its name. The connection
+// is looked at as well: a name server may say anything of localhost.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// encryption returns how TLS is spoken: in no version that can be broken, and with the certificate always checked. The file has
-// the authorities that the gateway's certificate is checked against, in PEM; empty for the system's.
+// encryption returns how TLS is spoken: in no version that can be broken, and
+// with the certificate always checked. The file has the authorities that the
+// gateway's certificate is checked against, in PEM; empty for the system's.
 func encryption(file string) (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file == "" {
@@ -72,8 +74,9 @@ func Address(server string) (string, error) {
 // maxToken bounds a token of a gateway's file, in bytes, as the gateway does.
 const maxToken = 200
 
-// CheckToken returns why a text is no token; nil if it is one. The error does not repeat it. A token that holds the end of a line would be
-// two headers, and one that is too long is not looked for by the gateway; both are mistakes of the file, which are told before anything is sent.
+// CheckToken returns why a text is no token; nil if it is one. The error does not repeat it. A
+// token that holds the end of a line would be two headers, and one that is too long is not looked
+// for by the gateway; both are mistakes of the file, which are told before anything is sent.
 func CheckToken(text string) error {
 	switch {
 	case text == "":

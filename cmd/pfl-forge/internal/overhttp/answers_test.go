@@ -42,8 +42,8 @@ func (g *gatewayOnce) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	says(200, "application/json", `{"project":"shop","intent":"a","result":"`+result+`"}`)(w, r)
 }
 
-// TestLostAnswers: what was done before its answer was lost is asked for again under the same name, and counts as done; a second wish, or an
-// intent by its id, is known by its name as well.
+// TestLostAnswers: what was done before its answer was lost is asked for again under the same
+// name, and counts as done; a second wish, or an intent by its id, is known by its name as well.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
 	to := forge.Key{Project: "shop", Intent: "a"}
@@ -71,8 +71,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestSaysThatItWaits: a person is told once that there is no answer yet and why, however often it is asked again, and nothing where
-// there is an answer.
+// TestSaysThatItWaits: a person is told once that there is no answer yet and
+// why, however often it is asked again, and nothing where there is an answer.
 func TestSaysThatItWaits(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -102,8 +102,8 @@ func TestSaysThatItWaits(t *testing.T) {
 	}
 }
 
-// TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do; those that end by themselves are asked again, as soon as
-// the gateway says and not for long.
+// TestRefusals: each refusal is told by its fields, or in the gateway's words, with what to do;
+// those that end by themselves are asked again, as soon as the gateway says and not for long.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)
@@ -162,7 +162,8 @@ func TestRefusals(t *testing.T) {
 	wants(t, "the whole project", err, "name the intents")
 }
 
-// TestPagesOfAChange puts the pages of a change together: a file, and a hunk, that are cut by a page are one.
+// TestPagesOfAChange puts the pages of a change together: a file, and a hunk,
+// that are cut by a page are one.
 func TestPagesOfAChange(t *testing.T) {
 	hunk := func(text string) document.DiffHunk {
 		return document.DiffHunk{OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []document.DiffLine{{Op: "+", Text: text}}}

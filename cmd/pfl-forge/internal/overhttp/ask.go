@@ -22,8 +22,9 @@ import (
 // ErrProject says that what is about the whole project cannot be asked for by HTTP.
 var ErrProject = errors.New("the whole project cannot be asked by HTTP: name the intents, or use an account of NATS (--server tls://...)")
 
-// Ask asks for an intent, or for what a person wants of one, and returns the ruling. Its Decision is empty if no runner
-// has decided yet. The error of a request of which it is not known whether it was done says how to ask again.
+// Ask asks for an intent, or for what a person wants of one, and returns the
+// ruling. Its Decision is empty if no runner has decided yet. The error of a
+// request of which it is not known whether it was done says how to ask again.
 func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	if ev.To.IsProject() {
 		return forge.Ruling{}, ErrProject
@@ -59,8 +60,9 @@ func (c *Client) Ask(ctx context.Context, ev forge.Event) (forge.Ruling, error) 
 	return ruling, nil
 }
 
-// unknown returns the error of a request of which it is not known whether it was done, with what to do: an intent is stored once by its id, and a
-// act that is typed again is another one. The gateway's own advice is for programs, which have the key of their request.
+// unknown returns the error of a request of which it is not known whether it was done, with
+// what to do: an intent is stored once by its id, and a act that is typed again is another
+// one. The gateway's own advice is for programs, which have the key of their request.
 func unknown(err error, id forge.IntentID, submits bool) error {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		text := r.reason()
@@ -75,9 +77,9 @@ func unknown(err error, id forge.IntentID, submits bool) error {
 	return fmt.Errorf("%w; it is not known whether this was done: see pfl-forge show %s before you ask again", err, id)
 }
 
-// ruled returns the ruling that a refusal is. There are two of the rules: the intent does not allow this now, and a
-// quota has no room. They are told like those that come over NATS, where they are rulings. All others are errors:
-// they are about the request or its sender, and no rule was asked.
+// ruled returns the ruling that a refusal is. There are two of the rules: the intent does not allow
+// this now, and a quota has no room. They are told like those that come over NATS, where they are
+// rulings. All others are errors: they are about the request or its sender, and no rule was asked.
 func ruled(ruling forge.Ruling, r *Refusal) (forge.Ruling, error) {
 	quota := r.Status == http.StatusTooManyRequests && len(r.Errors) > 0
 	if r.Status != http.StatusConflict && !quota {
@@ -93,9 +95,10 @@ func ruled(ruling forge.Ruling, r *Refusal) (forge.Ruling, error) {
 	return ruling, nil
 }
 
-// asking returns the request for an event. Its key is the same however often it is sent, and another one for each event:
-// a person who wants the same twice has said it twice. An intent has no key, since its id would follow from that; it is
-// known by the id that it has, together with its content.
+// asking returns the request for an event. Its key is the same however often it
+// is sent, and another one for each event: a person who wants the same twice
+// has said it twice. An intent has no key, since its id would follow from that;
+// it is known by the id that it has, together with its content.
 func (c *Client) asking(ev forge.Event) (r *request, err error) {
 	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
 		r = &request{method: http.MethodPost, address: c.path("intents")}
@@ -127,9 +130,10 @@ var acts = func() map[string]bool {
 	return all
 }()
 
-// submission returns an intent as systems submit it: with the fields that a sender may set, and its id. Who asks, and
-// when, is for the gateway to say. A field that the table of package document gains is sent by itself. Error: a field that
-// the API does not take, which is better than an intent without it.
+// submission returns an intent as systems submit it: with the fields that a
+// sender may set, and its id. Who asks, and when, is for the gateway to say. A
+// field that the table of package document gains is sent by itself. Error: a
+// field that the API does not take, which is better than an intent without it.
 func submission(in *forge.Intent) ([]byte, error) {
 	body := map[string]any{"id": in.ID}
 	for _, f := range document.FieldsBy(document.Systems) {

@@ -71,7 +71,8 @@ func wants(t *testing.T, about string, err error, text string) {
 	}
 }
 
-// TestRedirectTakesNoToken: whoever answers for the gateway cannot have the token sent elsewhere, nor to itself without TLS.
+// TestRedirectTakesNoToken: whoever answers for the gateway cannot have the
+// token sent elsewhere, nor to itself without TLS.
 func TestRedirectTakesNoToken(t *testing.T) {
 	t.Parallel()
 	thief := &heardToken{}
@@ -122,7 +123,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestNameOfAnotherMachine: a name that is said to be this machine, and leads elsewhere, gets no token without TLS.
+// TestNameOfAnotherMachine: a name that is said to be this machine, and leads
+// elsewhere, gets no token without TLS.
 func TestNameOfAnotherMachine(t *testing.T) {
 	for address, want := range map[string]bool{
 		"127.0.0.1": true, "127.8.9.10": true, "::1": true, "::ffff:127.0.0.1": true,
@@ -132,7 +134,8 @@ func TestNameOfAnotherMachine(t *testing.T) {
 			t.Errorf("%s is this machine: %t", address, got)
 		}
 	}
-	// A machine need not have an address that others reach; what is not of TCP is none of the loopback either.
+	// A machine need not have an address that others reach; what is not of TCP
+	// is none of the loopback either.
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -142,8 +145,8 @@ func TestNameOfAnotherMachine(t *testing.T) {
 	wants(t, "dial", err, "another machine")
 }
 
-// TestAnswersOfOthers: what is no answer of a gateway is told as such: a page to log in, half an answer, one without an end, one that does
-// not come, and nonsense.
+// TestAnswersOfOthers: what is no answer of a gateway is told as such: a page to
+// log in, half an answer, one without an end, one that does not come, and nonsense.
 func TestAnswersOfOthers(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)
@@ -192,7 +195,8 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 }
 
-// TestCertificates: a certificate that the system does not know is refused, once, and taken with the file of its authority.
+// TestCertificates: a certificate that the system does not know is refused,
+// once, and taken with the file of its authority.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	heard := &heardToken{}
@@ -222,7 +226,8 @@ func TestCertificates(t *testing.T) {
 	wants(t, "no file", err, "--tls-ca: ")
 }
 
-// TestTexts: no text of an answer steers a terminal, be it a word of ours or one that is not known, and fields of a newer version are passed over.
+// TestTexts: no text of an answer steers a terminal, be it a word of ours or
+// one that is not known, and fields of a newer version are passed over.
 func TestTexts(t *testing.T) {
 	const evil, hidden = `\u001b]0;x\u0007\u009b31m`, `\u202e`
 	list := `{"newer": 1, "intents": [{"key": {"project": "shop", "intent": "a` + evil + `"}, "title": "t` + evil + `", "status": "done` + evil + `",

@@ -42,7 +42,8 @@ func loginAt(t *testing.T, i *issuertest.Issuer, server string, left time.Durati
 	return f
 }
 
-// TestWatchOutlivesItsIssuer: while an issuer does not answer a watch by a login waits, as it does for its gateway, and then goes on; so does the stream
+// TestWatchOutlivesItsIssuer: while an issuer does not answer a watch by a
+// login waits, as it does for its gateway, and then goes on; so does the stream
 // of changes by itself. At the start who watches is told, after a while.
 func TestWatchOutlivesItsIssuer(t *testing.T) {
 	t.Parallel()
@@ -134,8 +135,9 @@ func TestLogoutEndsAWatch(t *testing.T) {
 	}
 }
 
-// TestRefusedTokenIsReplaced: the clock of the gateway counts, and not that of this machine. A token that it does not take is replaced by the next one,
-// once in each request; where there is no next one its holder is told what the gateway says.
+// TestRefusedTokenIsReplaced: the clock of the gateway counts, and not that of this
+// machine. A token that it does not take is replaced by the next one, once in each
+// request; where there is no next one its holder is told what the gateway says.
 func TestRefusedTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)
@@ -179,7 +181,8 @@ func TestRefusedTokenIsReplaced(t *testing.T) {
 	if _, err := c.Overview(wait.Context(t)); err != nil || i.Asked(issuertest.Token) != 1 {
 		t.Errorf("a token that counts was replaced: %v", err)
 	}
-	// A gateway that takes no token at all has the issuer asked once for each command, and not until it does.
+	// A gateway that takes no token at all has the issuer asked once for each
+	// command, and not until it does.
 	stubborn := byLogin(t, serve(t, says(401, "application/problem+json", `{"detail": "no token counts"}`)), f.Token)
 	_, err = stubborn.Overview(wait.Context(t))
 	if wants(t, "no token", err, "no token counts"); i.Asked(issuertest.Token) != 2 {
@@ -199,7 +202,8 @@ func TestRefusedTokenIsReplaced(t *testing.T) {
 	}
 }
 
-// TestRedirectTakesNoLogin: nor does a redirect have the token of a login sent elsewhere, or the login refreshed.
+// TestRedirectTakesNoLogin: nor does a redirect have the token of a login sent
+// elsewhere, or the login refreshed.
 func TestRedirectTakesNoLogin(t *testing.T) {
 	t.Parallel()
 	i := issuertest.Start(t)

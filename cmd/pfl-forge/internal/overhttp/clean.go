@@ -6,15 +6,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// clean is called with every answer, before anything else sees it. Commands clean what they print as well, because over NATS nothing else
-// does; but some words, such as a status, they print as they are, since only the rules make them there.
+// clean is called with every answer, before anything else sees it. Commands clean
+// what they print as well, because over NATS nothing else does; but some words,
+// such as a status, they print as they are, since only the rules make them there.
 //
-// It has every text of an answer steer no terminal, and name nothing in a deceptive way. v points to the answer. A word, such as a status or
-// an id, stays on one line; what has a type of its own is one.
+// It has every text of an answer steer no terminal, and name nothing in a
+// deceptive way. v points to the answer. A word, such as a status or an id,
+// stays on one line; what has a type of its own is one.
 func clean(v any) { cleaned(reflect.ValueOf(v)) }
 
-// cleaned is clean for a value that can be set, and for all that it leads to. Fields that are not exported, such as those of a
-// time, were not in the answer and are left alone.
+// cleaned is clean for a value that can be set, and for all that it leads to. Fields that
+// are not exported, such as those of a time, were not in the answer and are left alone.
 func cleaned(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -46,8 +48,8 @@ func cleaned(v reflect.Value) {
 	}
 }
 
-// cleanMap cleans the keys and the values of a map. Two keys that become one leave one of their values, which is enough: only
-// a server that wants to deceive has such keys.
+// cleanMap cleans the keys and the values of a map. Two keys that become one leave one
+// of their values, which is enough: only a server that wants to deceive has such keys.
 func cleanMap(v reflect.Value) {
 	if v.Type().Key().Kind() != reflect.String {
 		return

@@ -18,9 +18,10 @@ import (
 type Config struct {
 	// Server is the address of the gateway, Token the token of its holder.
 	Server, Token string
-	// Login returns the token of who has logged in at an issuer, as it is now; nil where Token counts. It is asked before each request, and after
-	// one that was refused for the token: refused is that token then, in place of which another one is wanted. An error that is
-	// identity.ErrAway ends by itself.
+	// Login returns the token of who has logged in at an issuer, as it is now;
+	// nil where Token counts. It is asked before each request, and after one that
+	// was refused for the token: refused is that token then, in place of which
+	// another one is wanted. An error that is identity.ErrAway ends by itself.
 	Login func(ctx context.Context, refused string) (string, error)
 	// CA is a file with authorities in PEM; empty for the system's.
 	CA string
@@ -28,7 +29,8 @@ type Config struct {
 	Project forge.ProjectID
 	// Log gets a line for each request at debug level, without the token.
 	Log *slog.Logger
-	// Say tells a person, once, that there is no answer yet and that it is waited for. Nil tells nothing.
+	// Say tells a person, once, that there is no answer yet and that it is
+	// waited for. Nil tells nothing.
 	Say func(format string, args ...any)
 }
 
@@ -44,7 +46,8 @@ type Client struct {
 	waits func(err error)
 
 	mu sync.Mutex
-	// raw has questions as they were asked, by the text that is shown where that is another one: an answer repeats the question.
+	// raw has questions as they were asked, by the text that is shown where
+	// that is another one: an answer repeats the question.
 	raw map[string]string
 }
 
@@ -62,8 +65,8 @@ type bounds struct {
 	silence time.Duration
 }
 
-// standard bounds fit those of the gateway: it takes 30 seconds for an answer at most, answers with 16 MiB at most, and says something to a
-// follower every 15 seconds.
+// standard bounds fit those of the gateway: it takes 30 seconds for an answer at most,
+// answers with 16 MiB at most, and says something to a follower every 15 seconds.
 var standard = bounds{answer: 35 * time.Second, all: time.Minute, pause: 10 * time.Second, tries: 5, bytes: 17 << 20, silence: 50 * time.Second}
 
 // dialTime bounds the time for a connection.
@@ -131,7 +134,8 @@ func isThisMachine(a net.Addr) bool {
 	return ok && to.IP.IsLoopback()
 }
 
-// path returns the address of something of the project. Each element is one of the path, whatever is in it.
+// path returns the address of something of the project. Each element is one of
+// the path, whatever is in it.
 func (c *Client) path(elements ...string) string {
 	escaped := []string{c.base.String() + "/api/v1/projects", url.PathEscape(string(c.project))}
 	for _, e := range elements {

@@ -32,8 +32,9 @@ const (
 	maxEventID = 40
 )
 
-// follow tells of the changes of the project's intents until ctx ends. A stream that is cut off is asked for again, after the last event that
-// came. Error: a refusal that does not end by itself, such as that of a token that has expired.
+// follow tells of the changes of the project's intents until ctx ends. A stream
+// that is cut off is asked for again, after the last event that came. Error: a
+// refusal that does not end by itself, such as that of a token that has expired.
 func (c *Client) follow(ctx context.Context, h listener) error {
 	pace := retry.Pace{First: 250 * time.Millisecond, Most: c.bounds.pause}
 	last := ""
@@ -56,11 +57,12 @@ func (c *Client) follow(ctx context.Context, h listener) error {
 	}
 }
 
-// stream reads one stream of events to its end, and keeps the id of the last event. came says that it had begun. It never returns nil:
-// a stream has no end of its own.
+// stream reads one stream of events to its end, and keeps the id of the last event.
+// came says that it had begun. It never returns nil: a stream has no end of its own.
 //
-// The id counts once its event is complete. An event that was cut in two comes again as a whole, because it is asked for after the one
-// before it. An id that the gateway cannot have made is not sent back: it is a number there.
+// The id counts once its event is complete. An event that was cut in two comes
+// again as a whole, because it is asked for after the one before it. An id that
+// the gateway cannot have made is not sent back: it is a number there.
 func (c *Client) stream(ctx context.Context, last *string, h listener) (came bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,8 +106,9 @@ func (c *Client) stream(ctx context.Context, last *string, h listener) (came boo
 	return came, errors.Join(io.ErrUnexpectedEOF, lines.Err())
 }
 
-// deliver calls changed for one change. One that is not understood is of no intent that could be looked at. Nothing else of an event is
-// used: it may be a part of the truth, and the state is read anyway.
+// deliver calls changed for one change. One that is not understood is of no
+// intent that could be looked at. Nothing else of an event is used: it may be a
+// part of the truth, and the state is read anyway.
 func (h *listener) deliver(data []byte) {
 	var event changes.CloudEvent[document.Change]
 	if json.Unmarshal(data, &event) != nil {

@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// project is a gateway with one intent, on which something is decided whenever the test says so. Its streams end as the test says.
+// project is a gateway with one intent, on which something is decided whenever
+// the test says so. Its streams end as the test says.
 type project struct {
 	mu sync.Mutex
 	// at is how often something was decided.
@@ -81,7 +82,8 @@ func (p *project) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	says(200, "application/json", string(data))(w, r)
 }
 
-// TestStreamGoesOn: a stream that is cut off is asked for again after the last event that came, also if an event was cut in two.
+// TestStreamGoesOn: a stream that is cut off is asked for again after the last
+// event that came, also if an event was cut in two.
 func TestStreamGoesOn(t *testing.T) {
 	t.Parallel()
 	p := &project{told: make(chan string)}
@@ -166,8 +168,8 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// TestWatchOfLargeIntents: an intent that is too large to be read as a whole ends no watch, and its state is told. Who asks for the intent itself is
-// told where it can be read.
+// TestWatchOfLargeIntents: an intent that is too large to be read as a whole ends no watch,
+// and its state is told. Who asks for the intent itself is told where it can be read.
 func TestWatchOfLargeIntents(t *testing.T) {
 	t.Parallel()
 	p := &project{told: make(chan string), large: true}
@@ -188,7 +190,8 @@ func TestWatchOfLargeIntents(t *testing.T) {
 	}
 }
 
-// FuzzAnswers: whatever a server answers with, as an intent, a list, a problem or a stream, is read without harm, and steers no terminal.
+// FuzzAnswers: whatever a server answers with, as an intent, a list, a problem
+// or a stream, is read without harm, and steers no terminal.
 func FuzzAnswers(f *testing.F) {
 	f.Add([]byte(`{"intents": [{"title": "\u001b[2J", "key": {"intent": "a"}}], "next": "b"}`))
 	f.Add([]byte(`{"view": {"intent": {"id": "a"}}, "records": ["EgA="], "attempts": [{"step": "review"}]}`))

@@ -28,7 +28,8 @@ type Refusal struct {
 	RetryAfter time.Duration
 }
 
-// Error tells the mistakes by their fields, or else the words of the gateway, and what to do where that is known.
+// Error tells the mistakes by their fields, or else the words of the gateway,
+// and what to do where that is known.
 func (r *Refusal) Error() string {
 	text := r.reason()
 	switch {
@@ -58,14 +59,14 @@ func (r *Refusal) reason() string {
 	return term.Line(strings.Join(parts, "; "))
 }
 
-// unsure reports whether the request may have been done nevertheless. The gateway says so where it knows that nothing was; a proxy
-// before it does not know.
+// unsure reports whether the request may have been done nevertheless. The gateway
+// says so where it knows that nothing was; a proxy before it does not know.
 func (r *Refusal) unsure() bool {
 	return r.Status >= http.StatusInternalServerError && !strings.Contains(r.Detail, "nothing was done")
 }
 
-// refusalOf returns the refusal that an answer is. What is no problem of RFC 9457 does not come from a gateway, but from what
-// stands before it.
+// refusalOf returns the refusal that an answer is. What is no problem of RFC
+// 9457 does not come from a gateway, but from what stands before it.
 func refusalOf(status int, header http.Header, body []byte) *Refusal {
 	r := &Refusal{}
 	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))

@@ -28,8 +28,8 @@ func (c *Client) get(ctx context.Context, query url.Values, path ...string) ([]b
 	return body, err
 }
 
-// read reads a document of the API, which is one of package document or of those below it: the gateway writes the same types.
-// Fields that are not known are passed over.
+// read reads a document of the API, which is one of package document or of those below
+// it: the gateway writes the same types. Fields that are not known are passed over.
 func read[T any](ctx context.Context, c *Client, query url.Values, path ...string) (doc T, err error) {
 	body, err := c.get(ctx, query, path...)
 	if err != nil {
@@ -50,7 +50,8 @@ func missing(err error) error {
 	return err
 }
 
-// large returns ErrLarge for an answer that says so: an intent as a whole is refused in no other way.
+// large returns ErrLarge for an answer that says so: an intent as a whole is
+// refused in no other way.
 func large(id forge.IntentID, err error) error {
 	if r, ok := errors.AsType[*Refusal](err); ok && r.Status == http.StatusConflict {
 		return fmt.Errorf("intent %s %w", id, ErrLarge)
@@ -58,8 +59,9 @@ func large(id forge.IntentID, err error) error {
 	return err
 }
 
-// Overview returns all intents of the project, by their ids, and the state of the project. The pages are read one after the other; an
-// intent that comes in meanwhile is there or is not, and none is there twice. The state of the project is that of the last page.
+// Overview returns all intents of the project, by their ids, and the state of the project.
+// The pages are read one after the other; an intent that comes in meanwhile is there or is
+// not, and none is there twice. The state of the project is that of the last page.
 func (c *Client) Overview(ctx context.Context) (all whole.List, err error) {
 	after := forge.IntentID("")
 	for range maxPages {
@@ -88,8 +90,8 @@ func (c *Client) Overview(ctx context.Context) (all whole.List, err error) {
 	return all, garbage("the list of the server does not end")
 }
 
-// Whole returns an intent, and its records for people, without as many from the beginning as are known already. What it returns belongs to the
-// caller. Errors: ErrNoIntent, ErrLarge.
+// Whole returns an intent, and its records for people, without as many from the beginning as
+// are known already. What it returns belongs to the caller. Errors: ErrNoIntent, ErrLarge.
 func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whole.Intent, []forge.Record, error) {
 	query := url.Values{}
 	if known > 0 {
@@ -117,8 +119,9 @@ func (c *Client) Whole(ctx context.Context, id forge.IntentID, known int) (*whol
 	return &d, records, nil
 }
 
-// keep notes the questions that are shown otherwise than they were asked. An answer repeats the question to which it belongs, and the rules
-// refuse it where that is not the one that they know, to the character.
+// keep notes the questions that are shown otherwise than they were asked. An
+// answer repeats the question to which it belongs, and the rules refuse it
+// where that is not the one that they know, to the character.
 func (c *Client) keep(asked, shown []forge.Clarification) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,8 +170,9 @@ func (c *Client) Diff(ctx context.Context, req document.DiffRequest) (document.D
 	return all, garbage("the change of the server does not end")
 }
 
-// joined adds the files of a page to those before it. The first one goes on with the last, or with its last hunk, where the page before ended
-// within: a page repeats the head of the file and of the hunk that it goes on with, and has only the lines that are left.
+// joined adds the files of a page to those before it. The first one goes on with the last,
+// or with its last hunk, where the page before ended within: a page repeats the head of
+// the file and of the hunk that it goes on with, and has only the lines that are left.
 func joined(files, more []document.DiffFile) []document.DiffFile {
 	if len(files) == 0 || len(more) == 0 || files[len(files)-1].Path != more[0].Path || files[len(files)-1].OldPath != more[0].OldPath {
 		return append(files, more...)
@@ -234,8 +238,8 @@ func (c *Client) Timeline(ctx context.Context, id forge.IntentID) (list []docume
 	return nil, garbage("the timeline of the server does not end")
 }
 
-// Transcript returns the lines of an attempt until now, all its pages; nothing for one that has none, or whose lines are
-// not kept any more.
+// Transcript returns the lines of an attempt until now, all its pages; nothing
+// for one that has none, or whose lines are not kept any more.
 func (c *Client) Transcript(ctx context.Context, req document.TranscriptRequest) (list []document.TranscriptLine, err error) {
 	query := url.Values{"step": {string(req.Step)}, "attempt": {strconv.Itoa(req.Attempt)}}
 	if req.Task != "" {

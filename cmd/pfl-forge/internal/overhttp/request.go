@@ -37,8 +37,9 @@ type request struct {
 // maxProblem bounds an answer that is no success, in bytes.
 const maxProblem = 64 << 10
 
-// do sends a request until it is answered for good, and returns the JSON of the answer. unsure says that it was sent and not
-// answered, by which it may have been done. Errors: *Refusal, and those of a connection, which name no token.
+// do sends a request until it is answered for good, and returns the JSON of the
+// answer. unsure says that it was sent and not answered, by which it may have
+// been done. Errors: *Refusal, and those of a connection, which name no token.
 func (c *Client) do(ctx context.Context, r *request) (answer []byte, unsure bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.all)
 	defer cancel()
@@ -69,7 +70,8 @@ type loginError struct{ error }
 // Unwrap returns the reason.
 func (e *loginError) Unwrap() error { return e.error }
 
-// mayBeDone reports whether a request that failed may have been done nevertheless: it was sent, and a gateway has not said what became of it.
+// mayBeDone reports whether a request that failed may have been done
+// nevertheless: it was sent, and a gateway has not said what became of it.
 func mayBeDone(err error) bool {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return r.unsure()
@@ -83,9 +85,10 @@ func mayBeDone(err error) bool {
 	return !garbage && !unsent && !untrusted
 }
 
-// again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is where the failure may end by
-// itself: the gateway is busy or restarts, a proxy before it does not reach it, the connection broke, or the issuer of a login does not
-// answer. A server that answers something else than a gateway, or has a certificate that is not known, does so again.
+// again reports whether a request that failed is sent again, and when; 0 leaves that to us. It is
+// where the failure may end by itself: the gateway is busy or restarts, a proxy before it does
+// not reach it, the connection broke, or the issuer of a login does not answer. A server that
+// answers something else than a gateway, or has a certificate that is not known, does so again.
 func (c *Client) again(err error) (wait time.Duration, again bool) {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		switch r.Status {
@@ -104,7 +107,8 @@ func (c *Client) again(err error) (wait time.Duration, again bool) {
 	return 0, !untrusted
 }
 
-// briefly returns the reason for which there is no answer, without advice: to ask again is done already.
+// briefly returns the reason for which there is no answer, without advice: to
+// ask again is done already.
 func briefly(err error) string {
 	if r, ok := errors.AsType[*Refusal](err); ok {
 		return fmt.Sprintf("the gateway says %d %s", r.Status, http.StatusText(r.Status))
@@ -120,8 +124,9 @@ func (e *garbageError) Error() string { return e.text }
 // garbage returns a garbageError.
 func garbage(format string, args ...any) error { return &garbageError{fmt.Sprintf(format, args...)} }
 
-// once sends a request once. An answer that ends before its end is an error, and so is one that is no JSON, or has another
-// type of content: a page to log in is answered with the status of a success.
+// once sends a request once. An answer that ends before its end is an error,
+// and so is one that is no JSON, or has another type of content: a page to log
+// in is answered with the status of a success.
 func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.bounds.answer)
 	defer cancel()
@@ -147,8 +152,9 @@ func (c *Client) once(ctx context.Context, r *request) ([]byte, error) {
 	return body, nil
 }
 
-// send sends a request and returns an answer that is a success; its body is to be closed. A token that the gateway does not take is replaced once
-// by the next one of the login, if there is one: it may have expired by the clock of the gateway, which counts.
+// send sends a request and returns an answer that is a success; its body is to be
+// closed. A token that the gateway does not take is replaced once by the next one of the
+// login, if there is one: it may have expired by the clock of the gateway, which counts.
 func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Response, error) {
 	token, err := c.token(ctx, "")
 	if err != nil {
@@ -168,8 +174,9 @@ func (c *Client) send(ctx context.Context, r *request, accept string) (*http.Res
 	return c.sendAs(ctx, next, r, accept)
 }
 
-// sendAs sends a request with a token. Of an answer that is no success the body is read here, as far as a problem has room. The log has the path,
-// the status and the gateway's id of the request, which the operator of the gateway can look up, and neither the token nor any content.
+// sendAs sends a request with a token. Of an answer that is no success the body is read here, as
+// far as a problem has room. The log has the path, the status and the gateway's id of the
+// request, which the operator of the gateway can look up, and neither the token nor any content.
 func (c *Client) sendAs(ctx context.Context, token string, r *request, accept string) (*http.Response, error) {
 	address := r.address
 	if len(r.query) > 0 {
@@ -215,7 +222,8 @@ func (c *Client) sendAs(ctx context.Context, token string, r *request, accept st
 	return nil, refused
 }
 
-// maxRetryAfter bounds the pause that a Retry-After is believed to say, in seconds: it is only told to a person.
+// maxRetryAfter bounds the pause that a Retry-After is believed to say, in
+// seconds: it is only told to a person.
 const maxRetryAfter = 24 * 60 * 60
 
 // where names the host that a redirect leads to.
@@ -227,8 +235,8 @@ func where(response *http.Response) string {
 	return term.Short(to.Scheme+"://"+to.Host, 100)
 }
 
-// plain returns the error of a connection as a person reads it: with the host, and without the path. A certificate that cannot be checked
-// names the flag.
+// plain returns the error of a connection as a person reads it: with the host,
+// and without the path. A certificate that cannot be checked names the flag.
 func (c *Client) plain(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err

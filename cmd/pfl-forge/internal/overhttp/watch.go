@@ -10,8 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Observer receives records and states, as the observers of package local do. Its methods are called one
-// after the other, and should not block for long.
+// Observer receives records and states, as the observers of package local do.
+// Its methods are called one after the other, and should not block for long.
 type Observer interface {
 	// Decided receives a record of an intent, and the intent before and after it.
 	Decided(before, after *forge.Summary, rec *forge.Record)
@@ -26,9 +26,10 @@ const (
 	lookTime = 15 * time.Second
 )
 
-// Watch reports what happens in the project until ctx ends or, with untilQuiet, until nothing is left to do without a person: not for the
-// project or, if only is not empty, for this intent. What agents say meanwhile is not told. Nothing is told twice, and what happened while the
-// connection was away is told after it.
+// Watch reports what happens in the project until ctx ends or, with untilQuiet,
+// until nothing is left to do without a person: not for the project or, if only is
+// not empty, for this intent. What agents say meanwhile is not told. Nothing is
+// told twice, and what happened while the connection was away is told after it.
 func (c *Client) Watch(ctx context.Context, observer Observer, only forge.IntentID, untilQuiet bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{client: c, observer: observer, only: only, seen: map[forge.IntentID]*seen{}, changed: map[forge.IntentID]bool{}, woken: make(chan struct{}, 1)}
@@ -87,7 +88,8 @@ type seen struct {
 	records int
 }
 
-// mark notes that something was heard of an intent, or that anything may have happened. It does not block.
+// mark notes that something was heard of an intent, or that anything may have
+// happened. It does not block.
 func (w *watch) mark(id forge.IntentID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +100,8 @@ func (w *watch) mark(id forge.IntentID) {
 	}
 }
 
-// take returns the intents of which something was heard since, and whether anything may have happened.
+// take returns the intents of which something was heard since, and whether
+// anything may have happened.
 func (w *watch) take() (ids []forge.IntentID, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,10 +117,12 @@ func (w *watch) take() (ids []forge.IntentID, all bool) {
 	return ids, all
 }
 
-// look tells what happened since the last look, and reports whether nothing is left to do. The first look tells the state.
+// look tells what happened since the last look, and reports whether nothing is
+// left to do. The first look tells the state.
 //
-// Every look reads the list of all intents. Which of them have changed is seen by their times, and so nothing is missed while the
-// stream was cut off, or where an event could not be read; the events say when to look.
+// Every look reads the list of all intents. Which of them have changed is seen
+// by their times, and so nothing is missed while the stream was cut off, or
+// where an event could not be read; the events say when to look.
 func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 	ids, _ := w.take()
 	list, err := w.client.Overview(ctx)
@@ -144,9 +149,10 @@ func (w *watch) look(ctx context.Context) (quiet bool, err error) {
 	return w.quiet(list.Intents, list.Project), nil
 }
 
-// report hands on the records of an intent that are new. Of one that was there at the start, these are the ones after its state of then.
-// How many it has is known from the first time on, so that only those after them are sent from then on. Of one that is too large to be read,
-// the state that the list has is told.
+// report hands on the records of an intent that are new. Of one that was there
+// at the start, these are the ones after its state of then. How many it has is
+// known from the first time on, so that only those after them are sent from then
+// on. Of one that is too large to be read, the state that the list has is told.
 func (w *watch) report(ctx context.Context, now *forge.Summary) error {
 	id := now.Key.Intent
 	known := w.seen[id]

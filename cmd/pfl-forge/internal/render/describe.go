@@ -224,7 +224,8 @@ func files(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// by returns " by <person>", and through which gateway if there was one; empty if it is not known who.
+// by returns " by <person>", and through which gateway if there was one; empty
+// if it is not known who.
 func by(ev *forge.Event) string {
 	switch {
 	case ev.Actor == "":

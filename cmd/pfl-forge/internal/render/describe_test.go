@@ -209,7 +209,8 @@ func TestLinesOfNothing(t *testing.T) {
 	}
 }
 
-// TestReasonIsSaidOnce has an intent end for the reason of the attempt that the line before is about, and for another one.
+// TestReasonIsSaidOnce has an intent end for the reason of the attempt that the
+// line before is about, and for another one.
 func TestReasonIsSaidOnce(t *testing.T) {
 	before := forge.Summary{Key: key, Status: forge.StatusProposed}
 	for reason, want := range map[string]string{

@@ -43,9 +43,9 @@ func intake(i *forge.Intake) string {
 	return Criteria(len(i.Criteria))
 }
 
-// checks returns how many of the criteria that commands decide are met, after what is said of verify commands. Where
-// one is not, that is why no judge is asked and another iteration begins, so it is told like a failed
-// verify command.
+// checks returns how many of the criteria that commands decide are met, after
+// what is said of verify commands. Where one is not, that is why no judge is
+// asked and another iteration begins, so it is told like a failed verify command.
 func checks(v *forge.VerifyReport, said string) (string, Tone) {
 	if v == nil || len(v.Checks) == 0 {
 		return said, Plain

@@ -115,8 +115,8 @@ const (
 	silence = 20 * time.Second
 )
 
-// lasting returns a line for each call of an agent that has gone on for a while, without a terminal: where
-// nothing is drawn in place, a call that takes long looks like one that hangs.
+// lasting returns a line for each call of an agent that has gone on for a while, without a
+// terminal: where nothing is drawn in place, a call that takes long looks like one that hangs.
 func (l *Live) lasting(now time.Time) (lines []string) {
 	if l.screen.width() > 0 {
 		return nil

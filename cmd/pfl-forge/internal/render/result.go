@@ -109,8 +109,8 @@ func implementation(i *forge.Implementation) string {
 	return Count(i.Commits, "commit") + " in " + Count(len(i.Files), "file")
 }
 
-// failure returns the line for an attempt that failed. What is held without the name of an agent waits for the origin. That no money
-// was reserved is none of its own.
+// failure returns the line for an attempt that failed. What is held without the name
+// of an agent waits for the origin. That no money was reserved is none of its own.
 func failure(step, agent string, f *forge.Failure) (string, Tone) {
 	if f.Reason == forge.FailHeld && agent == "" {
 		return step + " waits: the git origin does not answer", Plain

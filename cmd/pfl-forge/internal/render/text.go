@@ -64,8 +64,8 @@ func Cost(usd float64) string {
 // those written by models.
 func Fresh(u *forge.Usage) int64 { return u.InputTokens + u.OutputTokens }
 
-// Cached returns the tokens of agent calls that were read from, or written to, a model's cache. They
-// cost a tenth to twice of others, so they are never added to those.
+// Cached returns the tokens of agent calls that were read from, or written to, a model's
+// cache. They cost a tenth to twice of others, so they are never added to those.
 func Cached(u *forge.Usage) int64 { return u.CacheReadTokens + u.CacheWriteTokens }
 
 // ConsumedOf returns tokens and cost of agent calls, or empty.
@@ -90,7 +90,8 @@ func Consumed(tokens, cached int64, usd float64) string {
 // Points in time in it are durations from now on.
 func Doing(s *forge.Summary) string { return FromNow(FirstLine(doing(s)), time.Now()) }
 
-// WithoutRun says of an intent whose commands no worker takes, since nothing runs in its repository, what it waits for.
+// WithoutRun says of an intent whose commands no worker takes, since nothing
+// runs in its repository, what it waits for.
 func WithoutRun(s *forge.Summary) {
 	if s.Waiting == "" && len(s.Open) > 0 {
 		s.Activity = "waits for pfl-forge run"

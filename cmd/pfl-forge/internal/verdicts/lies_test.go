@@ -62,7 +62,8 @@ var citations = []struct{ kind, ref, quote, want string }{
 	{"absence", ".", "", "all of the repository"},
 }
 
-// boasts is the name of a lie that the CLI itself refuses: its answer has a field that the schema has not.
+// boasts is the name of a lie that the CLI itself refuses: its answer has a
+// field that the schema has not.
 const boasts = "resolved by its own word"
 
 // answers are lies in the whole answer.
@@ -172,8 +173,8 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// TestClaudeLiars has the model behind the real CLI tell the same lies, each as a reviewer or as a judge, and
-// between them the truth, in each of its forms: that counts.
+// TestClaudeLiars has the model behind the real CLI tell the same lies, each as a
+// reviewer or as a judge, and between them the truth, in each of its forms: that counts.
 func TestClaudeLiars(t *testing.T) {
 	testsize.OnlyFull(t)
 	agenttest.ClaudeCLI(t)

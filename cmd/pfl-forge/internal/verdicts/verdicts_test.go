@@ -1,5 +1,5 @@
-// Package verdicts_test has the suites of verdicts: reviewers and judges that lie, and honest ones, at
-// the real worker, in a real repository, with the rules that decide on what it reports.
+// Package verdicts_test has the suites of verdicts: reviewers and judges that lie, and honest
+// ones, at the real worker, in a real repository, with the rules that decide on what it reports.
 package verdicts_test
 
 import (
@@ -118,8 +118,8 @@ type answer struct {
 	issues   []string
 }
 
-// review has a reviewer say it, and returns whether the rules let the change be merged, and the feedback if
-// not.
+// review has a reviewer say it, and returns whether the rules let the change be
+// merged, and the feedback if not.
 func (c *court) review(t *testing.T, a answer) (lands bool, feedback string) {
 	t.Helper()
 	verdict := forge.VerdictRejected
@@ -224,8 +224,9 @@ func honest() (first, second object) {
 	return claim(1, cite("diff", "sum.go:5", "result := a + b")), claim(2, cite("file", "sum_test.go:5-6", "func TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 {"))
 }
 
-// TestTheFirstsAnswerGivenAsTheSeconds has a first reviewer that approves, and its answer, which the real worker reported, as
-// that of the second in several ways: none of them lands the change, and none sends it back either. The second's own does.
+// TestTheFirstsAnswerGivenAsTheSeconds has a first reviewer that approves, and its
+// answer, which the real worker reported, as that of the second in several ways: none
+// of them lands the change, and none sends it back either. The second's own does.
 func TestTheFirstsAnswerGivenAsTheSeconds(t *testing.T) {
 	c := newCourt(t)
 	first, second := honest()
@@ -305,8 +306,8 @@ var fair = [][]object{
 	{cite("diff", "sum.go:5", "result := a + b"), cite("diff", "sum.go:5", "result := a + b")},
 }
 
-// TestHonest has honest reviewers and judges of varied form: the code rejects none of them, and none is
-// asked for its answer twice.
+// TestHonest has honest reviewers and judges of varied form: the code rejects
+// none of them, and none is asked for its answer twice.
 func TestHonest(t *testing.T) {
 	c := newCourt(t)
 	first, second := honest()
@@ -330,7 +331,8 @@ func TestHonest(t *testing.T) {
 			}
 		}
 	}
-	// What was there before can be what is asked for: a judge may cite it, a reviewer beside the change.
+	// What was there before can be what is asked for: a judge may cite it, a
+	// reviewer beside the change.
 	stays := cite("file", "notes.txt:1", "notes that stay as they are")
 	for name, a := range map[string]answer{
 		"beside the change": {claims: []object{first, claim(2, stays)}, positive: true},

@@ -21,7 +21,8 @@ import (
 // from every pod, through the network policies.
 type collector struct {
 	mu sync.Mutex
-	// traces has the services of each trace, by its id in hexadecimal, and spans the names of what it has.
+	// traces has the services of each trace, by its id in hexadecimal, and
+	// spans the names of what it has.
 	traces, spans map[string]map[string]bool
 	// metrics has the services that sent metrics.
 	metrics map[string]bool
@@ -55,8 +56,8 @@ func (c *collector) list(w io.Writer, traces map[string]map[string]bool, separat
 	}
 }
 
-// takeTraces notes which services took part in which trace, and what they did. A span comes when it ends, so
-// that a trace is whole some seconds after its run.
+// takeTraces notes which services took part in which trace, and what they did. A
+// span comes when it ends, so that a trace is whole some seconds after its run.
 func (c *collector) takeTraces(w http.ResponseWriter, r *http.Request) {
 	var in collecttraces.ExportTraceServiceRequest
 	if !read(w, r, &in) {

@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// serveGit serves the repositories in a folder to everybody, to read and to push. One beside which there is a file
-// REPOSITORY.passwords it serves to those alone who give one of the words in it. /healthz says that it serves.
+// serveGit serves the repositories in a folder to everybody, to read and to
+// push. One beside which there is a file REPOSITORY.passwords it serves to
+// those alone who give one of the words in it. /healthz says that it serves.
 func serveGit(dir string) error {
 	backend := &cgi.Handler{
 		Path: "/usr/bin/git", Args: []string{"http-backend"}, Stderr: os.Stderr, //nolint:forbidigo // of a main
@@ -39,8 +40,8 @@ func serveGit(dir string) error {
 	return server.ListenAndServe()
 }
 
-// mayEnter reports whether a file of passwords has one, or is not there. It is read for each request: passwords change while
-// clients are at work.
+// mayEnter reports whether a file of passwords has one, or is not there. It is
+// read for each request: passwords change while clients are at work.
 func mayEnter(file, password string) (bool, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -79,9 +79,9 @@ func install(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "testpod"), self, 0o755)
 }
 
-// submit asks for changes, as a system that knows NATS and nothing of pfl-forge, by the recipe write unless another one is
-// given. It says when all are stored. Doing it again asks for the same ones. The system's name is in SYSTEM and in the subject;
-// the server lets it publish there alone.
+// submit asks for changes, as a system that knows NATS and nothing of pfl-forge, by the recipe
+// write unless another one is given. It says when all are stored. Doing it again asks for the same
+// ones. The system's name is in SYSTEM and in the subject; the server lets it publish there alone.
 func submit(args []string, out io.Writer) error {
 	project, prefix, recipe := args[0], args[1], "write"
 	if len(args) > 4 {

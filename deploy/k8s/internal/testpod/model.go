@@ -37,8 +37,8 @@ type model struct {
 // sayMore is the issue of the review that rejects the long change.
 const sayMore = "long.txt: say more"
 
-// serveModel serves the model, to who shows KEY if there is one, or the key that /accept?KEY named last. /held answers how
-// many calls were held, and /release lets them go on.
+// serveModel serves the model, to who shows KEY if there is one, or the key that /accept?KEY
+// named last. /held answers how many calls were held, and /release lets them go on.
 func serveModel(hold string, addresses []string) error {
 	atLeast, err := time.ParseDuration(hold)
 	if err != nil {
@@ -69,7 +69,8 @@ func (m *model) accept(key string) {
 	m.key = key
 }
 
-// guard refuses requests with another key than the one that is accepted, as the provider of a model does.
+// guard refuses requests with another key than the one that is accepted, as the
+// provider of a model does.
 func (m *model) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.mu.Lock()
@@ -107,8 +108,9 @@ func (m *model) reply(r agenttest.Request) agenttest.Reply {
 	return agenttest.Reviews()(r)
 }
 
-// implementLong is held after its first commit: it runs one command after the other, each of which does nothing for some seconds, as
-// no CLI waits for ever for one answer of its model. What it writes after the rejection says whether it knows what it did before.
+// implementLong is held after its first commit: it runs one command after the other, each
+// of which does nothing for some seconds, as no CLI waits for ever for one answer of its
+// model. What it writes after the rejection says whether it knows what it did before.
 func (m *model) implementLong(r agenttest.Request) agenttest.Reply {
 	rejected := strings.Contains(string(r.Body), sayMore)
 	switch {

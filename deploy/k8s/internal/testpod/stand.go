@@ -11,8 +11,9 @@ import (
 	"unsafe"
 )
 
-// stand gives the network that this process is in addresses of others, such as that of a cloud's metadata server, and
-// accepts connections there, until it is asked to end. Then it takes the addresses away.
+// stand gives the network that this process is in addresses of others, such as
+// that of a cloud's metadata server, and accepts connections there, until it is
+// asked to end. Then it takes the addresses away.
 func stand(addresses []string) (failed error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -47,7 +48,8 @@ func stand(addresses []string) (failed error) {
 	return nil
 }
 
-// setInterface makes one change of an interface: its address, its mask, or, without an address, that it is down.
+// setInterface makes one change of an interface: its address, its mask, or,
+// without an address, that it is down.
 func setInterface(name string, change uintptr, ip net.IP) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,6 +1,8 @@
-// Command analyzer is the service that plans intents: it carries out the steps analyze, architect, intake, audit and observe for runners.
+// Command analyzer is the service that plans intents: it carries out the steps
+// analyze, architect, intake, audit and observe for runners.
 //
-// The same program is started in a pod that was made for one command; remote.Main takes over then. The steps are in package analyzer.
+// The same program is started in a pod that was made for one command;
+// remote.Main takes over then. The steps are in package analyzer.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package settings reads the operator's file of chats, and makes a watcher of each. Everything that is wrong in the file is told at once, by
-// field and line.
+// Package settings reads the operator's file of chats, and makes a watcher of
+// each. Everything that is wrong in the file is told at once, by field and line.
 //
 // # What is refused
 //
@@ -45,7 +45,8 @@ const (
 
 // entry are the settings of a chat.
 type entry struct {
-	// Name is the chat's in logs, in the journal and in the stream of deliveries: an id as a project's.
+	// Name is the chat's in logs, in the journal and in the stream of
+	// deliveries: an id as a project's.
 	Name string `yaml:"name"`
 	// Kind says how it speaks: slack or webhook.
 	Kind string `yaml:"kind"`
@@ -53,16 +54,19 @@ type entry struct {
 	URL string `yaml:"url"`
 	// Team is the id of the workspace of Slack.
 	Team string `yaml:"team"`
-	// TokenFile is the path of the file with the bot's token, and AppTokenFile that of the app's, with which Socket Mode is used.
+	// TokenFile is the path of the file with the bot's token, and AppTokenFile
+	// that of the app's, with which Socket Mode is used.
 	TokenFile    string `yaml:"token_file"`
 	AppTokenFile string `yaml:"app_token_file"`
 	// URLFile is the path of the file with the address of a webhook.
 	URLFile string `yaml:"url_file"`
-	// SecretFile is the path of the file with the key that signs what a webhook gets; empty for none.
+	// SecretFile is the path of the file with the key that signs what a webhook
+	// gets; empty for none.
 	SecretFile string `yaml:"secret_file"`
 	// Private lets the address of a webhook be in a private network.
 	Private bool `yaml:"private"`
-	// Hooks are the names of the hooks through which Slack tells what people do, in place of Socket Mode.
+	// Hooks are the names of the hooks through which Slack tells what people
+	// do, in place of Socket Mode.
 	Hooks []string `yaml:"hooks"`
 	// Link begins the addresses of the console, such as https://forge.example.com.
 	Link string `yaml:"link"`
@@ -103,8 +107,8 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Loop is something that runs as long as the gateway does: a watcher, or a connection. One that fails is no reason to end the others, so the
-// gateway runs it again.
+// Loop is something that runs as long as the gateway does: a watcher, or a connection.
+// One that fails is no reason to end the others, so the gateway runs it again.
 type Loop struct {
 	// Name is that of the chat.
 	Name string
@@ -189,7 +193,8 @@ func (f *file) chat(e *entry, wrong fails) []Loop {
 		u.Fragment != "" || u.Scheme != "https" && u.Scheme != "http") {
 		wrong("link", "%.100q is no address of a site, such as https://forge.example.com", e.Link)
 	}
-	// No message has one of our own tokens in it. One that is replaced later is known by its shape alone.
+	// No message has one of our own tokens in it. One that is replaced later is
+	// known by its shape alone.
 	secrets := redact.New(redact.Environ(environ.All())...)
 	for _, p := range []string{e.TokenFile, e.AppTokenFile, e.URLFile, e.SecretFile} {
 		if text, err := os.ReadFile(f.path(p)); p != "" && err == nil {
@@ -259,7 +264,8 @@ func (f *file) channels(e *entry, wrong fails) (list []chat.Channel) {
 	return list
 }
 
-// slack checks the settings of a workspace of Slack, and returns its watcher, and its connection where Socket Mode is used.
+// slack checks the settings of a workspace of Slack, and returns its watcher,
+// and its connection where Socket Mode is used.
 func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	for field, given := range map[string]bool{"url_file": e.URLFile != "", "secret_file": e.SecretFile != "", "private": e.Private} {
 		if given {
@@ -279,7 +285,8 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 		wrong("hooks", "is empty, so that the people with accounts at %s cannot decide anything: Slack tells what they press by hooks, "+
 			"or by Socket Mode with app_token_file", e.Name)
 	}
-	// The files of tokens are read here once, so that a path that is wrong is told now and not at the first message.
+	// The files of tokens are read here once, so that a path that is wrong is
+	// told now and not at the first message.
 	client, err := slack.New(slack.Config{
 		URL: e.URL, Team: e.Team, Alone: f.alone, TokenFile: f.path(e.TokenFile), AppTokenFile: f.path(e.AppTokenFile),
 	})
@@ -294,7 +301,8 @@ func (f *file) slack(e *entry, cfg *chat.Config, wrong fails) []Loop {
 	}
 	cfg.Chat = client
 	loops := []Loop{{e.Name, chat.New(*cfg).Run}}
-	// Deliveries of the connection are stored under the name of the chat, beside the claims: both are our own.
+	// Deliveries of the connection are stored under the name of the chat,
+	// beside the claims: both are our own.
 	if e.AppTokenFile != "" {
 		s := &slack.Socket{Client: client, Name: e.Name, Store: cfg.Deliveries.Store, Log: f.Log}
 		loops = append(loops, Loop{e.Name, s.Run})

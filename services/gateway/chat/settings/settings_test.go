@@ -69,8 +69,8 @@ func reader(t *testing.T, people string) func(string) (int, error) {
 	}
 }
 
-// TestChatSettings reads the file of chats, and refuses what would tell nobody, decide for the wrong person, or send a token elsewhere; each by its
-// field and line.
+// TestChatSettings reads the file of chats, and refuses what would tell nobody,
+// decide for the wrong person, or send a token elsewhere; each by its field and line.
 func TestChatSettings(t *testing.T) {
 	read := reader(t, people)
 	if n, err := read(good); err != nil || n != 3 { // two watchers and a connection
@@ -114,7 +114,8 @@ func TestChatSettings(t *testing.T) {
 	}
 }
 
-// TestChatAccounts: accounts in the file of tokens that cannot be at the chat are refused by their field.
+// TestChatAccounts: accounts in the file of tokens that cannot be at the chat
+// are refused by their field.
 func TestChatAccounts(t *testing.T) {
 	for old, test := range map[string]struct{ now, want string }{
 		"work: U0123ABCD": {"work: ada", "chats[0].name: has an account in the file of tokens that cannot be: tokens.ada.accounts.work: \"ada\" is no id"},

@@ -23,7 +23,8 @@ const (
 // escapes are the three characters that begin something in Slack's texts.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// escape returns a text as Slack shows it and nothing else: no mention, no link and no date can begin in it.
+// escape returns a text as Slack shows it and nothing else: no mention, no link
+// and no date can begin in it.
 func escape(s string) string { return escapes.Replace(s) }
 
 // fit returns a text escaped and cut to a number of characters. An escape is not cut in two.
@@ -50,8 +51,8 @@ func section(text string) map[string]any {
 	return map[string]any{"type": "section", "text": plain(text, maxSection)}
 }
 
-// sections returns blocks of plain text with the lines, each in one block as a whole if that has room for it. Those for which there is no room at
-// all are the last ones.
+// sections returns blocks of plain text with the lines, each in one block as a whole
+// if that has room for it. Those for which there is no room at all are the last ones.
 func sections(lines []string) (blocks []any) {
 	var part []string
 	room := maxSection
@@ -81,8 +82,8 @@ func line(channel, text string) map[string]any {
 
 // message returns the message of a notice: what it is, how it is, and what can be done.
 //
-// The text beside the blocks is for notifications and for readers of a screen; Slack shows the blocks in its place. It names no one, since the
-// channel was chosen for those who are to know.
+// The text beside the blocks is for notifications and for readers of a screen; Slack shows the
+// blocks in its place. It names no one, since the channel was chosen for those who are to know.
 func message(channel string, n *chat.Notice) map[string]any {
 	m := line(channel, n.Text())
 	head := fmt.Sprintf("%s/%s %s\n%s", n.Key.Project, n.Key.Intent, n.State, n.Title)
@@ -134,7 +135,8 @@ const (
 	maxTyped = 3000
 )
 
-// dialog returns the dialog in which a person types the words of a press. It carries the press and the place of its message.
+// dialog returns the dialog in which a person types the words of a press. It
+// carries the press and the place of its message.
 func dialog(a *chat.Act, p *chat.Press, label string) map[string]any {
 	return map[string]any{
 		"type": "modal", "callback_id": "decide", "private_metadata": carry(a.Channel, a.Message, p),

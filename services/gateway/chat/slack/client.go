@@ -23,11 +23,13 @@ import (
 type Config struct {
 	// URL is where the Web API begins; empty for that of Slack.
 	URL string
-	// Team is the workspace's id. Alone says that there is no other one in the settings: of some people Slack does not say which is theirs, and
-	// they are taken for those of that one then, and known by none else.
+	// Team is the workspace's id. Alone says that there is no other one in the
+	// settings: of some people Slack does not say which is theirs, and they are
+	// taken for those of that one then, and known by none else.
 	Team  string
 	Alone bool
-	// TokenFile has the bot's token, and AppTokenFile that of the app for Socket Mode; empty without it. They are read for each request.
+	// TokenFile has the bot's token, and AppTokenFile that of the app for
+	// Socket Mode; empty without it. They are read for each request.
 	TokenFile, AppTokenFile string
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
@@ -142,8 +144,8 @@ type outcome struct {
 
 // call calls a method of the Web API. out has an outcome, or is nil.
 //
-// Methods that write take JSON, by POST. Those that only read take no JSON but a query, which is therefore no place for anything secret: the
-// token is in a header in both.
+// Methods that write take JSON, by POST. Those that only read take no JSON but a query,
+// which is therefore no place for anything secret: the token is in a header in both.
 func (c *Client) call(ctx context.Context, by *rest.Client, method, query string, in, out any) error {
 	path, verb := "/"+method, http.MethodPost
 	if in == nil && query != "" { // what only reads takes no JSON
@@ -171,8 +173,9 @@ func (c *Client) call(ctx context.Context, by *rest.Client, method, query string
 
 // The errors of Slack that mean something to us.
 //
-// A word that is in none of these lists is an error that is tried again in a minute, with the word in the log. What is denied is the same: a
-// person has to invite the bot, or to give it a scope, and nothing else ends it.
+// A word that is in none of these lists is an error that is tried again in a
+// minute, with the word in the log. What is denied is the same: a person has to
+// invite the bot, or to give it a scope, and nothing else ends it.
 var (
 	gone   = []string{"message_not_found", "thread_not_found", "cant_update_message", "cant_delete_message"}
 	faulty = []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited", "rate_limited"}
@@ -202,8 +205,8 @@ func (c *Client) refusal(word string) error {
 // errDenied says that our app may not do something. A person has to give it the right.
 var errDenied = errors.New("our app may not do that at Slack")
 
-// Introduce finds out who we are. A token of another workspace than that of the settings would tell one what belongs to the other, and have the
-// ids of its people stand for ours.
+// Introduce finds out who we are. A token of another workspace than that of the settings
+// would tell one what belongs to the other, and have the ids of its people stand for ours.
 func (c *Client) Introduce(ctx context.Context) error {
 	var me struct {
 		TeamID string `json:"team_id"`
@@ -240,8 +243,8 @@ func (c *Client) Edit(ctx context.Context, channel, id string, n *chat.Notice) e
 	return c.call(ctx, c.bot, "chat.update", "", m, nil)
 }
 
-// Reply says a notice in one line in the thread of a message. Slack tells those who follow the thread, and shows in the channel that there is
-// a reply; the buttons are at the message itself.
+// Reply says a notice in one line in the thread of a message. Slack tells those who follow the
+// thread, and shows in the channel that there is a reply; the buttons are at the message itself.
 func (c *Client) Reply(ctx context.Context, channel, id string, n *chat.Notice) error {
 	m := line(channel, n.Text())
 	m["thread_ts"] = id
@@ -273,7 +276,8 @@ type history struct {
 
 // markJSON is a mark in metadata.
 //
-// People cannot see or change metadata; apps can read that of each other in a channel, so nothing in it is a secret.
+// People cannot see or change metadata; apps can read that of each other in a
+// channel, so nothing in it is a secret.
 type markJSON struct {
 	Project string `json:"project"`
 	Intent  string `json:"intent"`
@@ -282,7 +286,8 @@ type markJSON struct {
 	Open    bool   `json:"open"`
 }
 
-// Find returns our messages with a mark since a time, the oldest first. A channel with more messages than are read is read from its end.
+// Find returns our messages with a mark since a time, the oldest first. A
+// channel with more messages than are read is read from its end.
 func (c *Client) Find(ctx context.Context, channel string, since time.Time) (list []chat.Posted, err error) {
 	cursor := ""
 	for range maxPages {
@@ -306,7 +311,8 @@ func (c *Client) Find(ctx context.Context, channel string, since time.Time) (lis
 	return list, nil
 }
 
-// ours returns those of our messages on a page that have a mark. Others can write the same metadata, but not as our bot.
+// ours returns those of our messages on a page that have a mark. Others can
+// write the same metadata, but not as our bot.
 func (c *Client) ours(page *history) (list []chat.Posted) {
 	for _, m := range page.Messages {
 		if m.BotID != c.self || c.self == "" || m.Metadata.EventType != eventType {
@@ -342,8 +348,9 @@ func (c *Client) Ask(ctx context.Context, a *chat.Act, p *chat.Press, label stri
 	return c.call(ctx, c.bot, "views.open", "", map[string]any{"trigger_id": a.Trigger, "view": dialog(a, p, label)}, nil)
 }
 
-// Whisper tells the person who acted a line: by a message that only they can see in a channel in which our bot is, and for a command, which can be
-// given where it is not, by the address that Slack sent with it.
+// Whisper tells the person who acted a line: by a message that only they can
+// see in a channel in which our bot is, and for a command, which can be given
+// where it is not, by the address that Slack sent with it.
 func (c *Client) Whisper(ctx context.Context, a *chat.Act, text string) error {
 	if a.Reply == "" {
 		m := line(a.Channel, text)
@@ -359,7 +366,8 @@ func (c *Client) Whisper(ctx context.Context, a *chat.Act, text string) error {
 	}, nil)
 }
 
-// replyPath returns the path of an address for answers, if that is where Slack takes them. No other place is asked, whoever signed it.
+// replyPath returns the path of an address for answers, if that is where Slack
+// takes them. No other place is asked, whoever signed it.
 func (c *Client) replyPath(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != c.replies.Scheme || u.Host != c.replies.Host || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||

@@ -1,7 +1,8 @@
-// Package slack speaks with one workspace of Slack, as an app that is installed there: messages of blocks with buttons, by the Web API, and
-// what people press by HTTP or by Socket Mode.
+// Package slack speaks with one workspace of Slack, as an app that is installed there: messages
+// of blocks with buttons, by the Web API, and what people press by HTTP or by Socket Mode.
 //
-// It uses six methods and no library: chat.postMessage, chat.update, chat.delete, chat.postEphemeral, conversations.history and views.open,
+// It uses six methods and no library: chat.postMessage, chat.update,
+// chat.delete, chat.postEphemeral, conversations.history and views.open,
 // besides auth.test and apps.connections.open.
 //
 // # What is believed
@@ -13,8 +14,9 @@
 //
 // # What is shown
 //
-// Words of others stand in texts of the type plain_text, in which Slack knows no formatting, no links and no mentions, and are escaped as
-// well. The line for notifications is escaped, and sent with parse none and without names linked. Nothing is unfurled.
+// Words of others stand in texts of the type plain_text, in which Slack knows no
+// formatting, no links and no mentions, and are escaped as well. The line for notifications
+// is escaped, and sent with parse none and without names linked. Nothing is unfurled.
 //
 // # What fails
 //
@@ -27,9 +29,11 @@
 //
 // # Socket Mode
 //
-// A [Socket] asks for an address with the token of the app, opens it, and acknowledges each envelope when it is stored, and not before. Slack
-// sends what was not acknowledged once more. It ends each connection after some hours, with a word or without; another one is opened within a
-// second, and after failures with pauses that grow to a minute. A press in between is answered by Slack with an error, and can be repeated.
+// A [Socket] asks for an address with the token of the app, opens it, and acknowledges
+// each envelope when it is stored, and not before. Slack sends what was not acknowledged
+// once more. It ends each connection after some hours, with a word or without; another
+// one is opened within a second, and after failures with pauses that grow to a minute. A
+// press in between is answered by Slack with an error, and can be repeated.
 //
 // # Limits of Slack that it keeps
 //

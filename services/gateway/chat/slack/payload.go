@@ -13,16 +13,19 @@ import (
 
 // payload holds the fields of an interaction that are read.
 //
-// It has more, such as names of people and the whole message that was pressed. Nothing of that is read: names change hands, and the message is
-// asked for where it counts.
+// It has more, such as names of people and the whole message that was pressed. Nothing
+// of that is read: names change hands, and the message is asked for where it counts.
 type payload struct {
-	// Type is block_actions for a button, and view_submission for a dialog; others are not asked for.
+	// Type is block_actions for a button, and view_submission for a dialog;
+	// others are not asked for.
 	Type string `json:"type"`
-	// Team is the workspace in which it was done. It is null for an app that a whole organisation has installed, which is refused.
+	// Team is the workspace in which it was done. It is null for an app that a
+	// whole organisation has installed, which is refused.
 	Team struct {
 		ID string `json:"id"`
 	} `json:"team"`
-	// User is the person who acted, with their own workspace, which differs where workspaces share a channel.
+	// User is the person who acted, with their own workspace, which differs
+	// where workspaces share a channel.
 	User struct {
 		ID     string `json:"id"`
 		TeamID string `json:"team_id"`
@@ -70,7 +73,8 @@ type command struct {
 // maxToken bounds handles of Slack that are sent back, in bytes.
 const maxToken = 2000
 
-// Read returns the act in a delivery of Slack: a form by HTTP, or the payload of an envelope by Socket Mode.
+// Read returns the act in a delivery of Slack: a form by HTTP, or the payload
+// of an envelope by Socket Mode.
 func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	if d.Event == chat.Socket {
 		return readJSON(d.Body, c.cfg.Alone)
@@ -95,7 +99,8 @@ func (c *Client) Read(d *deliveries.Delivery) (*chat.Act, error) {
 	}).act()
 }
 
-// readJSON reads an interaction or a command. Where ours is the only workspace, a person of whom Slack does not say the workspace is of that one.
+// readJSON reads an interaction or a command. Where ours is the only workspace,
+// a person of whom Slack does not say the workspace is of that one.
 func readJSON(data []byte, alone bool) (*chat.Act, error) {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -162,8 +167,9 @@ func (p *payload) act(press *chat.Press, alone bool) *chat.Act {
 	return &chat.Act{Account: p.User.ID, Home: home, Team: p.Team.ID, Press: press, Trigger: p.Trigger}
 }
 
-// check returns an error for an act whose ids are none, or whose handles are too long. They are sent to Slack, and stand in the journal. Ids
-// of people, teams and channels begin with letters that say which of them they are, so that none can stand for another.
+// check returns an error for an act whose ids are none, or whose handles are too long.
+// They are sent to Slack, and stand in the journal. Ids of people, teams and channels
+// begin with letters that say which of them they are, so that none can stand for another.
 func check(a *chat.Act) error {
 	_, wrong := instant(a.Message)
 	switch {
@@ -184,7 +190,8 @@ type place struct {
 	Press   string `json:"press"`
 }
 
-// carry returns the text that a dialog carries: Slack keeps it beside the dialog, and does not show it.
+// carry returns the text that a dialog carries: Slack keeps it beside the
+// dialog, and does not show it.
 func carry(channel, message string, p *chat.Press) string {
 	data, err := json.Marshal(place{channel, message, p.String()})
 	if err != nil {

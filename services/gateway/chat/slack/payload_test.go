@@ -32,7 +32,8 @@ func read(payload string) (*chat.Act, error) {
 	return (&Client{}).Read(&deliveries.Delivery{ContentType: form, Body: []byte(url.Values{"payload": {payload}}.Encode())})
 }
 
-// TestRead: an act is read with the ids of its person and place; whatever has none, or is no act, is refused.
+// TestRead: an act is read with the ids of its person and place; whatever has
+// none, or is no act, is refused.
 func TestRead(t *testing.T) {
 	a, err := read(pressed)
 	if err != nil || a.Account != "U1" || a.Home != "T1" || a.Team != "T1" || a.Channel != "C1" || a.Message != "1503435956.000247" || a.Press.Do != chat.Cancel {
@@ -66,7 +67,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever Slack signs, an act that is read has ids that can stand in an address, and a press that a button can carry.
+// FuzzRead: whatever Slack signs, an act that is read has ids that can stand in
+// an address, and a press that a button can carry.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(url.Values{"payload": {pressed}}.Encode()), true)
 	f.Add([]byte(pressed), false)
@@ -113,7 +115,8 @@ func FuzzFit(f *testing.F) {
 	})
 }
 
-// TestQuestionsAreShown: what a button answers or lets through is shown with it, however much else an intent says; and the message has a bound.
+// TestQuestionsAreShown: what a button answers or lets through is shown with
+// it, however much else an intent says; and the message has a bound.
 func TestQuestionsAreShown(t *testing.T) {
 	d := &document.Detail{Body: "Paint the shed, and then delete all."}
 	d.Project, d.Intent, d.Title, d.Status, d.Plan = "shop", "fix", strings.Repeat("&", 300), forge.StatusExecuting, "0a"
@@ -157,7 +160,8 @@ func TestReplyPath(t *testing.T) {
 	}
 }
 
-// TestTheAddressOfAnAnswerStays: whoever knows it can write to the channel, so that an answer which is refused does not have it in its error.
+// TestTheAddressOfAnAnswerStays: whoever knows it can write to the channel, so
+// that an answer which is refused does not have it in its error.
 func TestTheAddressOfAnAnswerStays(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)

@@ -19,7 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// Socket takes the acts of people through a connection that we open, where no request of Slack reaches us: Socket Mode.
+// Socket takes the acts of people through a connection that we open, where no
+// request of Slack reaches us: Socket Mode.
 type Socket struct {
 	// Client opens connections with the token of the app.
 	Client *Client
@@ -29,14 +30,16 @@ type Socket struct {
 	Store func(context.Context, deliveries.Delivery) (known bool, err error)
 	// Log is told of connections that fail.
 	Log *slog.Logger
-	// First is the first pause after a failure, and Most the longest. Zero values are a second and a minute.
+	// First is the first pause after a failure, and Most the longest. Zero
+	// values are a second and a minute.
 	First, Most time.Duration
 }
 
 const (
 	// maxEnvelope bounds an envelope, in bytes.
 	maxEnvelope = 1 << 20
-	// dialTime bounds the opening of a connection, and quiet how long one may say nothing: Slack pings every few seconds.
+	// dialTime bounds the opening of a connection, and quiet how long one may
+	// say nothing: Slack pings every few seconds.
 	dialTime = 20 * time.Second
 	quiet    = time.Minute
 	// ackTime is how long an acknowledgement may take to be written.
@@ -45,7 +48,8 @@ const (
 
 // envelope is a message of Socket Mode.
 type envelope struct {
-	// Type is hello, disconnect, interactive or slash_commands; others are acknowledged, and lead to nothing.
+	// Type is hello, disconnect, interactive or slash_commands; others are
+	// acknowledged, and lead to nothing.
 	Type string `json:"type"`
 	// ID is that of the envelope, which is another one when the same payload is sent again.
 	ID string `json:"envelope_id"`
@@ -58,7 +62,8 @@ type envelope struct {
 // errRefresh says that Slack asked for another connection, as it does every few hours.
 var errRefresh = errors.New("another connection is asked for")
 
-// Run keeps a connection open until ctx ends. It returns an error only for an app that Slack does not let in.
+// Run keeps a connection open until ctx ends. It returns an error only for an
+// app that Slack does not let in.
 func (s *Socket) Run(ctx context.Context) error {
 	first, most := s.First, s.Most
 	if first == 0 {
@@ -98,7 +103,8 @@ func (s *Socket) Run(ctx context.Context) error {
 	return nil
 }
 
-// connection opens a connection and takes what comes through it until it ends. served says that Slack said hello.
+// connection opens a connection and takes what comes through it until it ends.
+// served says that Slack said hello.
 func (s *Socket) connection(ctx context.Context) (served bool, err error) {
 	var got struct {
 		URL string `json:"url"`
@@ -148,7 +154,8 @@ func (s *Socket) connection(ctx context.Context) (served bool, err error) {
 	}
 }
 
-// next returns the next envelope. A message that is none is passed over: Slack may send kinds that came later than this program.
+// next returns the next envelope. A message that is none is passed over: Slack
+// may send kinds that came later than this program.
 func (s *Socket) next(ctx context.Context, conn *websocket.Conn) (*envelope, error) {
 	for {
 		kind, data, err := conn.Read(ctx)
@@ -162,8 +169,8 @@ func (s *Socket) next(ctx context.Context, conn *websocket.Conn) (*envelope, err
 	}
 }
 
-// take stores an envelope and acknowledges it. One that could not be stored is not acknowledged, so that Slack sends it again. An envelope
-// that comes twice has the same payload, and is stored once.
+// take stores an envelope and acknowledges it. One that could not be stored is not acknowledged, so
+// that Slack sends it again. An envelope that comes twice has the same payload, and is stored once.
 func (s *Socket) take(ctx context.Context, conn *websocket.Conn, e *envelope) error {
 	if e.ID == "" || len(e.ID) > maxToken {
 		return nil
@@ -189,7 +196,8 @@ func (s *Socket) take(ctx context.Context, conn *websocket.Conn, e *envelope) er
 	return nil
 }
 
-// checkSocket returns an error for an address that is no place of Slack: the connection carries what people decide.
+// checkSocket returns an error for an address that is no place of Slack: the
+// connection carries what people decide.
 func (c *Client) checkSocket(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

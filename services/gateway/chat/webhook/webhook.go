@@ -1,7 +1,9 @@
-// Package webhook is the smaller one of the two kinds of chats, and shows that nothing in package chat is about Slack.
+// Package webhook is the smaller one of the two kinds of chats, and shows that
+// nothing in package chat is about Slack.
 //
-// It tells a chat by its incoming webhook, and hears nothing: Mattermost, Rocket.Chat, Google Chat and others take the same JSON
-// object with one text. Systems that read fields are told by notifications (package notify), as CloudEvents.
+// It tells a chat by its incoming webhook, and hears nothing: Mattermost, Rocket.Chat,
+// Google Chat and others take the same JSON object with one text. Systems that read
+// fields are told by notifications (package notify), as CloudEvents.
 package webhook
 
 import (
@@ -25,7 +27,8 @@ import (
 
 // Client is one incoming webhook. It is safe for concurrent use.
 type Client struct {
-	// urlFile has the address. Whoever knows it can write to the chat, so it is in no error and no log.
+	// urlFile has the address. Whoever knows it can write to the chat, so it is
+	// in no error and no log.
 	urlFile string
 	// secretFile has the key that signs each message; empty for none.
 	secretFile string
@@ -46,11 +49,14 @@ const (
 
 // Config says where a webhook is.
 type Config struct {
-	// URLFile is the path of the file with the address, which is a secret, and is read for each message.
+	// URLFile is the path of the file with the address, which is a secret, and
+	// is read for each message.
 	URLFile string
-	// SecretFile is the path of the file with the key that signs each message, as the Standard Webhooks do; read for each as well. Empty: none.
+	// SecretFile is the path of the file with the key that signs each message,
+	// as the Standard Webhooks do; read for each as well. Empty: none.
 	SecretFile string
-	// Private lets the address be one of a private network. Where it is this machine's, it has to say so itself.
+	// Private lets the address be one of a private network. Where it is this
+	// machine's, it has to say so itself.
 	Private bool
 	// Secrets are taken out of words of others.
 	Secrets *redact.Redactor
@@ -87,8 +93,9 @@ func (c *Client) key() ([]byte, error) {
 	return key, nil
 }
 
-// sign returns the headers of a signed message, as Standard Webhooks are. The id is the same when the message is sent again, and another one for
-// a later notice in the same words: receivers take what has the id of another message for that one.
+// sign returns the headers of a signed message, as Standard Webhooks are. The id is
+// the same when the message is sent again, and another one for a later notice in
+// the same words: receivers take what has the id of another message for that one.
 func (c *Client) sign(n *chat.Notice, body []byte) (http.Header, error) {
 	key, err := c.key()
 	if err != nil || key == nil {
@@ -117,8 +124,8 @@ func (c *Client) address() (*url.URL, error) {
 	return u, nil
 }
 
-// Post sends a notice. The webhook has one channel, and no message that could be edited. Words of others are only text in the Markdown of
-// these chats, without mentions and links.
+// Post sends a notice. The webhook has one channel, and no message that could be edited.
+// Words of others are only text in the Markdown of these chats, without mentions and links.
 func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, error) {
 	u, err := c.address()
 	if err != nil {
@@ -132,7 +139,8 @@ func (c *Client) Post(ctx context.Context, _ string, n *chat.Notice) (string, er
 		lines = append(lines, n.Link)
 	}
 	text := strings.Join(lines, "\n")
-	// A client of its own for each message: the address may be another one by then, and messages are few.
+	// A client of its own for each message: the address may be another one by
+	// then, and messages are few.
 	client := rest.New(rest.Config{
 		Name: "the webhook", Called: "the webhook", Base: &url.URL{Scheme: u.Scheme, Host: u.Host}, MaxAnswer: maxAnswer, Hide: true, Now: c.now,
 		Authorize: func(context.Context) (string, error) { return "", nil }, Guard: c.guard,

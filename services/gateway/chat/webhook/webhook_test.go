@@ -19,8 +19,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
-// TestTheAddressStays: whatever becomes of a message, no error has the address in it, which is all that is needed to write to the chat; and a
-// redirect is not followed.
+// TestTheAddressStays: whatever becomes of a message, no error has the address in it,
+// which is all that is needed to write to the chat; and a redirect is not followed.
 func TestTheAddressStays(t *testing.T) {
 	asked := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -49,7 +49,8 @@ func TestTheAddressStays(t *testing.T) {
 	}
 }
 
-// TestSigned: what is sent has the signature of the Standard Webhooks, and a key that is none is refused without being repeated.
+// TestSigned: what is sent has the signature of the Standard Webhooks, and a
+// key that is none is refused without being repeated.
 func TestSigned(t *testing.T) {
 	var got http.Header
 	var body []byte

@@ -1,7 +1,9 @@
-// Command gateway is the service that serves people and systems by HTTP, and talks to forges and chats.
+// Command gateway is the service that serves people and systems by HTTP, and
+// talks to forges and chats.
 //
-// Its settings are the file of --gateway (package gateway). It decides nothing: whatever is asked of it goes to a runner as an event in the
-// name of the asker. "gateway token" makes a token for the file of tokens and does nothing else.
+// Its settings are the file of --gateway (package gateway). It decides nothing:
+// whatever is asked of it goes to a runner as an event in the name of the asker.
+// "gateway token" makes a token for the file of tokens and does nothing else.
 package main
 
 import (
@@ -16,8 +18,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// main runs the gateway as a service, or makes a token for the file of tokens: whoever sets a gateway up has this program at hand, and need
-// not trust another one with the secret.
+// main runs the gateway as a service, or makes a token for the file of tokens: whoever sets
+// a gateway up has this program at hand, and need not trust another one with the secret.
 func main() {
 	// The token goes to a person, the hash to the file. Nothing else ever has the token.
 	if len(os.Args) == 2 && os.Args[1] == "token" {

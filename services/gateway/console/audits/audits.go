@@ -1,6 +1,8 @@
-// Package audits reads the address of a page of audits. It is pure: it knows neither HTML nor HTTP, and has no clock.
+// Package audits reads the address of a page of audits. It is pure: it knows
+// neither HTML nor HTTP, and has no clock.
 //
-// Whoever likes makes up an address: a parameter that is not known, is given twice or is no day is an error.
+// Whoever likes makes up an address: a parameter that is not known, is given
+// twice or is no day is an error.
 package audits
 
 import (
@@ -17,8 +19,8 @@ import (
 // in RFC 3339; the others are compared as they are.
 var filters = []string{"project", "intent", "actor", "action", "since", "until"}
 
-// Parse returns the filter that an address has, and the parameters by which the API is asked for it, without the project and the place. Its
-// error is a sentence without its end.
+// Parse returns the filter that an address has, and the parameters by which the API is
+// asked for it, without the project and the place. Its error is a sentence without its end.
 func Parse(q url.Values) (values, ask url.Values, err error) {
 	values, ask = url.Values{}, url.Values{}
 	for name, given := range q {

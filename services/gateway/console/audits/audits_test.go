@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestParse: a filter is asked for as the API has it, the last day as a whole; what is not known, is given twice or is no day is an error.
+// TestParse: a filter is asked for as the API has it, the last day as a whole;
+// what is not known, is given twice or is no day is an error.
 func TestParse(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "", "project=shop&actor=+ada+&action=approve&after=x&intent=": "action=approve&actor=ada",

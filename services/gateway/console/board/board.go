@@ -1,12 +1,12 @@
-// Package board makes the board out of answers of the API: the filter that an address stands for, the intents that it
-// selects, by state, and, of each project, what keeps its work waiting and the changes of its merge queue. It is pure: it
-// knows neither HTML nor HTTP, and has no clock.
+// Package board makes the board out of answers of the API: the filter that an address stands for,
+// the intents that it selects, by state, and, of each project, what keeps its work waiting and
+// the changes of its merge queue. It is pure: it knows neither HTML nor HTTP, and has no clock.
 //
 // # What is not trusted
 //
-// Whoever likes makes up an address: a parameter that is not known, is repeated or is no day is refused with a sentence, and a number of a
-// page may be as large as numbers get. Titles, and the words of accounts and origins, are texts of others; a template
-// shows them as such, cut.
+// Whoever likes makes up an address: a parameter that is not known, is repeated or is no day is
+// refused with a sentence, and a number of a page may be as large as numbers get. Titles, and
+// the words of accounts and origins, are texts of others; a template shows them as such, cut.
 package board
 
 import (
@@ -56,7 +56,8 @@ type Filter struct {
 	Values url.Values
 }
 
-// Parse reads the query of the board at an address. Empty values are those of a form's empty fields. Its error is a sentence.
+// Parse reads the query of the board at an address. Empty values are those of a
+// form's empty fields. Its error is a sentence.
 func Parse(address string, q url.Values) (Filter, error) {
 	f := Filter{address, url.Values{}}
 	for name, values := range q {

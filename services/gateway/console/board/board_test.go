@@ -55,7 +55,8 @@ func TestBoardFilters(t *testing.T) {
 	}
 }
 
-// TestParse: what the board does not know, what is given twice and what is no day is a sentence, and links keep the rest of the filter.
+// TestParse: what the board does not know, what is given twice and what is no
+// day is a sentence, and links keep the rest of the filter.
 func TestParse(t *testing.T) {
 	for query, says := range map[string]string{
 		"of=x": "no filter", "search=a&search=b": "twice", "agent=a&agent=b": "twice",
@@ -90,7 +91,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestQueues: each fact says in words what waits and what follows, and there is room for so many changes of all projects.
+// TestQueues: each fact says in words what waits and what follows, and there is
+// room for so many changes of all projects.
 func TestQueues(t *testing.T) {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	d := document.Queue{Paused: true, Basis: &document.QueueBasis{Trials: 3, Merges: 4}}

@@ -25,8 +25,8 @@ type Queues struct {
 	Basis string
 }
 
-// Fact keeps all work of a project waiting, in words: Says, then since when and until when, then Why, the words of the
-// origin or the account, and last what follows.
+// Fact keeps all work of a project waiting, in words: Says, then since when and until
+// when, then Why, the words of the origin or the account, and last what follows.
 type Fact struct {
 	Project   forge.ProjectID
 	Says, Why string
@@ -47,8 +47,9 @@ type Car struct {
 	Left string
 }
 
-// Add adds the queue of a project, after those that were added before: projects are told in their own order, each with
-// its facts first. Estimates are explained once, by those of the first project that has any. Titles are those of the intents that were read.
+// Add adds the queue of a project, after those that were added before: projects are told
+// in their own order, each with its facts first. Estimates are explained once, by those
+// of the first project that has any. Titles are those of the intents that were read.
 func (q *Queues) Add(p forge.ProjectID, d *document.Queue, all []document.State) {
 	if d.Paused {
 		q.Facts = append(q.Facts, Fact{Project: p, Says: "is paused", Then: "Nothing in it runs until it is resumed: pfl-forge resume --all."})

@@ -18,7 +18,8 @@ type Chart struct {
 	Lines []Line
 	// Marks are the days that are named below the chart.
 	Marks []Mark
-	// Foot is where the line of zero is, in pixels from the top, and Height that of the whole drawing.
+	// Foot is where the line of zero is, in pixels from the top, and Height
+	// that of the whole drawing.
 	Foot, Height float64
 	// Highest is the most expensive day; nil if nothing was spent.
 	Highest *Bar
@@ -29,8 +30,8 @@ type Bar struct {
 	Day   time.Time
 	USD   float64
 	Calls int64
-	// X and Width are in percent of the chart's width, Y and Height in pixels. A day on which anything was
-	// spent has a height that can be seen.
+	// X and Width are in percent of the chart's width, Y and Height in pixels.
+	// A day on which anything was spent has a height that can be seen.
 	X, Width, Y, Height float64
 }
 
@@ -47,8 +48,8 @@ type Mark struct {
 	Anchor string
 }
 
-// Days makes a chart of the days from one to another, both included. Rows that are not about one of them are left out; an
-// amount that is none, below zero or infinite, has no height.
+// Days makes a chart of the days from one to another, both included. Rows that are not about
+// one of them are left out; an amount that is none, below zero or infinite, has no height.
 func Days(rows []document.CostRow, from, to time.Time) Chart {
 	c := Chart{Foot: bars.Top + bars.Height, Height: bars.Top + bars.Height + bars.Below}
 	n := int(to.Sub(from)/(24*time.Hour)) + 1
@@ -89,7 +90,8 @@ func Days(rows []document.CostRow, from, to time.Time) Chart {
 	return c
 }
 
-// marks names the first day, the one in the middle and the last: there is room for three on a phone.
+// marks names the first day, the one in the middle and the last: there is room
+// for three on a phone.
 func marks(list []Bar) []Mark {
 	last := len(list) - 1
 	at := func(i int) float64 { return list[i].X + list[i].Width/2 }

@@ -1,12 +1,12 @@
-// Package costs makes the page of a project's costs out of answers of the API: the choice that an
-// address stands for, a chart of days, rows of a table, budgets, and forecasts in words. It is pure: it
-// knows neither HTML nor HTTP, and has no clock.
+// Package costs makes the page of a project's costs out of answers of the API: the
+// choice that an address stands for, a chart of days, rows of a table, budgets, and
+// forecasts in words. It is pure: it knows neither HTML nor HTTP, and has no clock.
 //
 // # What is not trusted
 //
-// Agents report the figures, so one can be absurd: below zero, or larger than all money. Each
-// becomes text by [USD], and a place in the chart by [Days], which keep a page readable whatever it is.
-// Keys of rows are texts of others; a template shows them as such.
+// Agents report the figures, so one can be absurd: below zero, or larger than all money.
+// Each becomes text by [USD], and a place in the chart by [Days], which keep a page
+// readable whatever it is. Keys of rows are texts of others; a template shows them as such.
 //
 // # Days
 //
@@ -28,7 +28,8 @@ import (
 // Longest is the longest time that a page is about, in days. Forecasts look back as far.
 const Longest = 90
 
-// times are the times that a page can be about, in days, and groups what its table can have a row for.
+// times are the times that a page can be about, in days, and groups what its
+// table can have a row for.
 var (
 	times  = []int{7, 30, Longest}
 	groups = []document.CostGroup{
@@ -45,8 +46,8 @@ type Query struct {
 	By document.CostGroup
 }
 
-// ParseQuery reads the parameters of an address: days, by and project, each once and all optional. Its
-// error is a sentence that names the parameter.
+// ParseQuery reads the parameters of an address: days, by and project, each
+// once and all optional. Its error is a sentence that names the parameter.
 func ParseQuery(q url.Values) (Query, error) {
 	found := Query{Days: 30, By: document.CostsByDay}
 	for name, values := range q {
@@ -78,8 +79,9 @@ func (q Query) Values(p forge.ProjectID) url.Values {
 	return url.Values{"project": {string(p)}, "days": {strconv.Itoa(q.Days)}, "by": {string(q.By)}}
 }
 
-// Ask returns the parameters by which the API is asked for a table: from the beginning of the first of
-// some days to the end of today, so that a clock that is ahead adds to no day that the page does not have.
+// Ask returns the parameters by which the API is asked for a table: from the
+// beginning of the first of some days to the end of today, so that a clock that
+// is ahead adds to no day that the page does not have.
 func Ask(by document.CostGroup, days int, now time.Time) url.Values {
 	today := dayOf(now)
 	return url.Values{
@@ -124,7 +126,8 @@ type Page struct {
 	// From and To are the first and the last day.
 	From, To time.Time
 	Chart    Chart
-	// Spent adds up the days of the chart, which is of one project, also where the table is of several.
+	// Spent adds up the days of the chart, which is of one project, also where
+	// the table is of several.
 	Spent float64
 	Rows  []Row
 	// Others adds up the rows that there is no room for; nil if there is room for all.
@@ -136,7 +139,8 @@ type Page struct {
 // Row is one of the table.
 type Row struct {
 	document.CostRow
-	// Intent is the id of the intent that the row is about; empty if it is about none, or its key is no id.
+	// Intent is the id of the intent that the row is about; empty if it is
+	// about none, or its key is no id.
 	Intent forge.IntentID
 }
 
@@ -159,7 +163,8 @@ func (r *Row) Minutes() string {
 	return "unknown"
 }
 
-// Projects returns the table of several projects, of the answers by project of each: the most expensive first, with the sum of all.
+// Projects returns the table of several projects, of the answers by project of
+// each: the most expensive first, with the sum of all.
 func Projects(list []document.Costs) document.Costs {
 	all := document.Costs{By: document.CostsByProject, Rows: []document.CostRow{}, Total: document.CostRow{Key: "total"}}
 	for i := range list {
@@ -174,8 +179,8 @@ func Projects(list []document.Costs) document.Costs {
 	return all
 }
 
-// Of makes a page. table is the answer by the query's group for its days, days the one by day for the
-// [Longest] time, from which the chart and forecasts are made.
+// Of makes a page. table is the answer by the query's group for its days, days the
+// one by day for the [Longest] time, from which the chart and forecasts are made.
 func Of(q Query, table, days *document.Costs, now time.Time) Page {
 	today := dayOf(now)
 	p := Page{Query: q, From: today.AddDate(0, 0, 1-q.Days), To: today}

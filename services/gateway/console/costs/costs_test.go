@@ -19,7 +19,8 @@ func day(before int, usd float64) document.CostRow {
 	return document.CostRow{Key: noon.AddDate(0, 0, -before).Format(time.DateOnly), CostUSD: usd, Calls: 1, Attempts: 1}
 }
 
-// TestParseQuery: what is left out has a value, and whatever is out of range or given twice is named.
+// TestParseQuery: what is left out has a value, and whatever is out of range or
+// given twice is named.
 func TestParseQuery(t *testing.T) {
 	for text, want := range map[string]Query{
 		"": {30, document.CostsByDay}, "days=&by=&project=": {30, document.CostsByDay}, "days=90&by=model&project=shop": {90, document.CostsByModel},
@@ -47,7 +48,8 @@ func TestParseQuery(t *testing.T) {
 	}
 }
 
-// TestDays: each day has a bar in its place, those without calls as well, and the highest amount is below the first line.
+// TestDays: each day has a bar in its place, those without calls as well, and
+// the highest amount is below the first line.
 func TestDays(t *testing.T) {
 	c := Days([]document.CostRow{day(6, 1.5), day(1, 3), day(0, 0.0001), day(7, 1000), day(-1, 1000), {Key: "no day", CostUSD: 5}}, noon.AddDate(0, 0, -6), noon)
 	if len(c.Bars) != 7 || c.Lines[0].USD != 5 || c.Lines[1].USD != 2.5 || c.Highest.Day.Day() != 30 || len(c.Marks) != 3 {
@@ -70,7 +72,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestChartStaysOnItsSheet: whatever the amounts are, no bar is outside, none has a place that is no number, and there is no bar of nothing.
+// TestChartStaysOnItsSheet: whatever the amounts are, no bar is outside, none
+// has a place that is no number, and there is no bar of nothing.
 func TestChartStaysOnItsSheet(t *testing.T) {
 	absurd := []float64{0, 1, -1, 0.01, 1e308, math.MaxFloat64, math.SmallestNonzeroFloat64, math.NaN(), math.Inf(1), math.Inf(-1), -1e308}
 	for _, x := range absurd {
@@ -123,7 +126,8 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// TestBudgets: what is left is said also where more was spent than there was, and a meter never shows less than that.
+// TestBudgets: what is left is said also where more was spent than there was,
+// and a meter never shows less than that.
 func TestBudgets(t *testing.T) {
 	for _, one := range []struct {
 		of, spent, left float64
@@ -145,7 +149,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestForecasts: the date is that of the last seven days with calls, and nothing is said where those say nothing.
+// TestForecasts: the date is that of the last seven days with calls, and
+// nothing is said where those say nothing.
 func TestForecasts(t *testing.T) {
 	today := noon.Truncate(24 * time.Hour)
 	week := []document.CostRow{day(40, 1000)} // is before the last seven
@@ -188,7 +193,8 @@ func TestForecasts(t *testing.T) {
 	}
 }
 
-// TestPage: the table is of the chosen group, leads to intents only by ids, and what is asked for is the days of the page.
+// TestPage: the table is of the chosen group, leads to intents only by ids, and
+// what is asked for is the days of the page.
 func TestPage(t *testing.T) {
 	over, of := -2.0, 10.0
 	table := document.Costs{
@@ -218,7 +224,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestProjects: the table of several projects has the most expensive first, and adds up all that they have.
+// TestProjects: the table of several projects has the most expensive first, and
+// adds up all that they have.
 func TestProjects(t *testing.T) {
 	of := func(key string, usd float64, attempts int) document.Costs {
 		row := document.CostRow{Key: key, CostUSD: usd, Attempts: attempts, Calls: 2, InputTokens: 3, Seconds: 60}

@@ -91,8 +91,8 @@ const (
 	furthest = 365
 )
 
-// rate returns the mean of the last days with calls before today, which is not over, and how many days those are: 0 if there is
-// none, or nothing can be said by them.
+// rate returns the mean of the last days with calls before today, which is not over,
+// and how many days those are: 0 if there is none, or nothing can be said by them.
 func rate(days []document.CostRow, today time.Time) (usd float64, of int) {
 	rows := slices.Clone(days)
 	slices.SortFunc(rows, func(a, b document.CostRow) int { return strings.Compare(b.Key, a.Key) })
@@ -108,8 +108,8 @@ func rate(days []document.CostRow, today time.Time) (usd float64, of int) {
 	return usd, of
 }
 
-// forecast says in words when a budget is spent if days go on as the last ones with calls. A weekend
-// without calls is not foreseen, so the day that it names is rather too early.
+// forecast says in words when a budget is spent if days go on as the last ones with calls.
+// A weekend without calls is not foreseen, so the day that it names is rather too early.
 func forecast(b document.CostBudget, days []document.CostRow, today time.Time) string {
 	usd, of := rate(days, today)
 	if of == 0 || !(b.LeftUSD > 0) || math.IsInf(b.LeftUSD, 0) {

@@ -1,8 +1,10 @@
-// Package download sends a file of lines of JSON that is made while it is sent, so that a browser has either all of it or says that it
-// failed: a person would have half of it otherwise, and not know.
+// Package download sends a file of lines of JSON that is made while it is sent,
+// so that a browser has either all of it or says that it failed: a person would
+// have half of it otherwise, and not know.
 //
-// The console's pages of audits and timelines use it. An error before the first line can still be answered with a page; later the
-// connection is cut, since a complete answer would claim that the file is whole.
+// The console's pages of audits and timelines use it. An error before the first
+// line can still be answered with a page; later the connection is cut, since a
+// complete answer would claim that the file is whole.
 package download
 
 import (
@@ -53,8 +55,9 @@ func (f *File) End() error {
 	return nil
 }
 
-// Failed ends a file that is not whole. Where nothing was sent it returns the error, which can be shown; where a part was sent it calls cut, and
-// ends the answer by a panic that net/http knows, which cuts off the connection.
+// Failed ends a file that is not whole. Where nothing was sent it returns the
+// error, which can be shown; where a part was sent it calls cut, and ends the
+// answer by a panic that net/http knows, which cuts off the connection.
 func (f *File) Failed(err error, cut func()) error {
 	if !f.began {
 		return err

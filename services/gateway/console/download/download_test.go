@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDownloadIsWholeOrFails: a browser that got a part of a file is told that it failed, and one that got nothing is shown why.
+// TestDownloadIsWholeOrFails: a browser that got a part of a file is told that
+// it failed, and one that got nothing is shown why.
 func TestDownloadIsWholeOrFails(t *testing.T) {
 	for name, lines := range map[string]int{"in the middle": 3, "at the beginning": 0} {
 		failed, told := error(nil), false

@@ -10,20 +10,25 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// lines matches the form in which a reviewer cites lines: path:line or path:from-to. The path may have colons.
+// lines matches the form in which a reviewer cites lines: path:line or
+// path:from-to. The path may have colons.
 var lines = pattern.New(`^(.+):L?([0-9]{1,7})(?:-L?([0-9]{1,7}))?$`)
 
 // Place is where a piece of evidence stands in a change.
 type Place struct {
-	// Address leads to the first line that is cited, or to the file where that line is not on the page; empty where it leads nowhere.
+	// Address leads to the first line that is cited, or to the file where that
+	// line is not on the page; empty where it leads nowhere.
 	Address string
-	// Exact says that Address leads to all that is cited, and not only to the file in which it stands.
+	// Exact says that Address leads to all that is cited, and not only to the
+	// file in which it stands.
 	Exact bool
-	// Outside says that the change does not touch the file which is cited, as far as all names of its files are known.
+	// Outside says that the change does not touch the file which is cited, as
+	// far as all names of its files are known.
 	Outside bool
 }
 
-// Place returns where evidence about a commit stands in the change that is shown; v may be nil. The numbers of lines are those of the commit: where the
+// Place returns where evidence about a commit stands in the change that is
+// shown; v may be nil. The numbers of lines are those of the commit: where the
 // page shows another one, such as a former attempt, it leads to the file alone.
 func (v *View) Place(head string, c document.Citation) (p Place) {
 	path, from, to := cited(c)
@@ -60,7 +65,8 @@ func (v *View) Anchor(f document.DiffFile) string {
 	return ""
 }
 
-// At returns the part of the id of a line that follows the file's: n and its number after the change, or o and that before of a line which is gone.
+// At returns the part of the id of a line that follows the file's: n and its
+// number after the change, or o and that before of a line which is gone.
 func At(l document.DiffLine) string {
 	if l.New > 0 {
 		return "n" + strconv.Itoa(l.New)
@@ -68,7 +74,8 @@ func At(l document.DiffLine) string {
 	return "o" + strconv.Itoa(l.Old)
 }
 
-// find returns At of the first line of a file in a range of lines that is on the page; empty if none is.
+// find returns At of the first line of a file in a range of lines that is on
+// the page; empty if none is.
 func find(f *document.DiffFile, from, to int, old bool) string {
 	for i := range f.Hunks {
 		for _, l := range f.Hunks[i].Lines {
@@ -83,8 +90,9 @@ func find(f *document.DiffFile, from, to int, old bool) string {
 	return ""
 }
 
-// cited returns the file and the lines that a piece of evidence names; from and to are 0 where it names no lines, and path is empty where it names no
-// file. Of one line with a quote, the lines are as many as the quote has.
+// cited returns the file and the lines that a piece of evidence names; from and
+// to are 0 where it names no lines, and path is empty where it names no file.
+// Of one line with a quote, the lines are as many as the quote has.
 func cited(c document.Citation) (path string, from, to int) {
 	if c.Kind == forge.CitationCommand {
 		return "", 0, 0
@@ -101,7 +109,8 @@ func cited(c document.Citation) (path string, from, to int) {
 	return m[1], from, to
 }
 
-// removed reports whether what is cited are lines that the change takes away: each of the quote is marked so.
+// removed reports whether what is cited are lines that the change takes away:
+// each of the quote is marked so.
 func removed(c document.Citation) bool {
 	if c.Kind != forge.CitationDiff {
 		return false

@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestPlacesOfEvidence: evidence leads to the line that it cites where exactly that line is on the page, else to its file, on the page that begins
-// with it; and of a file that the change does not touch it leads nowhere, and says so.
+// TestPlacesOfEvidence: evidence leads to the line that it cites where exactly
+// that line is on the page, else to its file, on the page that begins with it;
+// and of a file that the change does not touch it leads nowhere, and says so.
 func TestPlacesOfEvidence(t *testing.T) {
 	page := func(after string) *View {
 		d := document.Diff{Head: "h1", FileCount: 4, Files: []document.DiffFile{

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestOrderOfFiles: what the plan does not name comes first and is never folded, whatever its name and size; what programs make comes last, and is folded.
+// TestOrderOfFiles: what the plan does not name comes first and is never folded,
+// whatever its name and size; what programs make comes last, and is folded.
 func TestOrderOfFiles(t *testing.T) {
 	no, yes := false, true
 	list := []document.DiffFile{
@@ -33,8 +34,8 @@ func TestOrderOfFiles(t *testing.T) {
 	}
 }
 
-// TestPageOfFiles: each name leads to its lines by the same attempt, the switch of white space to the same change, and former attempts to comparisons
-// of all bytes.
+// TestPageOfFiles: each name leads to its lines by the same attempt, the switch of
+// white space to the same change, and former attempts to comparisons of all bytes.
 func TestPageOfFiles(t *testing.T) {
 	no := false
 	d := document.Diff{Task: "a-001", Step: "implement", Attempt: 3, Next: "1.0", Files: []document.DiffFile{{Path: "a.go"}}}

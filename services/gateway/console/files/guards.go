@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 )
 
-// Guards tells which protected paths are to be expected of a change, before the rules compare it with them. It is a forecast: the change may touch other
+// Guards tells which protected paths are to be expected of a change, before the
+// rules compare it with them. It is a forecast: the change may touch other
 // files, and what a worker finds inside of files counts as well.
 type Guards struct {
 	// By says what it was made of: the plan names, or the change touches, files.
@@ -21,8 +22,9 @@ type Guards struct {
 // mostGuards is how many files are named.
 const mostGuards = 5
 
-// Expect returns the protected paths that a change touches, or that its plan names where nothing is changed yet: of all tasks where the whole plan waits. The
-// patterns are those of policy.protected_paths. It is nil where neither names a file.
+// Expect returns the protected paths that a change touches, or that its plan names
+// where nothing is changed yet: of all tasks where the whole plan waits. The patterns
+// are those of policy.protected_paths. It is nil where neither names a file.
 func Expect(patterns []string, w *document.Work, t *document.Task, whole bool) *Guards {
 	g := &Guards{By: "it touches"}
 	names := t.Changed

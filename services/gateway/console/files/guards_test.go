@@ -6,7 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestExpectedGuards: before the rules compare a change with the protected paths, the page says which of them its plan names, or it touches already.
+// TestExpectedGuards: before the rules compare a change with the protected
+// paths, the page says which of them its plan names, or it touches already.
 func TestExpectedGuards(t *testing.T) {
 	patterns := []string{"*.lock", "ci/", "package.json#scripts"}
 	w := document.Work{PlanTasks: []document.Task{

@@ -16,7 +16,8 @@ type Kept struct {
 	Beyond []string
 }
 
-// KeptTo compares the plan of a task, by its place among those of a work, with its change. It is empty where there is no change yet, where the plan names no
+// KeptTo compares the plan of a task, by its place among those of a work, with
+// its change. It is empty where there is no change yet, where the plan names no
 // files, and where either list is cut: then what is missing from it says nothing.
 func KeptTo(w *document.Work, task int) (k Kept) {
 	for _, c := range w.Truncated {
@@ -30,7 +31,8 @@ func KeptTo(w *document.Work, task int) (k Kept) {
 	return kept(t.Files, t.Changed)
 }
 
-// Untouched returns the files that a plan names and the change that is shown leaves as they are; none where that is not known.
+// Untouched returns the files that a plan names and the change that is shown
+// leaves as they are; none where that is not known.
 func (v *View) Untouched(planned []string) []string {
 	if v.Since != nil || v.LeftOut > 0 || len(v.Names) != v.FileCount {
 		return nil

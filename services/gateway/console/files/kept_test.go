@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestKeptToThePlan: what the plan names and the change leaves alone is told, and what the change touches besides; nothing before there is a change, without
-// files in the plan, or where a list is cut.
+// TestKeptToThePlan: what the plan names and the change leaves alone is told,
+// and what the change touches besides; nothing before there is a change,
+// without files in the plan, or where a list is cut.
 func TestKeptToThePlan(t *testing.T) {
 	for about, c := range map[string]struct {
 		planned, changed []string

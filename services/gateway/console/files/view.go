@@ -13,15 +13,16 @@ import (
 // View is a page of the files of a change.
 type View struct {
 	document.Diff
-	// Names are all files of the change, in their Order; Unplanned counts those that the plan does not name.
+	// Names are all files of the change, in their Order; Unplanned counts those
+	// that the plan does not name.
 	Names     []Name
 	Unplanned int
 	// More leads to the next page, and First to the first one; empty where there is none.
 	More, First string
 	// Former are the attempts with which it can be compared.
 	Former []board.Tab
-	// Off says that lines which are altered in white space alone are left out, and Space leads to the change with them,
-	// or without; it is empty in a comparison, which is of every byte.
+	// Off says that lines which are altered in white space alone are left out, and Space leads
+	// to the change with them, or without; it is empty in a comparison, which is of every byte.
 	Off   bool
 	Space string
 }
@@ -37,8 +38,9 @@ type Name struct {
 // fragment is where the addresses of pages of the change lead to.
 const fragment = "#diff"
 
-// Of makes a page of an answer with lines, and of one with the names of all files. Address is that of the page of the intent, ask has the
-// parameters by which the answer was asked for, and steps are the attempts that there were.
+// Of makes a page of an answer with lines, and of one with the names of all
+// files. Address is that of the page of the intent, ask has the parameters by
+// which the answer was asked for, and steps are the attempts that there were.
 func Of(d, names *document.Diff, address string, ask url.Values, steps []document.StepRecord) *View {
 	v := &View{Diff: *d, Off: ask.Has("whitespace")}
 	to := func(q url.Values) string { return address + "?" + q.Encode() + fragment }

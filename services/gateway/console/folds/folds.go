@@ -1,7 +1,8 @@
-// Package folds divides the lines of a transcript into blocks, of which a page shows the first line and folds the others. It is pure.
+// Package folds divides the lines of a transcript into blocks, of which a page
+// shows the first line and folds the others. It is pure.
 //
-// The console's page of a transcript calls Of with one page of lines. Every line is in exactly one block, and keeps the number by which
-// it can be linked.
+// The console's page of a transcript calls Of with one page of lines. Every
+// line is in exactly one block, and keeps the number by which it can be linked.
 package folds
 
 import "github.com/pfl-forge/pfl-forge/document"
@@ -19,7 +20,8 @@ type Line struct {
 	N int
 }
 
-// Of returns lines as blocks: it puts the output of a command behind the line that says that it ran.
+// Of returns lines as blocks: it puts the output of a command behind the line
+// that says that it ran.
 func Of(lines []document.TranscriptLine) (list []Block) {
 	for i, l := range lines {
 		one := Line{l, i + 1}

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/folds"
 )
 
-// TestOf: output, usage and ends are folded behind the line before them, every line is there once, and each has its place on the page.
+// TestOf: output, usage and ends are folded behind the line before them, every
+// line is there once, and each has its place on the page.
 func TestOf(t *testing.T) {
 	var lines []document.TranscriptLine
 	for _, kind := range []string{"output", "output", "started", "text", "command", "output", "output", "command_ended", "usage", "tool"} {

@@ -1,19 +1,20 @@
-// Package gantt puts the attempts and waits of an intent into rows with bars, as a page shows them, and
-// names spans and their colours. It is pure: it knows neither HTML nor the API.
+// Package gantt puts the attempts and waits of an intent into rows with bars, as a page shows
+// them, and names spans and their colours. It is pure: it knows neither HTML nor the API.
 //
 // # The axis
 //
-// An intent is worked on for minutes, and waits for people for days. On an axis in proportion, the
-// minutes are too thin to be seen. So each stretch of time in which no attempt is under way, and none
-// waits for a worker, is drawn as an eighth of all the time with attempts at most. Chart.Shortened says that
-// this was done, and whoever shows the chart says so beside it: the lengths of two bars can then not be
-// compared by the eye, while the durations of the rows stay exact.
+// An intent is worked on for minutes, and waits for people for days. On an axis in
+// proportion, the minutes are too thin to be seen. So each stretch of time in
+// which no attempt is under way, and none waits for a worker, is drawn as an
+// eighth of all the time with attempts at most. Chart.Shortened says that this was
+// done, and whoever shows the chart says so beside it: the lengths of two bars can
+// then not be compared by the eye, while the durations of the rows stay exact.
 //
 // # Rows
 //
-// A row is an attempt with its wait for a worker, whichever claim it was, or one kind of wait of one
-// task or of the intent. Rows are in the order in which their first spans begin, so that a reader
-// goes through them from the top to the bottom as time went on.
+// A row is an attempt with its wait for a worker, whichever claim it was, or one kind of
+// wait of one task or of the intent. Rows are in the order in which their first spans
+// begin, so that a reader goes through them from the top to the bottom as time went on.
 package gantt
 
 import (
@@ -28,8 +29,8 @@ import (
 type Chart struct {
 	// From and To are the ends of the axis.
 	From, To time.Time
-	// Shortened says that times without an attempt are drawn shorter than they were: a weekend in which a person is
-	// waited for would leave no room for the minutes in which something was done.
+	// Shortened says that times without an attempt are drawn shorter than they were: a weekend in
+	// which a person is waited for would leave no room for the minutes in which something was done.
 	Shortened bool
 	// Rows are by the beginning of their first bar.
 	Rows []Row
@@ -39,7 +40,8 @@ type Chart struct {
 type Row struct {
 	// Last is the newest span of the row, by which it is described.
 	Last document.Span
-	// Waited is how long a worker was waited for, Took how long everything else lasted, both as far as the axis goes.
+	// Waited is how long a worker was waited for, Took how long everything else
+	// lasted, both as far as the axis goes.
 	Waited, Took time.Duration
 	// Open says that it goes on.
 	Open bool
@@ -59,7 +61,8 @@ const thinnest = 0.5
 // shortest is the share of the time with attempts as which a longer time without is drawn.
 const shortest = 0.125
 
-// Of returns the chart of spans on an axis between two times. What goes on ends at the end of the axis.
+// Of returns the chart of spans on an axis between two times. What goes on ends
+// at the end of the axis.
 func Of(spans []document.Span, from, to time.Time) Chart {
 	c := Chart{From: from, To: to}
 	var list []document.Span

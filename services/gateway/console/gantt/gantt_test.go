@@ -12,7 +12,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // at returns a time some minutes after noon.
 func at(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 
-// TestRows: an attempt is one row with the wait before it, and a long wait for a person leaves room for the rest.
+// TestRows: an attempt is one row with the wait before it, and a long wait for
+// a person leaves room for the rest.
 func TestRows(t *testing.T) {
 	c := Of([]document.Span{
 		{Kind: document.SpanQueue, Step: "implement", Attempt: 1, From: at(0), To: at(1)},

@@ -1,10 +1,12 @@
-// Package health makes the page of a project's health out of an answer of the API: charts by week with the figures of each, and tables in
-// words. It is pure: it knows neither HTML nor HTTP, and has no clock.
+// Package health makes the page of a project's health out of an answer of the
+// API: charts by week with the figures of each, and tables in words. It is
+// pure: it knows neither HTML nor HTTP, and has no clock.
 //
 // # What is not trusted
 //
-// Names of commands are texts of others; a template shows them as such. Figures are those of a runner, and a figure that is absurd becomes a
-// place in the chart by package bars, which keeps a page readable whatever it is.
+// Names of commands are texts of others; a template shows them as such. Figures
+// are those of a runner, and a figure that is absurd becomes a place in the
+// chart by package bars, which keeps a page readable whatever it is.
 package health
 
 import (
@@ -38,8 +40,8 @@ type Query struct {
 	Of string
 }
 
-// ParseQuery reads the parameters of an address: weeks, of and project, each once and all optional. Its
-// error is a sentence that names the parameter.
+// ParseQuery reads the parameters of an address: weeks, of and project, each
+// once and all optional. Its error is a sentence that names the parameter.
 func ParseQuery(q url.Values) (Query, error) {
 	found := Query{Weeks: figures.HealthWeeks, Of: string(document.SpanQueue)}
 	for name, values := range q {
@@ -210,13 +212,15 @@ type Chart struct {
 	Bars  []Bar
 	Lines []Line
 	Marks []Mark
-	// Foot is where the line of zero is, in pixels from the top, and Height that of the whole drawing.
+	// Foot is where the line of zero is, in pixels from the top, and Height
+	// that of the whole drawing.
 	Foot, Height float64
 	// Highest says in words which value is the highest; empty if there is none.
 	Highest string
 }
 
-// Bar is a value of a week. X and Width are in percent of the chart's width, Y and Height in pixels.
+// Bar is a value of a week. X and Width are in percent of the chart's width, Y
+// and Height in pixels.
 type Bar struct {
 	// Class says what it is of, and Says it in words.
 	Class, Says         string

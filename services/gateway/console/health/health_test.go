@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/console/bars"
 )
 
-// TestParseQuery: what is left out has a value, and whatever is out of range or given twice is named.
+// TestParseQuery: what is left out has a value, and whatever is out of range or
+// given twice is named.
 func TestParseQuery(t *testing.T) {
 	for text, want := range map[string]Query{
 		"": {8, "queue"}, "weeks=&of=&project=": {8, "queue"}, "weeks=26&of=review&project=shop": {26, "review"}, "of=merge_queue": {8, "merge_queue"},
@@ -31,7 +32,8 @@ func TestParseQuery(t *testing.T) {
 	}
 }
 
-// TestChartsStayOnTheirSheets: whatever the figures are, no bar is outside, and none has a place that is no number.
+// TestChartsStayOnTheirSheets: whatever the figures are, no bar is outside, and
+// none has a place that is no number.
 func TestChartsStayOnTheirSheets(t *testing.T) {
 	absurd := []float64{0, 1, -1, 1e308, math.SmallestNonzeroFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 3600}
 	for _, x := range absurd {
@@ -56,7 +58,8 @@ func TestChartsStayOnTheirSheets(t *testing.T) {
 	}
 }
 
-// TestPage: the newest week comes first in tables, shares are of what there was, and each duration leads to its chart.
+// TestPage: the newest week comes first in tables, shares are of what there
+// was, and each duration leads to its chart.
 func TestPage(t *testing.T) {
 	h := figures.Health{
 		Weeks: []figures.HealthWeek{

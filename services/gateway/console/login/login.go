@@ -1,7 +1,8 @@
 // Package login has people sign in to the console with their account at an OpenID Connect issuer.
 //
-// What belongs to a login under way is in a cookie of the browser that began it, so any gateway with the same key can end
-// it, and no gateway remembers one. The cookie is no secret before its browser: it has only what the flow wants the
+// What belongs to a login under way is in a cookie of the browser that began it,
+// so any gateway with the same key can end it, and no gateway remembers one. The
+// cookie is no secret before its browser: it has only what the flow wants the
 // browser's side to know, and a hash with the key keeps others from making one.
 package login
 
@@ -23,7 +24,8 @@ const (
 	Cookie = "__Host-pfl-forge-login"
 	// Lasts is for how long a login may be under way.
 	Lasts = 10 * time.Minute
-	// Again is when a login that was refused with ErrOften can be ended: codes are sent twice in a second.
+	// Again is when a login that was refused with ErrOften can be ended: codes
+	// are sent twice in a second.
 	Again = time.Second
 	// maxCookie bounds it, in bytes.
 	maxCookie = 4000
@@ -31,7 +33,8 @@ const (
 	version = "1"
 )
 
-// ErrOften says that too many codes were sent to the issuer, by whomever, and that of this login was not: it can be ended later.
+// ErrOften says that too many codes were sent to the issuer, by whomever, and
+// that of this login was not: it can be ended later.
 var ErrOften = identity.ErrOften
 
 // ErrOther says that what came back does not belong to a login of this browser.
@@ -43,7 +46,8 @@ type Config struct {
 	Site *identity.Site
 	// Name is that of the issuer among people.
 	Name string
-	// From is the issuer as sessions are bound to it: another one's names are those of other people.
+	// From is the issuer as sessions are bound to it: another one's names are
+	// those of other people.
 	From string
 }
 
@@ -69,8 +73,8 @@ func (i *Issuer) Begin(ctx context.Context, next string) (address, cookie string
 	return address, body + "." + i.mac("login", []byte(body)), err
 }
 
-// End returns the issuer's name of the person who has logged in, and the address at which they go on. Error: ErrOther, ErrOften; any other one is
-// for the log and for the person.
+// End returns the issuer's name of the person who has logged in, and the address at which
+// they go on. Error: ErrOther, ErrOften; any other one is for the log and for the person.
 func (i *Issuer) End(ctx context.Context, cookie string, query url.Values) (person, next string, err error) {
 	a, next, err := i.open(cookie)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/identity/issuertest"
 )
 
-// TestLoginCookie: a login counts for ten minutes, with the key by which it began, and for its own state.
+// TestLoginCookie: a login counts for ten minutes, with the key by which it
+// began, and for its own state.
 func TestLoginCookie(t *testing.T) {
 	i := issuertest.Start(t)
 	site, err := identity.NewSite(identity.SiteConfig{Issuer: i.URL, Client: "pfl-forge", Back: "https://forge.example.com/back", Now: time.Now})

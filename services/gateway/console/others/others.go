@@ -1,11 +1,13 @@
-// Package others says who may take a decision besides the person who looks at it, by the file of tokens and the project's policy. It is
-// pure: it knows neither HTML nor the API, and has no clock.
+// Package others says who may take a decision besides the person who looks at it, by the file of
+// tokens and the project's policy. It is pure: it knows neither HTML nor the API, and has no clock.
 //
 // # Who is told
 //
-// A name and its roles say whom to deceive, so the file's people are shown to auditors and operators alone. Here is one exception, and no more
-// of it than it takes: whoever has a decision before them is told the names of the people who have the same one, so that they
-// can be asked, or left to it. Who decides by other ways than the gateway, as by the command line, is not in its file.
+// A name and its roles say whom to deceive, so the file's people are shown to
+// auditors and operators alone. Here is one exception, and no more of it than
+// it takes: whoever has a decision before them is told the names of the people
+// who have the same one, so that they can be asked, or left to it. Who decides
+// by other ways than the gateway, as by the command line, is not in its file.
 package others
 
 import (
@@ -25,7 +27,8 @@ type Decision struct {
 	Verb tokens.Verb
 	// Approvers are the only ones whose approval counts; empty: everybody's does.
 	Approvers []string
-	// Without are people who are not told: the one who looks, and those who may not, or have decided already.
+	// Without are people who are not told: the one who looks, and those who may
+	// not, or have decided already.
 	Without []string
 }
 
@@ -43,8 +46,9 @@ func Verb(w forge.Waiting) tokens.Verb {
 	return tokens.Retry
 }
 
-// Of returns the people of a file of tokens who may take a decision at a time, each once, by their names. Names are the same without regard
-// to case, as where the rules compare people; whose approval counts is as it is written.
+// Of returns the people of a file of tokens who may take a decision at a time,
+// each once, by their names. Names are the same without regard to case, as
+// where the rules compare people; whose approval counts is as it is written.
 func Of(entries []tokens.Token, d Decision, now time.Time) (names []string) {
 	for i := range entries {
 		t := &entries[i]

@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// TestWhoElse: told are people who have the verb in this project now, each once, and of approvers those whose approval counts.
+// TestWhoElse: told are people who have the verb in this project now, each
+// once, and of approvers those whose approval counts.
 func TestWhoElse(t *testing.T) {
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	in := func(name, project string, roles ...tokens.Role) tokens.Token {

@@ -17,8 +17,8 @@ const (
 	Joins = "You become one of its requesters, and may then not be the one who approves it."
 )
 
-// Joining says who becomes a requester, and whether the policy then bars them, where the state of the intent tells it: it names those who are barred, and
-// each requester is, or none.
+// Joining says who becomes a requester, and whether the policy then bars them, where the state
+// of the intent tells it: it names those who are barred, and each requester is, or none.
 func Joining(d *document.Detail) string {
 	switch a := d.Approvals; {
 	case a != nil && len(a.Barred) > 0:
@@ -34,7 +34,8 @@ func Requested(name string, d *document.Detail) bool {
 	return slices.ContainsFunc(d.Requesters, func(r document.Identity) bool { return strings.EqualFold(name, r.Name) })
 }
 
-// Objection says why an approval of a person would not count; empty if it would, as far as the state of the intent says.
+// Objection says why an approval of a person would not count; empty if it
+// would, as far as the state of the intent says.
 func Objection(name string, d *document.Detail) string {
 	a := d.Approvals
 	if a == nil {

@@ -16,7 +16,8 @@ const (
 	ofDrafts   = "draft"
 )
 
-// Way says in words by what way a person asked for an intent, to stand after their name; empty where a system asked, or pfl-forge itself.
+// Way says in words by what way a person asked for an intent, to stand after
+// their name; empty where a system asked, or pfl-forge itself.
 func Way(d document.Detail) string {
 	switch o := &d.Origin; {
 	case d.Parent != "" || d.Source != forge.SourceHuman || o.System == "":
@@ -31,7 +32,8 @@ func Way(d document.Detail) string {
 	}
 }
 
-// Asked says in a sentence who asked for an intent, and by what way. Names and ids in it are texts of others.
+// Asked says in a sentence who asked for an intent, and by what way. Names and
+// ids in it are texts of others.
 func Asked(d document.Detail) string {
 	by := cmp.Or(d.Requester, "a person")
 	var added []string
@@ -62,7 +64,8 @@ func Asked(d document.Detail) string {
 	return strings.TrimSuffix("Asked for by "+by+", "+Way(d), ", ") + "." + since
 }
 
-// Besides returns the parts of a request that its hash is of, without the text that a page shows by itself.
+// Besides returns the parts of a request that its hash is of, without the text
+// that a page shows by itself.
 func Besides(d document.Detail) []document.Asked {
 	return slices.DeleteFunc(slices.Clone(d.Work.Asked), func(a document.Asked) bool { return a.Name == "body" })
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestAsked: who asked and by what way is said in words that need no knowledge of the program, and never by the id of a message alone.
+// TestAsked: who asked and by what way is said in words that need no knowledge
+// of the program, and never by the id of a message alone.
 func TestAsked(t *testing.T) {
 	for want, c := range map[string]struct {
 		source forge.Source

@@ -1,7 +1,8 @@
-// Package phrase has the words in which pages of the console say states, numbers and times. It is pure.
+// Package phrase has the words in which pages of the console say states,
+// numbers and times. It is pure.
 //
-// Templates call it, so that a state has one name on all pages. Names and ids that it puts into sentences are texts of others:
-// html/template escapes them where they are written.
+// Templates call it, so that a state has one name on all pages. Names and ids that it puts
+// into sentences are texts of others: html/template escapes them where they are written.
 package phrase
 
 import (

@@ -1,11 +1,12 @@
-// Package proof says how far the change of a task is proven, by what the journal of its intent has about it. It is pure: it knows
-// neither HTML nor the API.
+// Package proof says how far the change of a task is proven, by what the journal
+// of its intent has about it. It is pure: it knows neither HTML nor the API.
 //
 // # What counts
 //
-// Only what was found out about the newest change is said of it: by its patch id, or by its commit where there is no id. Put on
-// another base, a change is another commit and the same patch. A record of a run says on which commit the commands ran, and that need
-// not be the one that the change was merged on: then both are told.
+// Only what was found out about the newest change is said of it: by its patch id, or
+// by its commit where there is no id. Put on another base, a change is another commit
+// and the same patch. A record of a run says on which commit the commands ran, and
+// that need not be the one that the change was merged on: then both are told.
 package proof
 
 import (
@@ -23,7 +24,8 @@ const (
 	protectedPaths = "protected-paths"
 	// mergedUnproven says that what the forge merged is not what was verified.
 	mergedUnproven = "merged-unproven"
-	// changesRequested and rework have the change made again: the former by a person, the latter by its review, or by a person who decides between two.
+	// changesRequested and rework have the change made again: the former by a
+	// person, the latter by its review, or by a person who decides between two.
 	changesRequested, rework = "changes-requested", "rework"
 )
 
@@ -32,7 +34,8 @@ type Records struct {
 	// Review is the last verdict on the task, and Earlier are the ones before.
 	Review  *document.Review
 	Earlier []document.Review
-	// Failures are the times when its change could not be put on the base branch, or did not pass there.
+	// Failures are the times when its change could not be put on the base
+	// branch, or did not pass there.
 	Failures []document.Verified
 	// Rules are those that changed its course.
 	Rules []document.Adjustment
@@ -40,7 +43,8 @@ type Records struct {
 	Steps []document.StepRecord
 }
 
-// About picks the records about a task. Attempts and rules that are about the whole intent are among them.
+// About picks the records about a task. Attempts and rules that are about the
+// whole intent are among them.
 func About(w *document.Work, id forge.TaskID) (r Records) {
 	for i := range w.Reviews {
 		if one := &w.Reviews[i]; one.Task == id {
@@ -75,25 +79,31 @@ type Proof struct {
 	Verified *document.Verified
 	State    string
 	Good     bool
-	// Merged is its merge; nil before there is one. Moved says that it was merged on another parent than Verified is of, and
-	// Unproven in words why what was merged is not what was verified; empty if nothing says so.
+	// Merged is its merge; nil before there is one. Moved says that it was
+	// merged on another parent than Verified is of, and Unproven in words why
+	// what was merged is not what was verified; empty if nothing says so.
 	Merged   *document.Verified
 	Moved    bool
 	Unproven string
-	// Reviewed says that the last review is one of the newest change. Met and Claims count its requirements.
+	// Reviewed says that the last review is one of the newest change. Met and
+	// Claims count its requirements.
 	Reviewed    bool
 	Met, Claims int
-	// Protected says that it changes protected paths. Known is false where that is not known, or not yet.
+	// Protected says that it changes protected paths. Known is false where that
+	// is not known, or not yet.
 	Protected, Known bool
 	// Unknown says why it is not known, to stand after since; empty where it is.
 	Unknown string
-	// AsItWas are the reasons to look that a check gives which the change alters and which fails as it was.
+	// AsItWas are the reasons to look that a check gives which the change
+	// alters and which fails as it was.
 	AsItWas []string
 	// Old counts requirements that are met by nothing but what was there before the change.
 	Old int
-	// Other is another review of the same commit that comes to another verdict; nil if there is none.
+	// Other is another review of the same commit that comes to another verdict;
+	// nil if there is none.
 	Other *document.Review
-	// Refused is the rule by which the change is made again because of a person, after all that is known of it here was found out: there is no newer one of
+	// Refused is the rule by which the change is made again because of a person,
+	// after all that is known of it here was found out: there is no newer one of
 	// which anything is known. It is nil of a change that no person refused.
 	Refused *document.Adjustment
 	// Asked are the checks that its reviewers asked for, in their order.
@@ -103,7 +113,8 @@ type Proof struct {
 	CostUSD  float64
 }
 
-// Asked is a run of a check of the project that a reviewer of the change asked for. What it printed is kept of those alone that did not pass.
+// Asked is a run of a check of the project that a reviewer of the change asked
+// for. What it printed is kept of those alone that did not pass.
 type Asked struct {
 	document.Check
 	// By says in words which reviewer asked.
@@ -128,8 +139,8 @@ func Of(w *document.Work, t *document.Task, about *Records) (p Proof) {
 			p.Unproven = a.Detail
 		}
 	}
-	// A change is compared with them once it is approved by its reviewers: before it is merged, that there was no reason
-	// is not known.
+	// A change is compared with them once it is approved by its reviewers:
+	// before it is merged, that there was no reason is not known.
 	cut := slices.ContainsFunc(w.Truncated, func(t document.Truncated) bool { return t.Field == "adjustments" })
 	p.Known = p.Protected || t.Commit != "" && !cut
 	switch {
@@ -195,8 +206,8 @@ func (p *Proof) reviewed(r *document.Review, earlier []document.Review) {
 	}
 }
 
-// refused finds out whether a person has had the change made again since it was verified and reviewed. What a review itself rejects is decided on with it, and
-// so at the same time.
+// refused finds out whether a person has had the change made again since it was verified and
+// reviewed. What a review itself rejects is decided on with it, and so at the same time.
 func (p *Proof) refused(t *document.Task, about *Records) {
 	var known time.Time
 	if p.Verified != nil {
@@ -237,11 +248,13 @@ func Old(c document.Claim) bool {
 	return c.Met && c.Run == nil && len(c.Evidence) > 0 && !slices.ContainsFunc(c.Evidence, func(e document.Citation) bool { return !e.Unchanged })
 }
 
-// Regression reports whether a run is a regression proof: it shows what the tests of a change say without the change.
+// Regression reports whether a run is a regression proof: it shows what the
+// tests of a change say without the change.
 func Regression(c document.Check) bool { return c.Name == verdict.RegressionProof }
 
-// current reports whether a patch, or a commit, is the newest change of a task, as far as the journal says: what was
-// found out about a former one says nothing about it. Put on another base, it is another commit and the same patch.
+// current reports whether a patch, or a commit, is the newest change of a task,
+// as far as the journal says: what was found out about a former one says nothing
+// about it. Put on another base, it is another commit and the same patch.
 func current(w *document.Work, t *document.Task, id, head string) bool {
 	if id == "" {
 		for i := range w.Verified {

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestMerged: a merge on the parent that was verified is told as that; one on another parent is told as moved, unless its own run is known; and what the forge
-// merged otherwise than it was verified says so.
+// TestMerged: a merge on the parent that was verified is told as that; one on
+// another parent is told as moved, unless its own run is known; and what the
+// forge merged otherwise than it was verified says so.
 func TestMerged(t *testing.T) {
 	yes := true
 	verified := document.Verified{Task: "a-001", Step: forge.StepRebase, Base: "x", Head: "h1", PatchID: "p", Passed: &yes}
@@ -58,8 +59,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestAskedChecks: the checks that reviewers of the newest change asked for are told in their order, with whose they are; those of a former change, or of
-// another task, are not.
+// TestAskedChecks: the checks that reviewers of the newest change asked for are told in
+// their order, with whose they are; those of a former change, or of another task, are not.
 func TestAskedChecks(t *testing.T) {
 	task := document.Task{ID: "a-001", Product: document.Product{Head: "h2", PatchID: "p2"}}
 	w := document.Work{
@@ -81,8 +82,9 @@ func TestAskedChecks(t *testing.T) {
 	}
 }
 
-// TestRefusedPatch: what is known of a patch of which a person asked for changes afterwards is past, until something is known of what was made since. A
-// rejection by its own review, another task's, and one before are none of it.
+// TestRefusedPatch: what is known of a patch of which a person asked for
+// changes afterwards is past, until something is known of what was made since.
+// A rejection by its own review, another task's, and one before are none of it.
 func TestRefusedPatch(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 2, 9, minute, 0, 0, time.UTC) }
 	yes := true

@@ -1,7 +1,8 @@
 // Package session makes the sessions of people who are signed in to the console.
 //
-// A session is a sealed cookie, not an entry of a store: it names an entry of the file of tokens, and is opened with a key that all
-// gateways of an address share. It ends after 12 hours, and at once when its entry is removed from the file, replaced or expired.
+// A session is a sealed cookie, not an entry of a store: it names an entry of the file of
+// tokens, and is opened with a key that all gateways of an address share. It ends after
+// 12 hours, and at once when its entry is removed from the file, replaced or expired.
 package session
 
 import (
@@ -118,8 +119,9 @@ const (
 	ByLogin Way = "2"
 )
 
-// New returns Sessions with a key, of the entries of a book. issuer is the address of who tells of logins, together with what
-// it knows us by and the claim: another one's names are those of other people. It is empty where there is none.
+// New returns Sessions with a key, of the entries of a book. issuer is the address
+// of who tells of logins, together with what it knows us by and the claim: another
+// one's names are those of other people. It is empty where there is none.
 func New(key []byte, book *tokens.Book, issuer string, now func() time.Time) *Sessions {
 	return &Sessions{key: key, book: book, issuer: issuer, now: now}
 }
@@ -130,7 +132,8 @@ func (s *Sessions) Seal(way Way, t *tokens.Token) string {
 	return body + "." + s.MAC("session", []byte(body))
 }
 
-// proof returns a hash of the token or the login by which a session begins; empty for an entry without it.
+// proof returns a hash of the token or the login by which a session begins;
+// empty for an entry without it.
 func (s *Sessions) proof(way Way, t *tokens.Token) string {
 	switch sum := t.Sum(); {
 	case way == ByToken && t.SHA256 != "":

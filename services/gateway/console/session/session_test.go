@@ -71,8 +71,9 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
-// TestKeyAndFileMakeSessions: whoever has the key of sessions and the file of tokens, which has no token but hashes, makes a session of each
-// person in it, and the console takes it. The guide says so. With one of the two alone nobody does.
+// TestKeyAndFileMakeSessions: whoever has the key of sessions and the file of
+// tokens, which has no token but hashes, makes a session of each person in it, and
+// the console takes it. The guide says so. With one of the two alone nobody does.
 func TestKeyAndFileMakeSessions(t *testing.T) {
 	b, secret := book(t, "person: ada, projects: {shop: [viewer]}")
 	at := func() time.Time { return time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC) }
@@ -168,7 +169,8 @@ func TestLoadKey(t *testing.T) {
 	}
 }
 
-// TestSessionsOfLogins: a session by login counts for that login at that issuer, and no session of a token is one of a login.
+// TestSessionsOfLogins: a session by login counts for that login at that
+// issuer, and no session of a token is one of a login.
 func TestSessionsOfLogins(t *testing.T) {
 	at := func() time.Time { return time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC) }
 	key := []byte(strings.Repeat("k", KeyBytes))

@@ -1,7 +1,8 @@
-// Package settings makes the page of a project's settings out of an answer of the API: rows in groups, with words for
-// where each value comes from. It is pure: it knows neither HTML nor HTTP.
+// Package settings makes the page of a project's settings out of an answer of the API: rows in
+// groups, with words for where each value comes from. It is pure: it knows neither HTML nor HTTP.
 //
-// Values are texts of the repository, which agents can have written as well; a template shows them as such.
+// Values are texts of the repository, which agents can have written as well; a
+// template shows them as such.
 package settings
 
 import (
@@ -22,8 +23,8 @@ type Query struct {
 	Changed bool
 }
 
-// ParseQuery reads the parameters of an address: project and show, each once and both optional. Its error is a sentence that names the
-// parameter.
+// ParseQuery reads the parameters of an address: project and show, each once
+// and both optional. Its error is a sentence that names the parameter.
 func ParseQuery(q url.Values) (found Query, err error) {
 	for name, values := range q {
 		if name != "project" && name != "show" {
@@ -93,7 +94,8 @@ type Row struct {
 // most is how many entries are shown at once.
 const most = 6
 
-// places has the headings, and the settings below each: by name, or by the beginning of names that end with a dot.
+// places has the headings, and the settings below each: by name, or by the
+// beginning of names that end with a dot.
 var places = []struct {
 	heading string
 	names   []string

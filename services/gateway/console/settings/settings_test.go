@@ -34,7 +34,8 @@ func TestEverySettingHasAPlace(t *testing.T) {
 	}
 }
 
-// TestRows: rows say what differs, what is long, and what a value means that does not say so itself.
+// TestRows: rows say what differs, what is long, and what a value means that
+// does not say so itself.
 func TestRows(t *testing.T) {
 	s := setup.InForce{Settings: []setup.Setting{
 		{Name: "budget.day_usd", Value: "0", From: "repository"},

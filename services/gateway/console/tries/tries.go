@@ -1,8 +1,8 @@
 // Package tries bounds how often signing in may fail: from one address, and altogether.
 //
-// A token has 256 random bits and is not guessed, whatever the bound is. It keeps the log of a gateway from being
-// filled with failures. Only failures count: many people can have one address, that of a proxy, and none of them
-// is to keep the others out.
+// A token has 256 random bits and is not guessed, whatever the bound is. It keeps the
+// log of a gateway from being filled with failures. Only failures count: many people
+// can have one address, that of a proxy, and none of them is to keep the others out.
 package tries
 
 import (
@@ -14,12 +14,14 @@ import (
 )
 
 const (
-	// each and eachEvery bound one address: so many at once, and then one in this time. all and allEvery bound everybody.
+	// each and eachEvery bound one address: so many at once, and then one in
+	// this time. all and allEvery bound everybody.
 	each, eachEvery = 10, 6 * time.Second
 	all, allEvery   = 300, 200 * time.Millisecond
 	// mostAddresses bounds the addresses that are remembered. Those beyond share one bound.
 	mostAddresses = 10_000
-	// network is how much of an address of IPv6 counts: a household has as many as it likes of the rest.
+	// network is how much of an address of IPv6 counts: a household has as many
+	// as it likes of the rest.
 	network = 64
 )
 
@@ -43,8 +45,8 @@ func limiter(every time.Duration, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Every(every), burst)
 }
 
-// Failed takes a failure from an address, as net/http has it in RemoteAddr. If there were too many, it returns how
-// long to wait before the next.
+// Failed takes a failure from an address, as net/http has it in RemoteAddr. If
+// there were too many, it returns how long to wait before the next.
 func (t *Tries) Failed(remote string) (wait time.Duration) {
 	now := t.now()
 	t.mu.Lock()

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestTries: failures of one address are bounded, whichever port, notation or rest of its network it has; others are not.
+// TestTries: failures of one address are bounded, whichever port, notation or
+// rest of its network it has; others are not.
 func TestTries(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tries := New(func() time.Time { return now })
@@ -29,7 +30,8 @@ func TestTries(t *testing.T) {
 	}
 }
 
-// TestTriesAltogether: however many addresses there are, all of them together are bounded, and so is what is remembered of them.
+// TestTriesAltogether: however many addresses there are, all of them together
+// are bounded, and so is what is remembered of them.
 func TestTriesAltogether(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tries := New(func() time.Time { return now })

@@ -1,8 +1,9 @@
 // Package turns has decisions about one intent go one after the other, in one gateway.
 //
-// Each decision is compared with the intent as it is, and then handed on. Between the two another one could be decided, of
-// which its person knows nothing. For an approval the rules compare the hash. An edit replaces the text, and with it the
-// words of whoever edited it at the same moment: so the second one waits, and is then told of the first.
+// Each decision is compared with the intent as it is, and then handed on. Between the two
+// another one could be decided, of which its person knows nothing. For an approval the
+// rules compare the hash. An edit replaces the text, and with it the words of whoever
+// edited it at the same moment: so the second one waits, and is then told of the first.
 package turns
 
 import (
@@ -32,8 +33,8 @@ type turn struct {
 // New returns Turns.
 func New() *Turns { return &Turns{each: map[forge.Key]*turn{}} }
 
-// Take waits for the turn of an intent, until the context ends. The function that it returns gives the turn to the next, and
-// is called once. Error: ErrBusy.
+// Take waits for the turn of an intent, until the context ends. The function that
+// it returns gives the turn to the next, and is called once. Error: ErrBusy.
 func (t *Turns) Take(ctx context.Context, key forge.Key) (release func(), err error) {
 	t.mu.Lock()
 	one := t.each[key]

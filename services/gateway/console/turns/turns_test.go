@@ -9,7 +9,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// TestTurns: one has the turn of an intent at a time, those of other intents do not wait, and who gives up leaves nothing behind.
+// TestTurns: one has the turn of an intent at a time, those of other intents do
+// not wait, and who gives up leaves nothing behind.
 func TestTurns(t *testing.T) {
 	turns, key := New(), forge.Key{Project: "shop", Intent: "one"}
 	count, inside := 0, 0

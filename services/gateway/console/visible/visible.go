@@ -1,6 +1,7 @@
-// Package visible shows texts of others so that a person sees all that is in them: whoever decides about a text
-// decides about the one that an agent gets. Characters that cannot be seen, or that change the order of those
-// around them, are spelled out. It makes no HTML: templates escape what it returns.
+// Package visible shows texts of others so that a person sees all that is in
+// them: whoever decides about a text decides about the one that an agent gets.
+// Characters that cannot be seen, or that change the order of those around
+// them, are spelled out. It makes no HTML: templates escape what it returns.
 package visible
 
 import (
@@ -25,7 +26,8 @@ type Piece struct {
 // mostSpelled bounds the characters that are spelled out one by one where many hide in a row.
 const mostSpelled = 8
 
-// Tag characters are ASCII that cannot be seen: whoever reads them reads the letter. mostTags bounds those that are shown of a row.
+// Tag characters are ASCII that cannot be seen: whoever reads them reads the
+// letter. mostTags bounds those that are shown of a row.
 const (
 	firstTag, lastTag = 0xE0020, 0xE007E
 	mostTags          = 500

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
 )
 
-// reviewed opens a pull request and has ada ask for changes there, with a remark about a.txt. It returns its number.
+// reviewed opens a pull request and has ada ask for changes there, with a
+// remark about a.txt. It returns its number.
 func (w *world) reviewed(c interface{ forges.Pulls }) int64 {
 	w.t.Helper()
 	w.commit("forge/a", "a.txt", "a\n", true)
@@ -41,8 +42,9 @@ func (w *world) thread(c interface{ forges.Pulls }, n int64) forges.Thread {
 	return forges.Thread{}
 }
 
-// TestAnswers: an answer is in the discussion of its remark, whatever was pushed since, says whose it is, and resolves nothing; it is no
-// review that decides, nor a remark of ada's. Where the forge has no way to answer in a discussion, the thread has no topic.
+// TestAnswers: an answer is in the discussion of its remark, whatever was pushed since,
+// says whose it is, and resolves nothing; it is no review that decides, nor a remark of
+// ada's. Where the forge has no way to answer in a discussion, the thread has no topic.
 func TestAnswers(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -84,8 +86,8 @@ func TestAnswers(t *testing.T) {
 	})
 }
 
-// TestAnswersFail: what may go wrong with an answer is told apart: come again, we may not, it is gone. One whose answer was lost is there.
-// Gitea has no answers in discussions.
+// TestAnswersFail: what may go wrong with an answer is told apart: come again, we may not,
+// it is gone. One whose answer was lost is there. Gitea has no answers in discussions.
 func TestAnswersFail(t *testing.T) {
 	for _, name := range []string{"github", "gitlab"} {
 		t.Run(name, func(t *testing.T) {

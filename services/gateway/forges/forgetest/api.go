@@ -193,7 +193,8 @@ func (f *Fake) unlabel(q *request) (int, any) {
 	return http.StatusNoContent, nil
 }
 
-// timeline returns a page of what happened to an issue, the oldest first. Of an edit of its body, Gitea has nothing there.
+// timeline returns a page of what happened to an issue, the oldest first. Of an
+// edit of its body, Gitea has nothing there.
 func (f *Fake) timeline(q *request) (int, any) {
 	var out []object
 	for _, e := range q.issue.events {

@@ -33,7 +33,8 @@ type world struct {
 	repo string
 }
 
-// realGitea names the folder of a Gitea that runs: its url, and the tokens of root1, bot, ada and eve.
+// realGitea names the folder of a Gitea that runs: its url, and the tokens of
+// root1, bot, ada and eve.
 const realGitea = "PFL_FORGE_GITEA"
 
 // dialect is one way of speaking to a forge.
@@ -42,8 +43,9 @@ type dialect struct {
 	client func(t *testing.T, url, token string) pulls.Forge
 	// method is one that the forge has.
 	method forges.Method
-	// nested says that a name may have more than two parts, summaries that the words of a review are a
-	// comment as well, any that statuses are not demanded by their names, and bodies that edits of a body are told.
+	// nested says that a name may have more than two parts, summaries that the
+	// words of a review are a comment as well, any that statuses are not
+	// demanded by their names, and bodies that edits of a body are told.
 	nested, summaries, any, bodies bool
 }
 
@@ -112,7 +114,8 @@ func onFakesOnly(t *testing.T, test func(t *testing.T, w *world)) {
 	}
 }
 
-// onGiteas runs a test on the fake as a Gitea and, where there is one, on a real one, which has no fake.
+// onGiteas runs a test on the fake as a Gitea and, where there is one, on a
+// real one, which has no fake.
 func onGiteas(t *testing.T, test func(t *testing.T, w *world, f *forgetest.Fake)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) {
@@ -196,7 +199,8 @@ func (w *world) bot() pulls.Forge {
 // isNotFound reports whether an error says that something is not there.
 func isNotFound(err error) bool { return errors.Is(err, forges.ErrNotFound) }
 
-// TestConformance: what the back end says of a forge is so, on the fake in each dialect, and on a real Gitea.
+// TestConformance: what the back end says of a forge is so, on the fake in each
+// dialect, and on a real Gitea.
 func TestConformance(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -286,7 +290,8 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 	}
 }
 
-// TestFiles: a file of the default branch is read as it is now; what is not there is told from what is no file.
+// TestFiles: a file of the default branch is read as it is now; what is not
+// there is told from what is no file.
 func TestFiles(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -312,7 +317,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotThere: what is missing is told from what may not be seen, and a name never becomes another path.
+// TestWhatIsNotThere: what is missing is told from what may not be seen, and a
+// name never becomes another path.
 func TestWhatIsNotThere(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)

@@ -44,10 +44,10 @@
 //
 // # GitLab's dialect
 //
-// It is spoken below /api/v4, and Lab has all that is there in it alone: settings of a project (Set), jobs
-// of pipelines (Job), notes by GitLab itself and what is confidential (Add), forks (Fork), and users
-// who are blocked (Change). It refuses merges without a reason, has no reviews but notes of them, and
-// knows an issue and a merge request each by its own path alone.
+// It is spoken below /api/v4, and Lab has all that is there in it alone: settings of a project
+// (Set), jobs of pipelines (Job), notes by GitLab itself and what is confidential (Add), forks
+// (Fork), and users who are blocked (Change). It refuses merges without a reason, has no
+// reviews but notes of them, and knows an issue and a merge request each by its own path alone.
 //
 // # All of them
 //

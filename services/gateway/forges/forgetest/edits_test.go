@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestEdits: each edit of a title is told with who made it and when, and each of a body where the forge tells these; a label is told with when it was
-// put on last, by whom. So it is told which of them was later.
+// TestEdits: each edit of a title is told with who made it and when, and each
+// of a body where the forge tells these; a label is told with when it was put
+// on last, by whom. So it is told which of them was later.
 func TestEdits(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)

@@ -61,7 +61,8 @@ type repo struct {
 	hooks    []wire.Hook
 	rules    map[string]*protect.Rule
 	statuses statuses.List
-	// queue says that it has a merge queue, or merge trains, and auto that it merges by itself (GitHub).
+	// queue says that it has a merge queue, or merge trains, and auto that it
+	// merges by itself (GitHub).
 	queue, auto bool
 }
 
@@ -79,7 +80,8 @@ type issue struct {
 	confidential bool
 }
 
-// event is a comment, a label that was put on (1) or taken off, or an edit, with the words of GitLab for it.
+// event is a comment, a label that was put on (1) or taken off, or an edit,
+// with the words of GitLab for it.
 type event struct {
 	id              int64
 	kind, by, body  string

@@ -44,7 +44,8 @@ type Project struct {
 	// Method is merge, rebase_merge or ff, which is the default. Squash is default_off by default,
 	// and Visibility public.
 	Method, Squash, Visibility string
-	// Pipelines and Resolved demand that all statuses have passed, and that all remarks are resolved.
+	// Pipelines and Resolved demand that all statuses have passed, and that all
+	// remarks are resolved.
 	Pipelines, Resolved bool
 	// Free is an edition without rules about approvals.
 	Free bool
@@ -225,8 +226,9 @@ func (f *Lab) Change(change func(*LabState)) {
 	change(&f.LabState)
 }
 
-// Add notes something at an issue or a merge request that people cannot write: a note by GitLab itself
-// (system), one that is internal, or, as the kind confidential, that the issue is from now on.
+// Add notes something at an issue or a merge request that people cannot write:
+// a note by GitLab itself (system), one that is internal, or, as the kind
+// confidential, that the issue is from now on.
 func (f *Lab) Add(name string, number int64, by, kind, body string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -110,8 +110,8 @@ func (f *Lab) labelEvents(q *request, _ *labIn) (int, any) {
 	return http.StatusOK, hubPage(q, out)
 }
 
-// note returns an entry as a note. Those that GitLab itself wrote (system) and those that are internal
-// are shown in its dialect alone.
+// note returns an entry as a note. Those that GitLab itself wrote (system) and
+// those that are internal are shown in its dialect alone.
 func (f *Lab) note(e *event) object {
 	return object{
 		"id": e.id, "type": nil, "body": e.body, "author": f.labUser(e.by, false), "created_at": e.created, "updated_at": e.edited,
@@ -127,7 +127,8 @@ func (e *event) isSystem() bool {
 // allNotes returns all notes, the oldest first. A review leaves several.
 func (f *Lab) allNotes(i *issue) []object { return reviews.Notes(f.discussions(i)) }
 
-// discussions returns all notes by the discussion that they are in, the oldest first. A comment is one of its own.
+// discussions returns all notes by the discussion that they are in, the oldest
+// first. A comment is one of its own.
 func (f *Lab) discussions(i *issue) (out []object) {
 	for _, e := range i.events {
 		if e.kind == "comment" || e.kind == "internal" || e.isSystem() {

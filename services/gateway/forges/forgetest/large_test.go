@@ -11,13 +11,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// large is a text in characters of four bytes, and crowd is how many of them are more than is read of one answer.
+// large is a text in characters of four bytes, and crowd is how many of them
+// are more than is read of one answer.
 var large = strings.Repeat("\U0001F4A3", 8192)
 
 const crowd = 33
 
-// TestLargeTexts: a stranger who writes long texts, which everybody may, hides nothing: what an answer is too large for is asked for
-// in smaller pages, in each list that has texts.
+// TestLargeTexts: a stranger who writes long texts, which everybody may, hides nothing: what
+// an answer is too large for is asked for in smaller pages, in each list that has texts.
 func TestLargeTexts(t *testing.T) {
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,8 @@ var fix = trailers.Change{Project: "shop", Intent: "fix", Task: "fix-001", Reque
 // fixed is the message of a commit as an implementer pushes it.
 var fixed = "Fix it\n\nWhy it was wrong.\n\nSee: x\n" + strings.Join(fix.Lines(), "\n")
 
-// change commits a file on a new branch with the message of the change fix, and opens a pull request of it.
+// change commits a file on a new branch with the message of the change fix, and
+// opens a pull request of it.
 func (w *world) change(branch git.Branch) (number int64, head git.OID) {
 	w.t.Helper()
 	w.as("bot", "POST", "/repos/"+w.repo+"/contents/"+string(branch)+".txt", object{
@@ -41,8 +42,9 @@ func (w *world) change(branch git.Branch) (number int64, head git.OID) {
 	return p.Number, head
 }
 
-// TestMergedMessages: by whichever method a change is merged, on the tip or on one that moved, the commit on main has the message of its head with all
-// trailers, and the number of the pull request where the forge has made a commit; on the fake and on a real Gitea.
+// TestMergedMessages: by whichever method a change is merged, on the tip or on one that
+// moved, the commit on main has the message of its head with all trailers, and the number
+// of the pull request where the forge has made a commit; on the fake and on a real Gitea.
 func TestMergedMessages(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -85,8 +87,8 @@ func TestMergedMessages(t *testing.T) {
 	})
 }
 
-// TestMergedByAPress: whoever asks Gitea by its API, and names no message, gets a title of Gitea's own and none of our trailers. Those who have to know
-// that a change was merged cannot go by them.
+// TestMergedByAPress: whoever asks Gitea by its API, and names no message, gets a title of Gitea's
+// own and none of our trailers. Those who have to know that a change was merged cannot go by them.
 func TestMergedByAPress(t *testing.T) {
 	onGiteas(t, func(t *testing.T, w *world, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)

@@ -30,9 +30,11 @@ type pull struct {
 	// head came.
 	draft bool
 	seen  string
-	// how is the way in which it was merged, in whichever dialect that was asked for; GitLab says it by the field that has the commit.
+	// how is the way in which it was merged, in whichever dialect that was
+	// asked for; GitLab says it by the field that has the commit.
 	how string
-	// versions and fork are of GitLab's: the heads that it had, and whether the branch is another project's.
+	// versions and fork are of GitLab's: the heads that it had, and whether the
+	// branch is another project's.
 	versions []version
 	fork     bool
 }
@@ -217,7 +219,8 @@ func (f pulls) listRemarks(q *request) (int, any) {
 	return http.StatusNotFound, nil
 }
 
-// answer adds an answer to the discussion that a remark begins; nil if there is none. Everybody may.
+// answer adds an answer to the discussion that a remark begins; nil if there is
+// none. Everybody may.
 func (f pulls) answer(q *request, first int64) (*reviews.Review, *reviews.Remark) {
 	v := &reviews.Review{ID: f.next(), By: q.user, Body: q.in.Body, At: f.now}
 	list, m := q.issue.pull.reviews.Answer(first, v, f.next())
@@ -228,7 +231,8 @@ func (f pulls) answer(q *request, first int64) (*reviews.Review, *reviews.Remark
 	return v, m
 }
 
-// Reviews hands over the reviews of a pull request, to be changed as people do at the pages of the forge.
+// Reviews hands over the reviews of a pull request, to be changed as people do
+// at the pages of the forge.
 func (f *Fake) Reviews(repository string, number int64, do func(reviews.List)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

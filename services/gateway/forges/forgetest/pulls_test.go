@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// commit puts a file on a branch that is there, or that begins at main, as the account bot, and returns the commit.
+// commit puts a file on a branch that is there, or that begins at main, as the
+// account bot, and returns the commit.
 func (w *world) commit(branch, file, content string, begins bool) git.OID {
 	w.t.Helper()
 	in := object{"content": base64.StdEncoding.EncodeToString([]byte(content)), "message": "change " + file, "branch": branch}
@@ -52,8 +53,8 @@ func merge(t *testing.T, c pulls.Forge, w *world, number int64, head git.OID, m 
 	return err
 }
 
-// TestPullRequests: a pull request is opened once, brought up to date, reviewed, and merged as the very commit that was asked for, on a
-// branch that is protected; on the fake and on a real Gitea.
+// TestPullRequests: a pull request is opened once, brought up to date, reviewed, and merged as the
+// very commit that was asked for, on a branch that is protected; on the fake and on a real Gitea.
 func TestPullRequests(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -179,8 +180,8 @@ func testMerge(t *testing.T, w *world, c pulls.Forge, n int64, head git.OID) {
 	}
 }
 
-// TestPullsOfOthers: what people do with a pull request is seen: closed, opened again, its branch changed; an approval of another
-// change does not stay, and what is behind its base is not merged.
+// TestPullsOfOthers: what people do with a pull request is seen: closed, opened again, its branch
+// changed; an approval of another change does not stay, and what is behind its base is not merged.
 func TestPullsOfOthers(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)

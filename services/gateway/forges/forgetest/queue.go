@@ -8,11 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/queues"
 )
 
-// Queues is the merge queue of the forge, which all dialects share. It merges, and takes out, when a test says so.
+// Queues is the merge queue of the forge, which all dialects share. It merges,
+// and takes out, when a test says so.
 type Queues struct{ *Fake }
 
-// On has a repository have a merge queue (GitHub), or merge trains (GitLab). autoMerge has it merge by itself on GitHub; the other forges always
-// can.
+// On has a repository have a merge queue (GitHub), or merge trains (GitLab).
+// autoMerge has it merge by itself on GitHub; the other forges always can.
 func (f Queues) On(repository string, queue, autoMerge bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -20,7 +21,8 @@ func (f Queues) On(repository string, queue, autoMerge bool) {
 	r.queue, r.auto = queue, autoMerge
 }
 
-// Merge has the queue merge a pull request on the tip, and returns the commit there; empty if it is not queued, or conflicts.
+// Merge has the queue merge a pull request on the tip, and returns the commit
+// there; empty if it is not queued, or conflicts.
 func (f Queues) Merge(repository string, number int64) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,7 +44,8 @@ func (f Queues) Merge(repository string, number int64) string {
 	return merge
 }
 
-// Drop has a pull request taken out of the queue: because of failed_checks on a commit, of a merge_conflict, or by a person (manual).
+// Drop has a pull request taken out of the queue: because of failed_checks on a
+// commit, of a merge_conflict, or by a person (manual).
 func (f Queues) Drop(repository string, number int64, cause, by, commit string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -63,7 +66,8 @@ func (f Queues) Head(repository string, number int64) string {
 	return ""
 }
 
-// schedule has Gitea merge when the checks have passed; false if it can be merged now. Gitea compares no head here.
+// schedule has Gitea merge when the checks have passed; false if it can be
+// merged now. Gitea compares no head here.
 func (f pulls) schedule(q *request) (status int, scheduled bool) {
 	p := q.issue.pull
 	switch {

@@ -16,9 +16,11 @@ import (
 // queue is a way in which a forge merges by itself.
 type queue struct {
 	dialect string
-	// set turns it on, and has something be in the way of a merge at once where the forge would not wait otherwise.
+	// set turns it on, and has something be in the way of a merge at once where
+	// the forge would not wait otherwise.
 	set func(w *world, f *forgetest.Fake)
-	// tests says that it tries changes on the tip, and tells that it tells why one was taken out. strict says that a push takes one out.
+	// tests says that it tries changes on the tip, and tells that it tells why
+	// one was taken out. strict says that a push takes one out.
 	tests, tells, strict bool
 }
 
@@ -69,7 +71,8 @@ func queueOf(t *testing.T, c pulls.Forge, w *world, n int64) forges.Queue {
 	return q
 }
 
-// TestQueue: a pull request is put in for the commit that was named, once, taken out by whomever and for whatever, and merged.
+// TestQueue: a pull request is put in for the commit that was named, once,
+// taken out by whomever and for whatever, and merged.
 func TestQueue(t *testing.T) {
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
@@ -141,8 +144,8 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestQueueAfterAPush: a push takes a pull request out where the forge says so, which is no removal for people on GitLab; elsewhere it goes on,
-// for a commit that nobody named.
+// TestQueueAfterAPush: a push takes a pull request out where the forge says so, which is
+// no removal for people on GitLab; elsewhere it goes on, for a commit that nobody named.
 func TestQueueAfterAPush(t *testing.T) {
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		c := w.bot()
@@ -159,8 +162,8 @@ func TestQueueAfterAPush(t *testing.T) {
 	})
 }
 
-// TestQueueFails: an answer that was lost puts nothing in twice, a forge that is away says when to come again, and a right that is missing is
-// told as that.
+// TestQueueFails: an answer that was lost puts nothing in twice, a forge that
+// is away says when to come again, and a right that is missing is told as that.
 func TestQueueFails(t *testing.T) {
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		method := map[bool]string{true: "PUT", false: "POST"}[kind.dialect == "gitlab" && !kind.tests]
@@ -209,8 +212,8 @@ func TestNoQueue(t *testing.T) {
 	}
 }
 
-// TestMergeWhenChecksSucceed: what Gitea is told to merge when its checks have passed is told as queued, is taken back, and is merged as soon as they have:
-// on the fake, and on a real Gitea.
+// TestMergeWhenChecksSucceed: what Gitea is told to merge when its checks have passed is told as
+// queued, is taken back, and is merged as soon as they have: on the fake, and on a real Gitea.
 func TestMergeWhenChecksSucceed(t *testing.T) {
 	onGiteas(t, func(t *testing.T, w *world, f *forgetest.Fake) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)

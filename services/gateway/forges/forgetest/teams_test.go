@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// TestTeams: who is in a team is told by the forge; a team that is not there, that is elsewhere or that our account may not see is an error,
-// and never one without members.
+// TestTeams: who is in a team is told by the forge; a team that is not there, that is
+// elsewhere or that our account may not see is an error, and never one without members.
 func TestTeams(t *testing.T) {
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,8 @@ func clientOf(t testing.TB, url string) *gitea.Client {
 	return c
 }
 
-// TestFaults: each way in which a forge fails is told from the others, and a limit with the time of its end.
+// TestFaults: each way in which a forge fails is told from the others, and a
+// limit with the time of its end.
 func TestFaults(t *testing.T) {
 	f := forgetest.NewFake()
 	defer f.Close()
@@ -76,7 +77,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestTheTokenStays: a redirect is not followed, so the token goes to no other place; and no error has it.
+// TestTheTokenStays: a redirect is not followed, so the token goes to no other
+// place; and no error has it.
 func TestTheTokenStays(t *testing.T) {
 	asked := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -100,8 +102,8 @@ func TestTheTokenStays(t *testing.T) {
 	}
 }
 
-// TestHint: a delivery leads to the issue that it is about, and to nothing if it is about a pull request or anything else; names
-// in it are checked before they become a path.
+// TestHint: a delivery leads to the issue that it is about, and to nothing if it is about
+// a pull request or anything else; names in it are checked before they become a path.
 func TestHint(t *testing.T) {
 	c := clientOf(t, "https://git.example.com")
 	want := forges.Hint{
@@ -130,7 +132,8 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// TestHintOfPulls: what happens to a pull request leads to it, whatever the event is; a status and a push lead to their commit.
+// TestHintOfPulls: what happens to a pull request leads to it, whatever the
+// event is; a status and a push lead to their commit.
 func TestHintOfPulls(t *testing.T) {
 	c := clientOf(t, "https://git.example.com")
 	const commit = "a466e452e239ae3ae94b6b16ce3ca92377690546"

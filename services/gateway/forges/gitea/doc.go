@@ -1,16 +1,17 @@
 // Package gitea is the back end for Gitea and Forgejo, by their API of version 1.
 //
-// Texts of the forge are read within bounds, and no redirect is followed, so that the token goes nowhere else.
+// Texts of the forge are read within bounds, and no redirect is followed, so
+// that the token goes nowhere else.
 //
 // # The account
 //
-// It needs the right to administer the repositories: Gitea tells others' permissions to administrators only, and answers 403 to a
-// writer.
+// It needs the right to administer the repositories: Gitea tells others'
+// permissions to administrators only, and answers 403 to a writer.
 //
 // # What Gitea does in its own way
 //
-// Seen on 1.26.0; what the client relies on is held by TestConformance, TestPullRequests and TestPullsOfOthers, on a real one and on the
-// fake:
+// Seen on 1.26.0; what the client relies on is held by TestConformance,
+// TestPullRequests and TestPullsOfOthers, on a real one and on the fake:
 //
 //   - A pull request is an issue with a pull_request that is not null. Issue and Hint take it for none of ours.
 //   - Who put a label on is in the issue's timeline only, as an entry of the type label whose body is "1"; the entry without a

@@ -10,8 +10,8 @@ import (
 // texts is the part of a Client that asks about the texts of issues.
 type texts struct{ c *Client }
 
-// Edits returns the edits of an issue's title. Of those of its body, the API of Gitea and Forgejo tells neither when they were made nor by
-// whom: of these, deliveries alone say something.
+// Edits returns the edits of an issue's title. Of those of its body, the API of Gitea and Forgejo
+// tells neither when they were made nor by whom: of these, deliveries alone say something.
 func (l texts) Edits(ctx context.Context, repository string, number int64) (edits []intake.Edit, err error) {
 	path, err := rest.Path(repository, "issues", number)
 	if err != nil {

@@ -40,11 +40,13 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	return c.Call(ctx, http.MethodPost, path, in, nil)
 }
 
-// words is the part of a Client that is about the messages of commits. It is a type of its own, as queued is.
+// words is the part of a Client that is about the messages of commits. It is a
+// type of its own, as queued is.
 type words struct{ c *Client }
 
-// order returns the body by which Gitea is asked to merge a head in one of its own ways. What it makes a commit for has
-// the words of the head: of its own it writes none but a title, to those who ask by its API.
+// order returns the body by which Gitea is asked to merge a head in one of its
+// own ways. What it makes a commit for has the words of the head: of its own it
+// writes none but a title, to those who ask by its API.
 func (w words) order(ctx context.Context, repository string, number int64, head git.OID, style string) (map[string]any, error) {
 	// Without a head Gitea would merge any.
 	if _, err := git.ParseOID(string(head)); err != nil {

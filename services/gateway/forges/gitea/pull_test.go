@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// TestNamesOfBranches: no branch becomes another path or another repository, and no method leaves the head open.
+// TestNamesOfBranches: no branch becomes another path or another repository,
+// and no method leaves the head open.
 func TestNamesOfBranches(t *testing.T) {
 	f := forgetest.NewFake()
 	defer f.Close()
@@ -37,7 +38,8 @@ func TestNamesOfBranches(t *testing.T) {
 	}
 }
 
-// TestMergeRefusals: a forge that has not computed yet says again, and every other refusal is told with its number and reason as a line.
+// TestMergeRefusals: a forge that has not computed yet says again, and every
+// other refusal is told with its number and reason as a line.
 func TestMergeRefusals(t *testing.T) {
 	f := forgetest.NewFake()
 	defer f.Close()

@@ -12,8 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
-// Gitea has no merge queue, but merges when the checks have passed. It does not note for which head that was
-// asked, and neither does a push end it: whoever has it do so looks again, and takes it back (Dequeue).
+// Gitea has no merge queue, but merges when the checks have passed. It does not
+// note for which head that was asked, and neither does a push end it: whoever
+// has it do so looks again, and takes it back (Dequeue).
 
 // queued is the part of a Client that has Gitea merge by itself.
 type queued struct{ c *Client }
@@ -24,7 +25,8 @@ const (
 	cancelled = "pull_cancel_scheduled_merge"
 )
 
-// Queue returns whether a pull request is merged when its checks have passed: nothing but its timeline says so.
+// Queue returns whether a pull request is merged when its checks have passed:
+// nothing but its timeline says so.
 func (l queued) Queue(ctx context.Context, repository string, number int64, _ git.Branch) (q forges.Queue, err error) {
 	path, err := rest.Path(repository, "issues", number, "timeline")
 	if err != nil {
@@ -67,7 +69,8 @@ func (l queued) Enqueue(ctx context.Context, repository string, number int64, _ 
 	if err := l.c.Call(ctx, http.MethodGet, path, nil, &r); err != nil {
 		return err
 	}
-	// What is only asked to be merged later is not compared with the head by Gitea: it is here, and in the merge itself by Gitea.
+	// What is only asked to be merged later is not compared with the head by
+	// Gitea: it is here, and in the merge itself by Gitea.
 	p, err := l.c.Pull(ctx, repository, number)
 	if err != nil {
 		return err

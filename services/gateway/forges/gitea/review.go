@@ -19,8 +19,8 @@ type (
 	reviewJSON struct {
 		ID   int64    `json:"id"`
 		User userJSON `json:"user"`
-		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent yet, and REQUEST_REVIEW
-		// says who was asked for one.
+		// State is APPROVED, REQUEST_CHANGES or COMMENT; PENDING is not sent
+		// yet, and REQUEST_REVIEW says who was asked for one.
 		State     string `json:"state"`
 		Body      string `json:"body"`
 		Commit    string `json:"commit_id"`
@@ -130,8 +130,8 @@ func (c *Client) threads(ctx context.Context, reviews string, id int64) ([]forge
 	return out, nil
 }
 
-// Answer is an error: Gitea's API has no way to answer in a discussion, and its threads have no topic. A
-// remark about the same line would begin another one where the line has moved.
+// Answer is an error: Gitea's API has no way to answer in a discussion, and its threads have
+// no topic. A remark about the same line would begin another one where the line has moved.
 func (*Client) Answer(context.Context, string, int64, string, string) error {
 	return fmt.Errorf("an answer in a discussion: Gitea: %w", errors.ErrUnsupported)
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Lacks returns the rights that our account and its token lack in a repository to watch issues and to keep pull requests, a line for each, in
-// words of the pages on which people give them; none if nothing is missing. The error says that it could not be found out.
+// Lacks returns the rights that our account and its token lack in a repository to watch
+// issues and to keep pull requests, a line for each, in words of the pages on which people
+// give them; none if nothing is missing. The error says that it could not be found out.
 //
-// Gitea does not tell the scopes of a token to its holder. So each is tried: one that reads by a request, and one that writes by a request that
-// is refused as incomplete, so that nothing is changed.
+// Gitea does not tell the scopes of a token to its holder. So each is tried:
+// one that reads by a request, and one that writes by a request that is refused
+// as incomplete, so that nothing is changed.
 func Lacks(ctx context.Context, c *Client, repository string) (lacks []string, err error) {
 	self, err := c.Self(ctx)
 	switch {
@@ -70,7 +72,8 @@ func scopes(ctx context.Context, c *Client, repository string) (lacks []string, 
 	return lacks, nil
 }
 
-// MakeLabel makes a label of a repository, and reports whether it did: one of that name that is there stays as it is.
+// MakeLabel makes a label of a repository, and reports whether it did: one of
+// that name that is there stays as it is.
 func MakeLabel(ctx context.Context, c *Client, repository, name string) (made bool, err error) {
 	path, err := rest.Path(repository, "labels")
 	if err != nil {

@@ -17,8 +17,8 @@ func asRoot(t *testing.T, f *forgetest.Fake, method, path string, in map[string]
 	person.Person{API: f.URL() + person.Gitea, Token: "root1"}.Does(t, method, path, in, nil)
 }
 
-// TestLacks: what an account and its token lack is told by name, all of it, and what is only refused for another reason is not missing. Nothing is
-// made by asking.
+// TestLacks: what an account and its token lack is told by name, all of it, and what
+// is only refused for another reason is not missing. Nothing is made by asking.
 func TestLacks(t *testing.T) {
 	f := forgetest.NewFake()
 	defer f.Close()

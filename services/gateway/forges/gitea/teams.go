@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// InTeam reports whether an account belongs to a team of the organisation that owns a repository. Gitea tells that to those who are in
-// the team, and to owners of the organisation; others are refused.
+// InTeam reports whether an account belongs to a team of the organisation that
+// owns a repository. Gitea tells that to those who are in the team, and to
+// owners of the organisation; others are refused.
 func (c *Client) InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error) {
 	org, _, _ := strings.Cut(repository, "/")
 	type teamJSON struct {

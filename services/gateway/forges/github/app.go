@@ -66,7 +66,8 @@ type app struct {
 // appID is the form of a client id, and of a number.
 var appID = pattern.New(`^[A-Za-z0-9._-]{1,64}$`)
 
-// newApp returns the tokens of an App, whose installation may not be known yet, or an error that names the setting.
+// newApp returns the tokens of an App, whose installation may not be known yet,
+// or an error that names the setting.
 func newApp(cfg *App, on rest.Config) (*app, error) {
 	a := &app{cfg: *cfg, now: on.Now, may: map[string]bool{}}
 	if !appID.MatchString(cfg.ID) {

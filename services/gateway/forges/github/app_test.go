@@ -28,8 +28,8 @@ func appOn(t *testing.T, at *clock, token http.HandlerFunc) *github.Client {
 	return newClient(t, github.Config{URL: srv.URL, App: &github.App{ID: "Iv1", Installation: 7, KeyFile: keyFile(t)}, Now: at.Now})
 }
 
-// TestTokenWithoutAnEnd: where the end of a token is not told, or is past by our clock, it is kept for a minute: another one for each request would
-// use up what GitHub allows.
+// TestTokenWithoutAnEnd: where the end of a token is not told, or is past by our clock,
+// it is kept for a minute: another one for each request would use up what GitHub allows.
 func TestTokenWithoutAnEnd(t *testing.T) {
 	in := func(d time.Duration) string { return newClock().Now().Add(d).Format(time.RFC3339) }
 	for name, end := range map[string]string{"missing": "", "past": in(-time.Hour), "soon": in(time.Minute)} {
@@ -55,8 +55,9 @@ func TestTokenWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// TestClockOfAnApp: what we say as the App ends within ten minutes also for a GitHub whose clock is a minute and more behind ours, and where it does
-// not take our word, a person is told to look at the clock.
+// TestClockOfAnApp: what we say as the App ends within ten minutes also for a
+// GitHub whose clock is a minute and more behind ours, and where it does not
+// take our word, a person is told to look at the clock.
 func TestClockOfAnApp(t *testing.T) {
 	at := newClock()
 	var claims struct{ Iat, Exp int64 }

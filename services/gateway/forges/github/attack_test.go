@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestApp: the App acts in its own name by tokens of its installation, makes one for many requests, another one before it ends, and another
-// one at once where GitHub does not take it any more.
+// TestApp: the App acts in its own name by tokens of its installation, makes one for many requests,
+// another one before it ends, and another one at once where GitHub does not take it any more.
 func TestApp(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -41,7 +41,8 @@ func TestApp(t *testing.T) {
 	}
 }
 
-// TestTokenIsReplacedInTime: a token is replaced while it is good for minutes still, so that no request is refused.
+// TestTokenIsReplacedInTime: a token is replaced while it is good for minutes
+// still, so that no request is refused.
 func TestTokenIsReplacedInTime(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -50,13 +51,15 @@ func TestTokenIsReplacedInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.at.move(56 * time.Minute)
-	// The fake refuses a JWT of another time than its own: that another one was asked for is what counts.
+	// The fake refuses a JWT of another time than its own: that another one was
+	// asked for is what counts.
 	if _, err := c.Repository(ctx, repo); err == nil || w.fake.Asked("POST", "/access_tokens") != 2 {
 		t.Errorf("after 56 minutes: %v, %d tokens", err, w.fake.Asked("POST", "/access_tokens"))
 	}
 }
 
-// TestSuspended: an installation that was suspended is told as such, with the token that it had and without one.
+// TestSuspended: an installation that was suspended is told as such, with the
+// token that it had and without one.
 func TestSuspended(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -78,8 +81,9 @@ func TestSuspended(t *testing.T) {
 	}
 }
 
-// TestAnotherInstallation: the token of an installation reads what is public everywhere. A repository outside of it is refused all the same,
-// as is the token of an installation of another App, or of none.
+// TestAnotherInstallation: the token of an installation reads what is public
+// everywhere. A repository outside of it is refused all the same, as is the
+// token of an installation of another App, or of none.
 func TestAnotherInstallation(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -109,8 +113,9 @@ func TestAnotherInstallation(t *testing.T) {
 	}
 }
 
-// TestRenamedRepository: a repository that was renamed is found by its former name, read and written, until another one has the name: that
-// one is refused, whatever is public there, and whoever may write there.
+// TestRenamedRepository: a repository that was renamed is found by its former
+// name, read and written, until another one has the name: that one is refused,
+// whatever is public there, and whoever may write there.
 func TestRenamedRepository(t *testing.T) {
 	for what, client := range map[string]func(w *world) (*github.Client, func() *github.Client){
 		"a token": func(w *world) (*github.Client, func() *github.Client) { return w.bot(), nil },
@@ -157,7 +162,8 @@ func TestRenamedRepository(t *testing.T) {
 	}
 }
 
-// TestRenamedUser: a login that was given up is another account, with another number and without the rights.
+// TestRenamedUser: a login that was given up is another account, with another
+// number and without the rights.
 func TestRenamedUser(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)
@@ -176,7 +182,8 @@ func TestRenamedUser(t *testing.T) {
 	}
 }
 
-// TestTransferredIssue: an issue that was transferred is none of ours any more, although its former place leads to it and it has the same number.
+// TestTransferredIssue: an issue that was transferred is none of ours any more,
+// although its former place leads to it and it has the same number.
 func TestTransferredIssue(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)

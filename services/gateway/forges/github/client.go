@@ -103,7 +103,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// rest returns how the forge is spoken to, without an account yet, or an error that names the setting.
+// rest returns how the forge is spoken to, without an account yet, or an error
+// that names the setting.
 func (cfg *Config) rest() (rest.Config, error) {
 	base, err := rest.ParseURL(cfg.URL)
 	if err != nil {

@@ -135,7 +135,8 @@ func (w *world) parkedUntil(err error, d time.Duration) bool {
 	return ok && parked.Until.Equal(w.at.Now().Add(d))
 }
 
-// TestLimits: each form of GitHub's limits is told with its end, nothing is asked before that, and a right that is missing is none.
+// TestLimits: each form of GitHub's limits is told with its end, nothing is
+// asked before that, and a right that is missing is none.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	const secondary = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
@@ -182,7 +183,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestPrimaryLimit: what is so still costs nothing of the limit, and when it is used up its end is told.
+// TestPrimaryLimit: what is so still costs nothing of the limit, and when it is
+// used up its end is told.
 func TestPrimaryLimit(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)

@@ -13,15 +13,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// description is GitHub's, of OpenAPI 3.0, as the npm package @octokit/openapi has it (generated/api.github.com.json).
+// description is GitHub's, of OpenAPI 3.0, as the npm package @octokit/openapi
+// has it (generated/api.github.com.json).
 type description struct {
 	Info       struct{ Version string }
 	Paths      map[string]map[string]any
 	Components map[string]map[string]any
 }
 
-// makeContract writes the contract anew, from a description: PFL_FORGE_GITHUB_OPENAPI names its file. What the description does not have is
-// not in it, so that TestContract fails for it.
+// makeContract writes the contract anew, from a description: PFL_FORGE_GITHUB_OPENAPI names its
+// file. What the description does not have is not in it, so that TestContract fails for it.
 func makeContract(t *testing.T, path string, list []forgetest.Exchange) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -124,8 +125,8 @@ func (d *description) choices(s map[string]any) []map[string]any {
 	return []map[string]any{s}
 }
 
-// fits returns how well a schema is that of a value: it has its type, knows its fields, none has another word than it allows, and few that
-// it has to have are missing.
+// fits returns how well a schema is that of a value: it has its type, knows its fields,
+// none has another word than it allows, and few that it has to have are missing.
 func (d *description) fits(s map[string]any, v any) int {
 	score := 0
 	switch v := v.(type) {
@@ -158,7 +159,8 @@ func (d *description) fits(s map[string]any, v any) int {
 	return score
 }
 
-// prune returns a schema with those fields alone that the samples have, and with all that a request has to have.
+// prune returns a schema with those fields alone that the samples have, and
+// with all that a request has to have.
 func (d *description) prune(of any, samples []any) any {
 	s := d.resolve(of)
 	nullable := s["nullable"] == true

@@ -22,8 +22,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// contract is the part of GitHub's published description that is about what the client asks: of each operation its query, its body, and
-// its answers, with those fields that were seen. makeContract makes it.
+// contract is the part of GitHub's published description that is about what the
+// client asks: of each operation its query, its body, and its answers, with
+// those fields that were seen. makeContract makes it.
 type contract struct {
 	// Source says of which description it is a part.
 	Source     string               `json:"source"`
@@ -164,8 +165,9 @@ func (w *world) finish(c *github.Client) {
 	}
 }
 
-// TestContract: what the client sends, and what the fake answers, is what GitHub's published description has, field by field: each that is
-// there is known and has its type, and each that has to be there is.
+// TestContract: what the client sends, and what the fake answers, is what
+// GitHub's published description has, field by field: each that is there is
+// known and has its type, and each that has to be there is.
 func TestContract(t *testing.T) {
 	list := exchanges(t)
 	if path := os.Getenv("PFL_FORGE_GITHUB_OPENAPI"); path != "" {
@@ -232,7 +234,8 @@ func checkQuery(t *testing.T, known map[string][]any, e *forgetest.Exchange) {
 	}
 }
 
-// TestPublishedPayloads: each delivery that GitHub publishes as an example leads to what it is about.
+// TestPublishedPayloads: each delivery that GitHub publishes as an example
+// leads to what it is about.
 func TestPublishedPayloads(t *testing.T) {
 	data, err := os.ReadFile("testdata/payloads.json")
 	if err != nil {

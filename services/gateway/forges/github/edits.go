@@ -45,15 +45,16 @@ type (
 	}
 )
 
-// editsQuery asks for the last edits. Of the body, the text that the issue was opened with is one of them, if there are others.
+// editsQuery asks for the last edits. Of the body, the text that the issue was
+// opened with is one of them, if there are others.
 const editsQuery = `query($owner: String!, $name: String!, $number: Int!) { repository(owner: $owner, name: $name) {
   issue(number: $number) { createdAt lastEditedAt
     userContentEdits(first: 100) { nodes { editedAt editor { __typename login ... on User { databaseId } ... on Bot { databaseId } } } }
     timelineItems(last: 100, itemTypes: [RENAMED_TITLE_EVENT]) {
       nodes { ... on RenamedTitleEvent { createdAt actor { __typename login ... on User { databaseId } ... on Bot { databaseId } } } } } } } }`
 
-// Edits returns the last hundred edits of an issue's body and of its title. The last one of the body is there in any case, by an account
-// that is not known where the list does not have it.
+// Edits returns the last hundred edits of an issue's body and of its title. The last one of the
+// body is there in any case, by an account that is not known where the list does not have it.
 func (l texts) Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error) {
 	if _, err := rest.Path(repository, "issues", number); err != nil {
 		return nil, err

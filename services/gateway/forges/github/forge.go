@@ -180,8 +180,8 @@ func (c *Client) Changed(ctx context.Context, repository string, since time.Time
 	return rest.Sorted(out), err
 }
 
-// Comments returns the comments of an issue, or of the pull request that it is, that are new or edited
-// since a time.
+// Comments returns the comments of an issue, or of the pull request that it is,
+// that are new or edited since a time.
 func (c *Client) Comments(ctx context.Context, repository string, on forges.Topic, since time.Time) ([]forges.Comment, error) {
 	path, err := rest.Path(repository, "issues", on.Number, "comments")
 	if err != nil {

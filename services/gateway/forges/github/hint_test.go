@@ -9,8 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestHint: what happens leads to the issue, the pull request or the commit that it is about, and to nothing if it is about anything else;
-// names in it are checked before they become a path.
+// TestHint: what happens leads to the issue, the pull request or the commit that it is about, and
+// to nothing if it is about anything else; names in it are checked before they become a path.
 func TestHint(t *testing.T) {
 	c := clientOf(t, "https://github.com", newClock())
 	const anIssue = `"number": 7, "title": "T", "body": "B", "updated_at": "2026-05-04T03:02:01Z"`

@@ -49,7 +49,8 @@ func (w *world) review(number int64, event, comments string) {
 	w.as("ada", "POST", fmt.Sprintf("/repos/%s/pulls/%d/reviews", repo, number), `{"event": "`+event+`", "comments": [`+comments+`]}`)
 }
 
-// TestMergeRefusals: what only has to be asked again is told apart from every other refusal, and there is no fast-forward.
+// TestMergeRefusals: what only has to be asked again is told apart from every
+// other refusal, and there is no fast-forward.
 func TestMergeRefusals(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)
@@ -105,7 +106,8 @@ func TestNamesOfBranches(t *testing.T) {
 	}
 }
 
-// TestChecks: statuses and check runs are one list, in which the worse of two with one name counts, and nothing unknown has passed.
+// TestChecks: statuses and check runs are one list, in which the worse of two
+// with one name counts, and nothing unknown has passed.
 func TestChecks(t *testing.T) {
 	w := newWorld(t)
 	p, c := w.pull()
@@ -149,7 +151,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestRuleSets: what rulesets demand is added to the protection of the branch, and the stricter of both counts.
+// TestRuleSets: what rulesets demand is added to the protection of the branch,
+// and the stricter of both counts.
 func TestRuleSets(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)
@@ -177,8 +180,9 @@ func TestRuleSets(t *testing.T) {
 	}
 }
 
-// TestReviewsThatMove: GitHub takes reviews along to a new head where stale ones are not dismissed. One that is older than our first status of
-// that head is about no commit that we know, as each is before there is one; a later one is about it.
+// TestReviewsThatMove: GitHub takes reviews along to a new head where stale ones
+// are not dismissed. One that is older than our first status of that head is about
+// no commit that we know, as each is before there is one; a later one is about it.
 func TestReviewsThatMove(t *testing.T) {
 	w := newWorld(t)
 	p, c := w.pull()
@@ -213,7 +217,8 @@ func TestReviewsThatMove(t *testing.T) {
 	}
 }
 
-// TestReviewsCount: everybody may approve, and only those who may write count, whatever their login was; the author's association is no right.
+// TestReviewsCount: everybody may approve, and only those who may write count,
+// whatever their login was; the author's association is no right.
 func TestReviewsCount(t *testing.T) {
 	w := newWorld(t)
 	p, c := w.pull()
@@ -241,7 +246,8 @@ func TestReviewsCount(t *testing.T) {
 	}
 }
 
-// TestRemarks: remarks are with their reviews, at the line that they were made at, and those that are resolved are told as such.
+// TestRemarks: remarks are with their reviews, at the line that they were made
+// at, and those that are resolved are told as such.
 func TestRemarks(t *testing.T) {
 	w := newWorld(t)
 	p, c := w.pull()
@@ -258,7 +264,8 @@ func TestRemarks(t *testing.T) {
 	}
 }
 
-// TestDismissed: a review that was dismissed takes the place of those before it, and counts for nothing itself.
+// TestDismissed: a review that was dismissed takes the place of those before
+// it, and counts for nothing itself.
 func TestDismissed(t *testing.T) {
 	w := newWorld(t)
 	p, c := w.pull()
@@ -272,7 +279,8 @@ func TestDismissed(t *testing.T) {
 	}
 }
 
-// TestChanged: a list of several pages is read to its end, has the oldest change first, and no pull requests; those of ours have no others.
+// TestChanged: a list of several pages is read to its end, has the oldest
+// change first, and no pull requests; those of ours have no others.
 func TestChanged(t *testing.T) {
 	w := newWorld(t)
 	_, c := w.pull()
@@ -307,8 +315,9 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestOpenAgain: an answer that was lost leads to the pull request that is open, also where the repository was renamed meanwhile; what GitHub
-// refuses for another reason is told with that reason.
+// TestOpenAgain: an answer that was lost leads to the pull request that is
+// open, also where the repository was renamed meanwhile; what GitHub refuses
+// for another reason is told with that reason.
 func TestOpenAgain(t *testing.T) {
 	w := newWorld(t)
 	c, ctx := w.bot(), wait.Context(t)

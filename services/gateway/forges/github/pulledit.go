@@ -161,7 +161,8 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	return c.Call(ctx, http.MethodPut, path, in, nil)
 }
 
-// words is the part of a Client that is about the messages of commits. It is a type of its own, as queued is.
+// words is the part of a Client that is about the messages of commits. It is a
+// type of its own, as queued is.
 type words struct{ c *Client }
 
 // Message returns the message of a commit.

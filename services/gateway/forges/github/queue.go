@@ -11,16 +11,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
-// queued is the part of a Client that has GitHub merge by itself: by the merge queue of a branch, which tries each change on those before it, or
-// by auto-merge, which waits for the rules of the branch and nothing else. All of it is GraphQL's.
+// queued is the part of a Client that has GitHub merge by itself: by the merge
+// queue of a branch, which tries each change on those before it, or by auto-merge,
+// which waits for the rules of the branch and nothing else. All of it is GraphQL's.
 //
-// Both are asked for a commit (expectedHeadOid). A push takes a pull request out of the queue, and leaves auto-merge on.
+// Both are asked for a commit (expectedHeadOid). A push takes a pull request
+// out of the queue, and leaves auto-merge on.
 type queued struct{ c *Client }
 
 // queueJSON is a pull request in the merge queue of its base, which REST has no word for.
 type queueJSON struct {
 	Repository struct {
-		// Queue is null where the base has none, and Auto says whether the repository has auto-merge.
+		// Queue is null where the base has none, and Auto says whether the
+		// repository has auto-merge.
 		Queue *struct {
 			ID string `json:"id"`
 		} `json:"mergeQueue"` //nolint:tagliatelle // GraphQL's name
@@ -42,7 +45,8 @@ type queueJSON struct {
 	} `json:"repository"`
 }
 
-// removalJSON is the last entry of a timeline about the queue or auto-merge: one that was put in, or taken out.
+// removalJSON is the last entry of a timeline about the queue or auto-merge:
+// one that was put in, or taken out.
 type removalJSON struct {
 	Type   string `json:"__typename"` //nolint:tagliatelle // GraphQL's name
 	ID     string `json:"id"`
@@ -58,8 +62,9 @@ type removalJSON struct {
 	} `json:"beforeCommit"` //nolint:tagliatelle // GraphQL's name
 }
 
-// The words of GitHub for a removal are in capitals in its hooks and in small letters here: failed_checks, merge_conflict, manual, and merge
-// for one that it merged. An unknown one is told as it is.
+// The words of GitHub for a removal are in capitals in its hooks and in small
+// letters here: failed_checks, merge_conflict, manual, and merge for one that
+// it merged. An unknown one is told as it is.
 
 // queueQuery asks for a pull request in the queue of its base.
 const queueQuery = `query($owner: String!, $name: String!, $number: Int!, $base: String!) { repository(owner: $owner, name: $name) {
@@ -90,7 +95,8 @@ func (l queued) queue(ctx context.Context, repository string, number int64, base
 	return &j, err
 }
 
-// Queue returns where a pull request stands in the merge queue of its base, or whether auto-merge is on where there is no queue.
+// Queue returns where a pull request stands in the merge queue of its base, or
+// whether auto-merge is on where there is no queue.
 func (l queued) Queue(ctx context.Context, repository string, number int64, base git.Branch) (q forges.Queue, err error) {
 	j, err := l.queue(ctx, repository, number, base)
 	if err != nil {
@@ -136,8 +142,8 @@ func (j *removalJSON) removal() *forges.Removal {
 	return r
 }
 
-// Enqueue puts a pull request into the merge queue of its base, or turns auto-merge on where there is none. What may be merged at once
-// GitHub does not auto-merge: then it is merged.
+// Enqueue puts a pull request into the merge queue of its base, or turns auto-merge on where
+// there is none. What may be merged at once GitHub does not auto-merge: then it is merged.
 func (l queued) Enqueue(ctx context.Context, repository string, number int64, base git.Branch, head git.OID) error {
 	if _, err := git.ParseOID(string(head)); err != nil {
 		return fmt.Errorf("head: %w", err)
@@ -172,8 +178,8 @@ func (l queued) Enqueue(ctx context.Context, repository string, number int64, ba
 	return err
 }
 
-// Dequeue takes a pull request out of the queue, and turns auto-merge off. That of one which is in neither is refused, and so changes
-// nothing.
+// Dequeue takes a pull request out of the queue, and turns auto-merge off. That
+// of one which is in neither is refused, and so changes nothing.
 func (l queued) Dequeue(ctx context.Context, repository string, number int64) error {
 	j, err := l.c.rawPull(ctx, repository, number)
 	if err != nil {

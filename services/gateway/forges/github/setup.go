@@ -19,7 +19,8 @@ type need struct {
 	writes, organisation bool
 }
 
-// needs are all that an installation has to have. To read the administration of a repository is of use, and not needed.
+// needs are all that an installation has to have. To read the administration of
+// a repository is of use, and not needed.
 var needs = []need{
 	{"metadata", "Metadata", false, false},
 	{"contents", "Contents", true, false},
@@ -40,8 +41,9 @@ func (n *need) isMet(access string) bool {
 	return access == "write" || access == "admin" || access == "read" && !n.writes
 }
 
-// InstallationIn returns the number of an App's installation in a repository, and what it lacks there, a line for each; none if nothing is missing.
-// cfg need not name the installation. The error says that it could not be found out, or that GitHub does not know the App.
+// InstallationIn returns the number of an App's installation in a repository, and what it lacks
+// there, a line for each; none if nothing is missing. cfg need not name the installation. The
+// error says that it could not be found out, or that GitHub does not know the App.
 func InstallationIn(ctx context.Context, cfg Config, repository string) (id int64, lacks []string, err error) {
 	on, err := cfg.rest()
 	if err != nil {
@@ -81,10 +83,12 @@ func InstallationIn(ctx context.Context, cfg Config, repository string) (id int6
 	return got.ID, lacks, nil
 }
 
-// Lacks returns the rights that our account and its token lack in a repository, as InstallationIn does for an App.
+// Lacks returns the rights that our account and its token lack in a repository,
+// as InstallationIn does for an App.
 //
-// GitHub does not tell the permissions of a token to its holder. So each is tried by a request that is refused as incomplete, so that nothing is
-// changed. Whether it may merge, which is writing contents, is not tried: the account has to have the right to write.
+// GitHub does not tell the permissions of a token to its holder. So each is tried by a
+// request that is refused as incomplete, so that nothing is changed. Whether it may merge,
+// which is writing contents, is not tried: the account has to have the right to write.
 func Lacks(ctx context.Context, c *Client, repository string) (lacks []string, err error) {
 	path, err := rest.Path(repository)
 	if err != nil {
@@ -135,7 +139,8 @@ func Lacks(ctx context.Context, c *Client, repository string) (lacks []string, e
 	return lacks, nil
 }
 
-// MakeLabel makes a label of a repository, and reports whether it did: one of that name that is there stays as it is.
+// MakeLabel makes a label of a repository, and reports whether it did: one of
+// that name that is there stays as it is.
 func MakeLabel(ctx context.Context, c *Client, repository, name string) (made bool, err error) {
 	path, err := rest.Path(repository, "labels")
 	if err != nil {

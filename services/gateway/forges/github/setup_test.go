@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 )
 
-// TestLacksOfAnApp: an App's installation is found by the repository, and each permission that it was not given is told by the name on GitHub's page.
+// TestLacksOfAnApp: an App's installation is found by the repository, and each
+// permission that it was not given is told by the name on GitHub's page.
 func TestLacksOfAnApp(t *testing.T) {
 	w := newWorld(t)
 	cfg := github.Config{URL: w.fake.URL(), Now: w.at.Now, App: &github.App{ID: "Iv1", KeyFile: keyFile(t)}}
@@ -55,8 +56,8 @@ func TestLacksOfAnApp(t *testing.T) {
 	}
 }
 
-// TestLacks: what an account and its token lack is told by name, all of it, and what is only refused for another reason is not missing. Nothing
-// is made by asking.
+// TestLacks: what an account and its token lack is told by name, all of it, and what
+// is only refused for another reason is not missing. Nothing is made by asking.
 func TestLacks(t *testing.T) {
 	w := newWorld(t)
 	denied := func(method, part string, status int) forgetest.Fault {

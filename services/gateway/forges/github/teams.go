@@ -14,8 +14,9 @@ import (
 // intakes has the questions that are asked for intake alone.
 type intakes struct{ of *Client }
 
-// InTeam reports whether an account belongs to a team of the organisation that owns a repository, or to one in that team. The team is
-// named as its address does. GitHub asks for the right to read members of the organisation.
+// InTeam reports whether an account belongs to a team of the organisation that
+// owns a repository, or to one in that team. The team is named as its address
+// does. GitHub asks for the right to read members of the organisation.
 func (i intakes) InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error) {
 	c := i.of
 	org, _, _ := strings.Cut(repository, "/")

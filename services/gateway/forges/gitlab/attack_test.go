@@ -16,7 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 )
 
-// TestConfidential: an issue that is confidential is not there, whether it was from the beginning or became so; nor is an internal comment.
+// TestConfidential: an issue that is confidential is not there, whether it was
+// from the beginning or became so; nor is an internal comment.
 func TestConfidential(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -38,7 +39,8 @@ func TestConfidential(t *testing.T) {
 	}
 }
 
-// TestIssuesOfMembers: where fewer people see issues than merge requests, which tell of them, no issue is there, and the log says why.
+// TestIssuesOfMembers: where fewer people see issues than merge requests, which
+// tell of them, no issue is there, and the log says why.
 func TestIssuesOfMembers(t *testing.T) {
 	project := ""
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,7 +66,8 @@ func TestIssuesOfMembers(t *testing.T) {
 	}
 }
 
-// TestSystemNotes: a note that GitLab wrote itself is no comment, whatever it says: a title that an issue is given is in one.
+// TestSystemNotes: a note that GitLab wrote itself is no comment, whatever it
+// says: a title that an issue is given is in one.
 func TestSystemNotes(t *testing.T) {
 	w := newWorld(t)
 	for _, body := range []string{"/forge run", "changed title to\n\n/forge approve 0123456"} {
@@ -75,7 +78,8 @@ func TestSystemNotes(t *testing.T) {
 	}
 }
 
-// TestEditedNotes: a note that was edited says so, and one to which somebody has reacted as well, since GitLab tells them apart to no one.
+// TestEditedNotes: a note that was edited says so, and one to which somebody
+// has reacted as well, since GitLab tells them apart to no one.
 func TestEditedNotes(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -108,8 +112,8 @@ func (w *world) reviews(number int64) []forges.Review {
 	return list
 }
 
-// TestApprovals: an approval is of the head at that time, and counts if its author may write. Nobody makes one by words, and whoever asks
-// for changes does not approve.
+// TestApprovals: an approval is of the head at that time, and counts if its author may
+// write. Nobody makes one by words, and whoever asks for changes does not approve.
 func TestApprovals(t *testing.T) {
 	w := newWorld(t)
 	first := w.commit("a.txt", true)
@@ -154,8 +158,8 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-// TestApprovalsWithoutNotes: where GitLab has no note of a decision, it counts by its list alone, and is about no commit that we know
-// if it has no time.
+// TestApprovalsWithoutNotes: where GitLab has no note of a decision, it counts
+// by its list alone, and is about no commit that we know if it has no time.
 func TestApprovalsWithoutNotes(t *testing.T) {
 	const (
 		mr   = "/api/v4/projects/3/merge_requests/"
@@ -187,7 +191,8 @@ func TestApprovalsWithoutNotes(t *testing.T) {
 	t.Cleanup(srv.Close)
 	c, ctx := clientOf(t, srv.URL), wait.Context(t)
 	list, err := c.Reviews(ctx, "shop/web", 7)
-	// That bob asks for changes is behind what he decided before it: readers take the last one of each account.
+	// That bob asks for changes is behind what he decided before it: readers
+	// take the last one of each account.
 	if err != nil || len(list) != 3 || list[2].Author.ID != 8 || list[2].Verdict != forges.ChangesRequested || !list[2].Official ||
 		list[2].Commit != "" || !list[2].Stale || list[2].Dismissed {
 		t.Fatalf("they are %+v, %v", list, err)
@@ -204,8 +209,8 @@ func TestApprovalsWithoutNotes(t *testing.T) {
 	}
 }
 
-// TestStatuses: of each ref the last status of a name counts, of two refs the worse; what may fail does not matter; and who wrote it is told,
-// so that one of our name by another is not ours.
+// TestStatuses: of each ref the last status of a name counts, of two refs the worse; what may
+// fail does not matter; and who wrote it is told, so that one of our name by another is not ours.
 func TestStatuses(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -254,7 +259,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestForks: a merge request of a fork's branch of our name is another one, and says that its branch is none of ours.
+// TestForks: a merge request of a fork's branch of our name is another one, and
+// says that its branch is none of ours.
 func TestForks(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -273,8 +279,8 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// TestRenamed: a project that was renamed is found by its former name, and read and written by its number; when another project takes that
-// name, nothing is asked of it.
+// TestRenamed: a project that was renamed is found by its former name, and read and
+// written by its number; when another project takes that name, nothing is asked of it.
 func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -304,7 +310,8 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// TestTheTokenStays: a redirect to another host, or to the same without TLS, is not followed, whatever the method; and no error has the token.
+// TestTheTokenStays: a redirect to another host, or to the same without TLS, is
+// not followed, whatever the method; and no error has the token.
 func TestTheTokenStays(t *testing.T) {
 	asked := false
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
@@ -333,7 +340,8 @@ func TestTheTokenStays(t *testing.T) {
 	}
 }
 
-// TestLimits: a limit is told with its end, and nothing is asked before; a fault of the forge's own is no limit.
+// TestLimits: a limit is told with its end, and nothing is asked before; a
+// fault of the forge's own is no limit.
 func TestLimits(t *testing.T) {
 	for what, test := range map[string]struct {
 		fault forgetest.Fault

@@ -82,8 +82,8 @@ func (c *Client) Statuses(ctx context.Context, repository string, commit git.OID
 	return out, nil
 }
 
-// statuses lists those of a commit that no later run has replaced. GitLab replaces within a pipeline:
-// a second pipeline of the same ref adds its own, which are newer.
+// statuses lists those of a commit that no later run has replaced. GitLab replaces
+// within a pipeline: a second pipeline of the same ref adds its own, which are newer.
 func (c *Client) statuses(ctx context.Context, repository string, commit git.OID) (out []statusJSON, err error) {
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return nil, err
@@ -102,9 +102,9 @@ func (c *Client) statuses(ctx context.Context, repository string, commit git.OID
 // maxStatus bounds the line of a status, in characters.
 const maxStatus = 200
 
-// SetStatus writes a status, which GitLab adds to the last pipeline of the commit, or makes one for it.
-// It refuses one that waits as the one before it did, by 400 as for all else that is wrong: whether
-// ours is there then, the list says.
+// SetStatus writes a status, which GitLab adds to the last pipeline of the commit,
+// or makes one for it. It refuses one that waits as the one before it did, by 400
+// as for all else that is wrong: whether ours is there then, the list says.
 func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OID, s *forges.Status) error {
 	if _, err := git.ParseOID(string(commit)); err != nil {
 		return err
@@ -137,9 +137,9 @@ func (c *Client) SetStatus(ctx context.Context, repository string, commit git.OI
 	return errors.Join(err, selfErr, listErr)
 }
 
-// ruleJSON says how many approvals are needed; editions without such rules have none. Of several rules
-// for a branch each demands its own, by people whom it names: that there are as many as the largest
-// demands is the least that can be known.
+// ruleJSON says how many approvals are needed; editions without such rules have
+// none. Of several rules for a branch each demands its own, by people whom it names:
+// that there are as many as the largest demands is the least that can be known.
 type ruleJSON struct {
 	Count int64 `json:"approvals_required"`
 	// All says that it is for each protected branch, and Branches for which ones. Without either it

@@ -20,11 +20,11 @@ import (
 
 // Config says which forge it is, and as whom we are there.
 type Config struct {
-	// URL is https://gitlab.com, or that of an instance of one's own, which may have a path. Without
-	// TLS it has to be on this machine.
+	// URL is https://gitlab.com, or that of an instance of one's own, which may
+	// have a path. Without TLS it has to be on this machine.
 	URL string
-	// TokenFile has a token of a person's account, a project or a group. It is read for each request,
-	// so that it can be replaced.
+	// TokenFile has a token of a person's account, a project or a group. It is
+	// read for each request, so that it can be replaced.
 	TokenFile string
 	// Bots are logins of accounts that are programs, beside those of which GitLab says so.
 	Bots []string
@@ -51,12 +51,13 @@ type Client struct {
 	bots map[int64]bool
 }
 
-// page is how many things one request lists, the most that GitLab gives. A list that has no per_page
-// has 20.
+// page is how many things one request lists, the most that GitLab gives. A list
+// that has no per_page has 20.
 const page = 100
 
-// moved are the statuses with which a project answers by its former name. Only questions are answered
-// so: to write by a former name is refused by 405, and never gets here, since writes are by number.
+// moved are the statuses with which a project answers by its former name. Only
+// questions are answered so: to write by a former name is refused by 405, and
+// never gets here, since writes are by number.
 var moved = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
 
 // New returns a Client, or an error that names the setting.
@@ -82,8 +83,8 @@ func New(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// denied returns the words for a refusal whose reason a person has to know. A merge that our account
-// may not do is 401 as well, without words.
+// denied returns the words for a refusal whose reason a person has to know. A
+// merge that our account may not do is 401 as well, without words.
 func denied(_ int, message string) string {
 	switch m := strings.ToLower(message); {
 	case strings.Contains(m, "insufficient_scope"):
@@ -103,7 +104,8 @@ type projectJSON struct {
 	Branch string `json:"default_branch"`
 	// Visibility is public, internal (for all accounts of the instance) or private.
 	Visibility string `json:"visibility"`
-	// Issues and Requests say who sees its issues and its merge requests: private is for members alone, whatever the project is.
+	// Issues and Requests say who sees its issues and its merge requests:
+	// private is for members alone, whatever the project is.
 	Issues   string `json:"issues_access_level"`
 	Requests string `json:"merge_requests_access_level"`
 	// Method is merge, rebase_merge or ff, and Squash never, always, default_on or default_off.
@@ -116,13 +118,14 @@ type projectJSON struct {
 	Trains bool `json:"merge_trains_enabled"`
 }
 
-// discloses reports whether more people see the merge requests of a project than its issues, of which they tell.
+// discloses reports whether more people see the merge requests of a project
+// than its issues, of which they tell.
 func (j *projectJSON) discloses() bool {
 	return j.Issues == "private" && j.Requests != "private" && j.Visibility != "private"
 }
 
-// project asks for a project by its name, which is one part of the path: its slashes are escaped. It
-// is the only question that is asked by a name, and so the one place that checks it.
+// project asks for a project by its name, which is one part of the path: its slashes are
+// escaped. It is the only question that is asked by a name, and so the one place that checks it.
 func (c *Client) project(ctx context.Context, name string) (*projectJSON, error) {
 	if err := intake.CheckNested(name); err != nil {
 		return nil, fmt.Errorf("repository %.100q: %w", name, err)
@@ -214,9 +217,10 @@ func (c *Client) Self(ctx context.Context) (intake.Account, error) {
 	return c.account(&u), err
 }
 
-// The levels of members. Those of roles that an organisation makes are those of the role they are
-// based on. Below guest is minimal access (5), which sees no project; between planner and developer are
-// reporter (20) and, in newer versions, others; above maintainer are owner (50) and administrator (60).
+// The levels of members. Those of roles that an organisation makes are those of
+// the role they are based on. Below guest is minimal access (5), which sees no
+// project; between planner and developer are reporter (20) and, in newer
+// versions, others; above maintainer are owner (50) and administrator (60).
 const (
 	guest      = 10
 	planner    = 15
@@ -239,8 +243,8 @@ type memberJSON struct {
 // members asks for accounts and for their levels in a project.
 type members struct{ *Client }
 
-// level returns the level of an account in a project or a group, by its number; 0 for one that is no
-// member, or that is one no longer, or not yet, or that was blocked.
+// level returns the level of an account in a project or a group, by its number; 0 for
+// one that is no member, or that is one no longer, or not yet, or that was blocked.
 func (c members) level(ctx context.Context, project string, id int64) (int64, error) {
 	var m memberJSON
 	err := c.Call(ctx, http.MethodGet, rest.Join(project, "members", "all", id), nil, &m)
@@ -300,8 +304,9 @@ func (c *Client) Account(ctx context.Context, repository, login string) (intake.
 	return a, nil
 }
 
-// visitor returns an account that is no member, which may read a project that is not private. Whether
-// an account is an external user, who sees public ones alone, is told to administrators only.
+// visitor returns an account that is no member, which may read a project that
+// is not private. Whether an account is an external user, who sees public ones
+// alone, is told to administrators only.
 func (c members) visitor(ctx context.Context, repository string, a intake.Account) (intake.Account, error) {
 	p, err := c.project(ctx, repository)
 	if err != nil {
@@ -314,8 +319,9 @@ func (c members) visitor(ctx context.Context, repository string, a intake.Accoun
 	return a, nil
 }
 
-// isProgram reports whether an account is a program, which GitLab tells of one account alone and in no
-// list: the account of a token, of a service, or one of its own. It is asked once for each account.
+// isProgram reports whether an account is a program, which GitLab tells of one
+// account alone and in no list: the account of a token, of a service, or one of
+// its own. It is asked once for each account.
 func (c members) isProgram(ctx context.Context, id int64) (bool, error) {
 	c.mu.Lock()
 	bot, known := c.bots[id]

@@ -39,7 +39,8 @@ func clientOf(t testing.TB, url string) *gitlab.Client {
 	return c
 }
 
-// world is a fake forge with a project of root1, in which bot may administer and ada write, and an issue of eve, who is a stranger.
+// world is a fake forge with a project of root1, in which bot may administer
+// and ada write, and an issue of eve, who is a stranger.
 type world struct {
 	*gitlab.Client
 
@@ -114,8 +115,8 @@ func (w *world) review(user string, number int64, event, body string) {
 // isNotFound reports whether an error says that something is not there.
 func isNotFound(err error) bool { return errors.Is(err, forges.ErrNotFound) }
 
-// TestRoles: each role has the permission that it has on other forges; who is no member reads what is not private, who is blocked or
-// has ended as a member may nothing, and programs are told.
+// TestRoles: each role has the permission that it has on other forges; who is no member reads what
+// is not private, who is blocked or has ended as a member may nothing, and programs are told.
 func TestRoles(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -150,7 +151,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestMembers: what GitLab says of a member is read: one that has ended or that nobody has let in is none, whatever the level is.
+// TestMembers: what GitLab says of a member is read: one that has ended or that
+// nobody has let in is none, whatever the level is.
 func TestMembers(t *testing.T) {
 	member := ""
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -225,7 +227,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNestedGroups: a project in groups of groups is one part of the path, and all else is asked for by its number.
+// TestNestedGroups: a project in groups of groups is one part of the path, and
+// all else is asked for by its number.
 func TestNestedGroups(t *testing.T) {
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
@@ -241,7 +244,8 @@ func TestNestedGroups(t *testing.T) {
 	}
 }
 
-// TestTopics: an issue and a merge request of one number are two things, and nothing for one goes to the other.
+// TestTopics: an issue and a merge request of one number are two things, and
+// nothing for one goes to the other.
 func TestTopics(t *testing.T) {
 	var asked []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 )
 
-// types are those of GitLab's official client for Go, by their name, and enums the words of those that have some.
+// types are those of GitLab's official client for Go, by their name, and enums
+// the words of those that have some.
 type types struct {
 	decl  map[string]ast.Expr
 	enums map[string][]any
@@ -58,7 +59,8 @@ func readTypes(t *testing.T, dir string) types {
 	return all
 }
 
-// fields calls each with the fields of a struct, those of embedded ones as well, by the name that a tag gives.
+// fields calls each with the fields of a struct, those of embedded ones as
+// well, by the name that a tag gives.
 func (a *types) fields(e ast.Expr, tag string, each func(name string, e ast.Expr)) {
 	s, ok := a.plain(e).(*ast.StructType)
 	if !ok {
@@ -103,7 +105,8 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// schema returns a type as JSON Schema, with those fields that samples have. In its place, each may be null: the client does not tell.
+// schema returns a type as JSON Schema, with those fields that samples have. In
+// its place, each may be null: the client does not tell.
 func (a *types) schema(e ast.Expr, samples []any) map[string]any {
 	kind := func(k string) map[string]any { return map[string]any{"type": []string{k, "null"}} }
 	name := nameOf(e)
@@ -150,8 +153,8 @@ func (a *types) schema(e ast.Expr, samples []any) map[string]any {
 	return out
 }
 
-// makeContract writes the contract anew from the source of GitLab's client: PFL_FORGE_GITLAB_CLIENT names its folder. What the client does
-// not have is not in it, so that TestContract fails for it.
+// makeContract writes the contract anew from the source of GitLab's client: PFL_FORGE_GITLAB_CLIENT
+// names its folder. What the client does not have is not in it, so that TestContract fails for it.
 func makeContract(t *testing.T, dir string, list []forgetest.Exchange, told map[string][]any) {
 	t.Helper()
 	all := readTypes(t, dir)

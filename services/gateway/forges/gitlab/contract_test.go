@@ -19,22 +19,26 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// contract is the part of GitLab's official client that is about what ours asks: of each operation its query, and the types of its body and
-// its answer, with those fields that were seen. makeContract makes it.
+// contract is the part of GitLab's official client that is about what ours
+// asks: of each operation its query, and the types of its body and its answer,
+// with those fields that were seen. makeContract makes it.
 type contract struct {
 	// Source says of which types it is a part.
 	Source  string              `json:"source"`
 	Queries map[string][]string `json:"queries"`
-	// Schemas are those of bodies and answers, by <operation> in or out, and of deliveries, by their event.
+	// Schemas are those of bodies and answers, by <operation> in or out, and of
+	// deliveries, by their event.
 	Schemas map[string]any `json:"schemas"`
 }
 
 const contractFile = "testdata/contract.json"
 
-// operation has the names of the client's types for the query, the body and the answer of an operation. A list begins with [].
+// operation has the names of the client's types for the query, the body and the
+// answer of an operation. A list begins with [].
 type operation struct{ query, in, out string }
 
-// operations are those that are asked for, by their method and path below a project, or below the API.
+// operations are those that are asked for, by their method and path below a
+// project, or below the API.
 var operations = map[string]operation{
 	"GET /user":                           {"", "", "User"},
 	"GET /users":                          {"ListUsersOptions", "", "[]User"},
@@ -80,7 +84,8 @@ var operations = map[string]operation{
 	"GET /approval_rules":                                        {"GetProjectApprovalRulesListsOptions", "", "[]ProjectApprovalRule"},
 }
 
-// documented are fields that GitLab's documentation or source has and its client has not, by the operation whose answer they are in.
+// documented are fields that GitLab's documentation or source has and its
+// client has not, by the operation whose answer they are in.
 var documented = map[string][]string{
 	"GET /members/all/*":             {"membership_state"}, // doc/api/project_members.md
 	"GET /groups/*/members/all/*":    {"membership_state"}, // doc/api/group_members.md
@@ -205,8 +210,9 @@ func payloads(t *testing.T) (list []payload) {
 	return list
 }
 
-// TestContract: what the client sends, and what the fake answers, is what GitLab's official client sends and reads, field by field: each that is
-// there is known and has its type. So is each delivery that is read.
+// TestContract: what the client sends, and what the fake answers, is what
+// GitLab's official client sends and reads, field by field: each that is there
+// is known and has its type. So is each delivery that is read.
 func TestContract(t *testing.T) {
 	list, deliveries := exchanges(t), payloads(t)
 	told := map[string][]any{}

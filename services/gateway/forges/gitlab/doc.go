@@ -1,5 +1,5 @@
-// Package gitlab is the back end for GitLab, gitlab.com or an instance of one's own, by its REST API
-// of version 4.
+// Package gitlab is the back end for GitLab, gitlab.com or an instance of one's
+// own, by its REST API of version 4.
 //
 // # The account
 //
@@ -10,9 +10,9 @@
 //
 // # What GitLab does in its own way
 //
-// Taken from its documentation and source; what the client sends and reads is held to the types of
-// its official client (TestContract), and its behaviour to the fake (TestConformance, TestPullRequests,
-// TestPullsOfOthers). It has not been run against GitLab itself.
+// Taken from its documentation and source; what the client sends and reads is held to the
+// types of its official client (TestContract), and its behaviour to the fake (TestConformance,
+// TestPullRequests, TestPullsOfOthers). It has not been run against GitLab itself.
 //
 //   - A project's name has groups in it, any number of them, and is one part of a path with its
 //     slashes escaped. By a former name it can be read, through a redirect, and not be written to. So

@@ -9,11 +9,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// edited are the beginnings of the notes that GitLab itself writes in the name of who edited an issue: of its title, of its description, and of
-// that where a task in it was ticked as well.
+// edited are the beginnings of the notes that GitLab itself writes in the name of who edited an
+// issue: of its title, of its description, and of that where a task in it was ticked as well.
 var edited = []string{"changed title from ", "changed the description", "marked the "}
 
-// Edits returns the edits of an issue's title and description, as GitLab's own notes tell them. No account can write such a note itself.
+// Edits returns the edits of an issue's title and description, as GitLab's own
+// notes tell them. No account can write such a note itself.
 func (i intakes) Edits(ctx context.Context, repository string, number int64) ([]intake.Edit, error) {
 	c := i.of
 	path, err := c.path(ctx, repository, "issues", number)

@@ -24,8 +24,8 @@ var _ forges.Forge = (*Client)(nil)
 type (
 	// issueJSON is an issue; in a list of them, a merge request has the same fields.
 	issueJSON struct {
-		// Number is that in its project, and not its id. Project says in which one it is now: an issue
-		// can be moved to another one.
+		// Number is that in its project, and not its id. Project says in which
+		// one it is now: an issue can be moved to another one.
 		Number  int64     `json:"iid"`
 		Project int64     `json:"project_id"`
 		Title   string    `json:"title"`
@@ -66,8 +66,8 @@ type (
 		// Resolvable is a remark that waits to be resolved.
 		Resolvable bool `json:"resolvable"`
 		Resolved   bool `json:"resolved"`
-		// Position is that of a remark about a line: the line of the new text, or of the old one where
-		// the new one has none.
+		// Position is that of a remark about a line: the line of the new text,
+		// or of the old one where the new one has none.
 		Position *struct {
 			Path    string `json:"new_path"`
 			Line    int64  `json:"new_line"`
@@ -80,10 +80,10 @@ type (
 // hidden reports whether a note is not for all who see the project.
 func (j *noteJSON) hidden() bool { return j.Internal || j.Confidential }
 
-// Issue returns an issue, with who put its labels on. A confidential one is not found: what becomes
-// of an issue, in its merge request and in the journal, is shown to all who see the project. The same
-// holds where all issues are for members alone. Nor is one found that was moved to another project,
-// whose people are others.
+// Issue returns an issue, with who put its labels on. A confidential one is not
+// found: what becomes of an issue, in its merge request and in the journal, is shown
+// to all who see the project. The same holds where all issues are for members alone.
+// Nor is one found that was moved to another project, whose people are others.
 func (c *Client) Issue(ctx context.Context, repository string, number int64) (forges.Issue, error) {
 	path, err := c.path(ctx, repository, "issues", number)
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *Client) Issue(ctx context.Context, repository string, number int64) (fo
 	return out, err
 }
 
-// labelled returns who put each label on last, as the events of an issue tell. One that the issue was
-// opened with has an event as well. Where there is no event, no account has put it on.
+// labelled returns who put each label on last, as the events of an issue tell. One that the
+// issue was opened with has an event as well. Where there is no event, no account has put it on.
 func (c *Client) labelled(ctx context.Context, issue string) (map[string]intake.Label, error) {
 	by := map[string]intake.Label{}
 	err := rest.List(ctx, c.Client, fmt.Sprintf("%s/resource_label_events?per_page=%d", issue, page), page, func(list []labelEventJSON) (int, bool) {
@@ -190,8 +190,8 @@ func (c *Client) topic(ctx context.Context, repository string, on forges.Topic) 
 	return c.path(ctx, repository, kind, on.Number)
 }
 
-// Comments returns the comments that are new or edited since a time. What GitLab writes itself, what
-// is internal, and remarks about lines are none.
+// Comments returns the comments that are new or edited since a time. What
+// GitLab writes itself, what is internal, and remarks about lines are none.
 func (c *Client) Comments(ctx context.Context, repository string, on forges.Topic, since time.Time) ([]forges.Comment, error) {
 	path, err := c.topic(ctx, repository, on)
 	if err != nil {
@@ -219,8 +219,9 @@ func (c *Client) comment(j *noteJSON) forges.Comment {
 	return forges.Comment{ID: j.ID, Author: c.account(j.Author), Body: j.Body, Created: j.Created, Updated: j.Updated}
 }
 
-// Say writes a comment. Lines that begin with a slash and a command of GitLab's would be carried out,
-// and a comment of such lines alone be none; our texts have no such line (TestNothingOutIsObeyed).
+// Say writes a comment. Lines that begin with a slash and a command of GitLab's
+// would be carried out, and a comment of such lines alone be none; our texts
+// have no such line (TestNothingOutIsObeyed).
 func (c *Client) Say(ctx context.Context, repository string, on forges.Topic, body string) (forges.Comment, error) {
 	path, err := c.topic(ctx, repository, on)
 	if err != nil {
@@ -253,8 +254,8 @@ func (i intakes) File(ctx context.Context, repository, path string) ([]byte, err
 	return rest.File(ctx, c.Client, at+"?ref=HEAD")
 }
 
-// emoji are GitLab's names of the reactions. It knows thumbsdown as -1 as well, and tells it by this
-// one.
+// emoji are GitLab's names of the reactions. It knows thumbsdown as -1 as well,
+// and tells it by this one.
 var emoji = map[forges.Reaction]string{forges.Seen: "eyes", forges.Done: "rocket", forges.Refused: "thumbsdown"}
 
 // React puts a reaction on a comment. GitLab answers the same one again with 404, as if the comment
@@ -291,8 +292,8 @@ func (c *Client) React(ctx context.Context, repository string, on forges.Topic, 
 }
 
 type (
-	// hintJSON is a delivery. Those of issues and merge requests have the thing in their attributes,
-	// those of comments beside them, and those of pipelines, jobs and pushes a commit.
+	// hintJSON is a delivery. Those of issues and merge requests have the thing in their
+	// attributes, those of comments beside them, and those of pipelines, jobs and pushes a commit.
 	hintJSON struct {
 		Kind       string `json:"object_kind"`
 		Attributes struct {
@@ -310,8 +311,9 @@ type (
 		ProjectID int64       `json:"project_id"`
 		Project   projectJSON `json:"project"`
 	}
-	// hintedJSON is an issue or a merge request in a delivery, where its labels, its times and the addresses
-	// of images in its text have another form than in an answer: the text is not compared.
+	// hintedJSON is an issue or a merge request in a delivery, where its
+	// labels, its times and the addresses of images in its text have another
+	// form than in an answer: the text is not compared.
 	hintedJSON struct {
 		Number       int64 `json:"iid"`
 		Confidential bool  `json:"confidential"`

@@ -14,9 +14,10 @@ import (
 // intakes has the questions that are asked for intake alone.
 type intakes struct{ of *Client }
 
-// InTeam reports whether an account is a member of a group with the right of a guest at least: by itself, through a group around it, or one
-// that was invited. The group is named with all that is before it, and is in the one at the top of the project's name: the members of
-// others are no concern of those who read here.
+// InTeam reports whether an account is a member of a group with the right of a
+// guest at least: by itself, through a group around it, or one that was invited.
+// The group is named with all that is before it, and is in the one at the top of
+// the project's name: the members of others are no concern of those who read here.
 func (i intakes) InTeam(ctx context.Context, repository string, a intake.Account, team string) (bool, error) {
 	c := i.of
 	top, _, _ := strings.Cut(repository, "/")

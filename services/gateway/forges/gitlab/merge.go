@@ -66,11 +66,12 @@ func (c *Client) Merge(ctx context.Context, repository string, number int64, hea
 	return err
 }
 
-// words is the part of a Client that is about the messages of commits. It is a type of its own, as queued is.
+// words is the part of a Client that is about the messages of commits. It is a
+// type of its own, as queued is.
 type words struct{ c *Client }
 
-// order returns the body by which GitLab is asked to merge a head. Which commits it makes for that depends on the project:
-// each that it does has the words of the head.
+// order returns the body by which GitLab is asked to merge a head. Which commits it
+// makes for that depends on the project: each that it does has the words of the head.
 func (w words) order(ctx context.Context, repository string, number int64, head git.OID) (map[string]any, error) {
 	message, err := w.Message(ctx, repository, head)
 	if err != nil {

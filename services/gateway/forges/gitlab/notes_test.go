@@ -11,8 +11,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// TestNotesOfRemovals: a merge request that GitLab has taken out is told as that, although GitLab writes its note in the name of whoever put
-// it in; one that a person took out is told with the person.
+// TestNotesOfRemovals: a merge request that GitLab has taken out is told as
+// that, although GitLab writes its note in the name of whoever put it in; one
+// that a person took out is told with the person.
 func TestNotesOfRemovals(t *testing.T) {
 	note := ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +47,8 @@ func TestNotesOfRemovals(t *testing.T) {
 	}
 }
 
-// TestUnchangedAnswers: what is asked for again is asked by its ETag, and read as it was where GitLab says that it is.
+// TestUnchangedAnswers: what is asked for again is asked by its ETag, and read
+// as it was where GitLab says that it is.
 func TestUnchangedAnswers(t *testing.T) {
 	title, sent, same := "T", 0, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -37,12 +37,13 @@ type mergeJSON struct {
 	Into        string `json:"target_branch"`
 	FromProject int64  `json:"source_project_id"`
 	IntoProject int64  `json:"target_project_id"`
-	// SHA is the head. Commit and Squashed came to be on the base: a commit with two parents, one of
-	// the whole change, both (the first then has the second), or, by a fast-forward, neither.
+	// SHA is the head. Commit and Squashed came to be on the base: a commit with two parents, one
+	// of the whole change, both (the first then has the second), or, by a fast-forward, neither.
 	SHA      string `json:"sha"`
 	Commit   string `json:"merge_commit_sha"`
 	Squashed string `json:"squash_commit_sha"`
-	// MergedBy is the older word for MergeUser. ClosedBy is null in some answers of older instances.
+	// MergedBy is the older word for MergeUser. ClosedBy is null in some
+	// answers of older instances.
 	MergeUser *userJSON `json:"merge_user"`
 	MergedBy  *userJSON `json:"merged_by"`
 	ClosedBy  *userJSON `json:"closed_by"`
@@ -54,7 +55,8 @@ type mergeableJSON struct {
 	// Detailed says why it cannot be merged; older instances have Status alone.
 	Detailed string `json:"detailed_merge_status"`
 	Status   string `json:"merge_status"`
-	// Later says that it is merged by itself when it may be, or is in a merge train. A push ends that.
+	// Later says that it is merged by itself when it may be, or is in a merge
+	// train. A push ends that.
 	Later bool `json:"merge_when_pipeline_succeeds"`
 }
 
@@ -130,8 +132,8 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 	return c.Pull(ctx, repository, found.Number)
 }
 
-// own reports whether the head is in the project of the base. A stranger can make a fork with a branch of
-// our name.
+// own reports whether the head is in the project of the base. A stranger can
+// make a fork with a branch of our name.
 func (j *mergeJSON) own() bool { return j.FromProject > 0 && j.FromProject == j.IntoProject }
 
 // open reports whether it is neither closed nor merged.
@@ -183,8 +185,9 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 			p.Branch = ""
 		}
 	}
-	// What it has of its base is that of its last push. A base can be deleted, and the merge request is there all the same: one that
-	// ended is as it was, and one that is open cannot go on.
+	// What it has of its base is that of its last push. A base can be deleted,
+	// and the merge request is there all the same: one that ended is as it was,
+	// and one that is open cannot go on.
 	switch p.BaseHead, err = c.BranchHead(ctx, repository, p.Base); {
 	case errors.Is(err, forges.ErrNotFound) && j.open():
 		return forges.Pull{}, fmt.Errorf("merge request %d: its base branch %.100q is not there", number, p.Base)

@@ -15,7 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestMethods: how a project merges is its setting, and a method that it has not is told before anything is merged.
+// TestMethods: how a project merges is its setting, and a method that it has
+// not is told before anything is merged.
 func TestMethods(t *testing.T) {
 	for _, test := range []struct {
 		set  forgetest.Project
@@ -46,8 +47,9 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestMerge: the very commit that was asked for is merged, or none: a head that moved, a draft, pipelines, remarks and approvals that are
-// missing are refused, with the reason that the merge request has; and what is not computed yet is to be asked again.
+// TestMerge: the very commit that was asked for is merged, or none: a head that moved,
+// a draft, pipelines, remarks and approvals that are missing are refused, with the
+// reason that the merge request has; and what is not computed yet is to be asked again.
 func TestMerge(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -101,7 +103,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergedOtherwise: the commit that came to be on the base is known, however a project merges, and has the words of the head.
+// TestMergedOtherwise: the commit that came to be on the base is known, however
+// a project merges, and has the words of the head.
 func TestMergedOtherwise(t *testing.T) {
 	for method, set := range map[forges.Method]forgetest.Project{
 		forges.MergeCommit: {Method: "merge"}, forges.Squash: {Method: "ff"},
@@ -125,7 +128,8 @@ func TestMergedOtherwise(t *testing.T) {
 	}
 }
 
-// TestBaseIsDeleted: one that was merged, or closed, is so still when its base is deleted; one that is open waits for a person, and is not gone.
+// TestBaseIsDeleted: one that was merged, or closed, is so still when its base
+// is deleted; one that is open waits for a person, and is not gone.
 func TestBaseIsDeleted(t *testing.T) {
 	for _, ended := range []forges.PullState{forges.Merged, forges.Closed, forges.Open} {
 		w := newWorld(t)
@@ -175,7 +179,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestProtection: the demands of the project and of the rules for a branch are told; an edition that has no rules demands no approvals.
+// TestProtection: the demands of the project and of the rules for a branch are
+// told; an edition that has no rules demands no approvals.
 func TestProtection(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)
@@ -236,8 +241,8 @@ var labHint = map[string]forges.Hint{
 // aCommit is one that deliveries are about.
 const aCommit = "a466e452e239ae3ae94b6b16ce3ca92377690546"
 
-// TestHint: each delivery leads to what it is about, in a project in groups of groups; one that is confidential to nothing, and names in it
-// are checked before they become a path.
+// TestHint: each delivery leads to what it is about, in a project in groups of groups; one
+// that is confidential to nothing, and names in it are checked before they become a path.
 func TestHint(t *testing.T) {
 	c := clientOf(t, "https://gitlab.com")
 	const project = `, "project": {"id": 3, "path_with_namespace": "shop/front/web"}}`
@@ -274,8 +279,8 @@ func FuzzHint(f *testing.F) {
 	})
 }
 
-// TestOpenedByAnother: a second one of the same branches is the one that is open, whoever opened it, also when the answer of the first was
-// lost.
+// TestOpenedByAnother: a second one of the same branches is the one that is
+// open, whoever opened it, also when the answer of the first was lost.
 func TestOpenedByAnother(t *testing.T) {
 	w := newWorld(t)
 	ctx := wait.Context(t)

@@ -12,18 +12,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/rest"
 )
 
-// GitLab merges by itself when the pipeline has passed, for the head that was named: a push ends that. Where the project has merge trains, it
-// puts the merge request into one.
+// GitLab merges by itself when the pipeline has passed, for the head that was named: a
+// push ends that. Where the project has merge trains, it puts the merge request into one.
 
-// queued is the part of a Client that has GitLab merge by itself. It is a type of its own, as members is: what a project does on its own
-// account is a matter of its settings, and of notes in which alone it says why it stopped.
+// queued is the part of a Client that has GitLab merge by itself. It is a type
+// of its own, as members is: what a project does on its own account is a matter
+// of its settings, and of notes in which alone it says why it stopped.
 type queued struct{ c *Client }
 
-// What the notes say is in English on each instance: system notes are not translated. One that begins otherwise is none of these, and one
-// with another reason is for people.
+// What the notes say is in English on each instance: system notes are not translated.
+// One that begins otherwise is none of these, and one with another reason is for people.
 
-// removals begin the notes by which GitLab says that it will not merge by itself any more: what it aborts, it gives a reason of, and what a person
-// cancels has none.
+// removals begin the notes by which GitLab says that it will not merge by itself any
+// more: what it aborts, it gives a reason of, and what a person cancels has none.
 var removals = []string{
 	"aborted the automatic merge", "canceled the automatic merge", "removed this merge request from the merge train",
 	"aborted automatic add to merge train", "cancelled automatic add to merge train",
@@ -64,7 +65,8 @@ func (l queued) Queue(ctx context.Context, repository string, number int64, _ gi
 	})
 }
 
-// removal returns that a merge request was taken out; nil of a note that says something else. A push takes it out as well, and a merge.
+// removal returns that a merge request was taken out; nil of a note that says
+// something else. A push takes it out as well, and a merge.
 func (j *noteJSON) removal() *forges.Removal {
 	body := strings.ToLower(j.Body)
 	out := false
@@ -88,8 +90,8 @@ func (j *noteJSON) removal() *forges.Removal {
 	return r
 }
 
-// Enqueue has GitLab merge by itself, or puts a merge request into the merge train of a project that has one. What may be merged at once, it
-// merges.
+// Enqueue has GitLab merge by itself, or puts a merge request into the merge
+// train of a project that has one. What may be merged at once, it merges.
 func (l queued) Enqueue(ctx context.Context, repository string, number int64, _ git.Branch, head git.OID) error {
 	if _, err := git.ParseOID(string(head)); err != nil {
 		return fmt.Errorf("head: %w", err)

@@ -19,7 +19,8 @@ import (
 // and, as notes that it alone can write, when each of them approved, took that back, or asked for
 // changes.
 type (
-	// approvalsJSON has the approvals that hold now. Those that a push has taken away are not in it.
+	// approvalsJSON has the approvals that hold now. Those that a push has
+	// taken away are not in it.
 	approvalsJSON struct {
 		By []struct {
 			User *userJSON `json:"user"`
@@ -27,14 +28,14 @@ type (
 			At time.Time `json:"approved_at"`
 		} `json:"approved_by"`
 	}
-	// reviewerJSON has the state of an account that was asked for a review: requested_changes is one
-	// of several.
+	// reviewerJSON has the state of an account that was asked for a review:
+	// requested_changes is one of several.
 	reviewerJSON struct {
 		User  *userJSON `json:"user"`
 		State string    `json:"state"`
 	}
-	// discussionJSON is a remark with its answers, or a single note. Whether it is resolved, each of its
-	// notes says.
+	// discussionJSON is a remark with its answers, or a single note. Whether it
+	// is resolved, each of its notes says.
 	discussionJSON struct {
 		ID    string     `json:"id"`
 		Notes []noteJSON `json:"notes"`
@@ -169,7 +170,8 @@ func (r *reviewed) readNotes(ctx context.Context) error {
 	return err
 }
 
-// thread returns a note of a discussion as a remark. One about the whole has no position, and so no path.
+// thread returns a note of a discussion as a remark. One about the whole has no
+// position, and so no path.
 func (r *reviewed) thread(j *noteJSON, in *discussionJSON) forges.Thread {
 	t := forges.Thread{ID: j.ID, Body: j.Body, Resolved: j.Resolved, Topic: in.ID}
 	for i := range in.Notes[1:] {
@@ -200,8 +202,8 @@ func (d discussions) Answer(ctx context.Context, repository string, number int64
 	return d.c.Call(ctx, http.MethodPost, path, map[string]string{"body": body}, nil)
 }
 
-// complete finds out which of the reviews hold still, adds those of which there is no note, and puts
-// the words of each author to the last one.
+// complete finds out which of the reviews hold still, adds those of which there
+// is no note, and puts the words of each author to the last one.
 func (r *reviewed) complete(context.Context) error {
 	last := map[int64]int{} // the last decision of each author, by its place
 	for i := range r.list {
@@ -244,7 +246,8 @@ func (r *reviewed) complete(context.Context) error {
 	return nil
 }
 
-// timeless sorts reviews without a time behind the others: a list has them, so they hold now, whatever their authors decided before.
+// timeless sorts reviews without a time behind the others: a list has them, so
+// they hold now, whatever their authors decided before.
 func timeless(v *forges.Review) int {
 	if v.At.IsZero() {
 		return 1

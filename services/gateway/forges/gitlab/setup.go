@@ -15,8 +15,9 @@ import (
 // scopeAPI is the scope that a token needs.
 const scopeAPI = "api"
 
-// Lacks returns the rights that our account and its token lack in a project to watch issues and to keep merge requests, a line for each, in words
-// of the pages on which people give them; none if nothing is missing. The error says that it could not be found out.
+// Lacks returns the rights that our account and its token lack in a project to watch issues
+// and to keep merge requests, a line for each, in words of the pages on which people give
+// them; none if nothing is missing. The error says that it could not be found out.
 func Lacks(ctx context.Context, c *Client, project string) (lacks []string, err error) {
 	self, err := c.Self(ctx)
 	switch {
@@ -70,7 +71,8 @@ func (c members) lacks(ctx context.Context, project string, id int64, login stri
 	return []string{fmt.Sprintf("the role Maintainer in %s for the account %s, or that Developers are allowed to merge into %s", project, login, p.Branch)}, nil
 }
 
-// MakeLabel makes a label of a project, and reports whether it did: one of that name that is there, or in a group around it, stays as it is.
+// MakeLabel makes a label of a project, and reports whether it did: one of that
+// name that is there, or in a group around it, stays as it is.
 func MakeLabel(ctx context.Context, c *Client, project, name string) (made bool, err error) {
 	has, err := c.path(ctx, project, "labels", name)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 )
 
-// TestLacks: the scope and the role that are missing are told by name. A version that does not tell the scopes of a token lacks none.
+// TestLacks: the scope and the role that are missing are told by name. A
+// version that does not tell the scopes of a token lacks none.
 func TestLacks(t *testing.T) {
 	w := newWorld(t)
 	w.as("root1", "POST", "/repos/"+repo+"/branch_protections", `{"rule_name": "main"}`)

@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// Commands are answered by a reaction to their comment, after our comment remembers that they were read. On GitLab a reaction makes a comment look
-// edited, and an edited one commands nothing: with the reaction first, whoever is killed between the two forgets why a command was refused.
+// Commands are answered by a reaction to their comment, after our comment remembers that they were
+// read. On GitLab a reaction makes a comment look edited, and an edited one commands nothing: with
+// the reaction first, whoever is killed between the two forgets why a command was refused.
 
 // answer is a reaction that is due to a comment.
 type answer struct {
@@ -18,7 +19,8 @@ type answer struct {
 	Reaction forges.Reaction `json:"reaction"`
 }
 
-// maxDue bounds the answers that a mark remembers. Those of more commands at once are lost if the gateway is killed before it has given them.
+// maxDue bounds the answers that a mark remembers. Those of more commands at
+// once are lost if the gateway is killed before it has given them.
 const maxDue = 20
 
 // commands carries out the commands in comments that were not read yet, each comment once.
@@ -38,7 +40,8 @@ func (w *Watcher) commands(ctx context.Context, s *seen) error {
 		if reaction != "" {
 			s.due = append(s.due, answer{c.ID, reaction})
 		}
-		// Without an intent there is no comment of ours to remember it in. What was refused is refused again.
+		// Without an intent there is no comment of ours to remember it in. What
+		// was refused is refused again.
 		if !s.mark.isZero() {
 			s.mark.Last = c.ID
 		}

@@ -12,12 +12,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// A person approves what they see. Our comment shows all that an approval by its hash is of: the plan, or, before there is one, the request.
-// Both come with the hash in one answer of the runner. A plan is approved for its request, so that is shown with it, and what the page of the issue
-// does not show of it is listed besides. What does not fit, or has a secret in it, is decided on elsewhere, and the hash is not here.
+// A person approves what they see. Our comment shows all that an approval by its hash
+// is of: the plan, or, before there is one, the request. Both come with the hash in
+// one answer of the runner. A plan is approved for its request, so that is shown with
+// it, and what the page of the issue does not show of it is listed besides. What does
+// not fit, or has a secret in it, is decided on elsewhere, and the hash is not here.
 
 const (
-	// maxPlan, maxRequest and maxList bound the plan, the request and the list of what is hidden, in bytes of the comment.
+	// maxPlan, maxRequest and maxList bound the plan, the request and the list
+	// of what is hidden, in bytes of the comment.
 	maxPlan    = 20 << 10
 	maxRequest = 12 << 10
 	maxList    = 8 << 10
@@ -31,7 +34,8 @@ func writeApproval(b *strings.Builder, s *seen, secrets *redact.Redactor) {
 			"where their hash is, and approve there, or here with a comment: `/forge approve <hash>`\n", d.Intent)
 		return
 	}
-	// quote writes words of others so that every character can be seen, and reports whether all of them are there.
+	// quote writes words of others so that every character can be seen, and
+	// reports whether all of them are there.
 	quote := func(words string, limit int) bool {
 		quoted, whole := intake.QuoteWhole(words, secrets, limit)
 		b.WriteString(quoted)
@@ -117,7 +121,8 @@ func planOf(d *document.Detail) string {
 	return b.String()
 }
 
-// requestOf returns the request as text. Where it is approved itself, that is all that its hash is of, as the runner has it.
+// requestOf returns the request as text. Where it is approved itself, that is
+// all that its hash is of, as the runner has it.
 func requestOf(d *document.Detail) string {
 	parts := d.Asked
 	if len(parts) == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// obey carries out the commands of one comment, and returns the reaction that answers it; empty if there are none. What is refused is told in our
-// comment, in one line.
+// obey carries out the commands of one comment, and returns the reaction that answers
+// it; empty if there are none. What is refused is told in our comment, in one line.
 func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) (forges.Reaction, error) {
 	if !strings.Contains(c.Body, "/forge") || c.Author.ID == w.self.ID {
 		return "", nil // most comments: the forge is not asked about their authors
@@ -31,7 +31,8 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) (forges.
 		return "", nil
 	}
 	reaction := forges.Done
-	// One reaction stands for the comment. The reason of the last command that was refused is in our comment.
+	// One reaction stands for the comment. The reason of the last command that
+	// was refused is in our comment.
 	for i := range list {
 		why, err := w.carryOut(ctx, s, c, author, &list[i], i)
 		if err != nil {
@@ -47,9 +48,10 @@ func (w *Watcher) obey(ctx context.Context, s *seen, c *forges.Comment) (forges.
 	return reaction, nil
 }
 
-// carryOut carries one command out, or returns the reason why not, as a sentence for its author. Whoever acts is asked for their
-// permission at this moment, and has to be known as a person: what they decide, the journal has in their name. It is the API that is
-// asked, in the name of their entry of the file of tokens: so a comment needs the role that the same request by HTTP needs.
+// carryOut carries one command out, or returns the reason why not, as a sentence for its author.
+// Whoever acts is asked for their permission at this moment, and has to be known as a person: what
+// they decide, the journal has in their name. It is the API that is asked, in the name of their
+// entry of the file of tokens: so a comment needs the role that the same request by HTTP needs.
 func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, author intake.Account, cmd *intake.Command, i int) (string, error) {
 	switch {
 	case cmd.Wrong != "":
@@ -89,7 +91,8 @@ func (w *Watcher) carryOut(ctx context.Context, s *seen, c *forges.Comment, auth
 	return "", err
 }
 
-// refusal returns why the API refused a request for good, in one line; false for one that may yet be done.
+// refusal returns why the API refused a request for good, in one line; false
+// for one that may yet be done.
 func refusal(err error) (why string, ok bool) {
 	p, ok := errors.AsType[*api.Problem](err)
 	if !ok || !p.IsFinal() {

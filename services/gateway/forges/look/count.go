@@ -10,15 +10,18 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// counter knows the entries of a forge, those of this gateway and of others, and stores one before its intent is submitted.
+// counter knows the entries of a forge, those of this gateway and of others,
+// and stores one before its intent is submitted.
 type counter struct {
 	stream *intakes.Stream
 	forge  string
 	now    func() time.Time
 	tally  intake.Tally
-	// last is the last entry that was read, and own one that was stored here and not read yet; 0 if there is none.
+	// last is the last entry that was read, and own one that was stored here
+	// and not read yet; 0 if there is none.
 	last, own uint64
-	// skew is the time by which the clock of the server is ahead of ours: that of the server says which day it is.
+	// skew is the time by which the clock of the server is ahead of ours: that
+	// of the server says which day it is.
 	skew time.Duration
 }
 
@@ -36,7 +39,8 @@ func (c *counter) read(ctx context.Context) error {
 			counts[i] = intake.Count(n)
 		}
 		c.tally.Add(e.Event, e.At, counts)
-		// It is no earlier at the server than when it stored this, and just that late when it stored our own one.
+		// It is no earlier at the server than when it stored this, and just
+		// that late when it stored our own one.
 		if e.Seq == c.own || e.At.After(c.time()) {
 			c.skew, c.own = e.At.Sub(c.now()), 0
 		}
@@ -53,8 +57,8 @@ func (c *counter) add(ctx context.Context, event string, counts []intake.Count) 
 	}
 	seq, err := c.stream.Add(ctx, c.forge, e, c.last)
 	if errors.Is(err, intakes.ErrBehind) {
-		// Another one was there first, or the stream is not the one that was read: it is read from its beginning, and what is known besides
-		// goes on to count.
+		// Another one was there first, or the stream is not the one that was read:
+		// it is read from its beginning, and what is known besides goes on to count.
 		c.last = 0
 		return nil
 	}
@@ -62,8 +66,9 @@ func (c *counter) add(ctx context.Context, event string, counts []intake.Count) 
 	return err
 }
 
-// decide asks the rules about the n-th trigger of an issue: the operator's, and those of the repository, which can only make them stricter. What
-// was let in on the day is read if a limit counts this. If it cannot be read, the decision refuses, and there is an error that says so.
+// decide asks the rules about the n-th trigger of an issue: the operator's, and those of the
+// repository, which can only make them stricter. What was let in on the day is read if a limit
+// counts this. If it cannot be read, the decision refuses, and there is an error that says so.
 func (w *Watcher) decide(ctx context.Context, s *seen, t *intake.Trigger, n int) (intake.Decision, error) {
 	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
 	if err != nil {
@@ -79,8 +84,9 @@ func (w *Watcher) decide(ctx context.Context, s *seen, t *intake.Trigger, n int)
 	return w.cfg.Rules.Decide(t, s.own, w.counter.tally.Used(event), w.counter.time()), nil
 }
 
-// count has the n-th intent of an issue take its places in limits before it is submitted, if a limit counts it. Each time that its entry was stored
-// behind another one's, or on another day than was thought, it is decided anew; the decision may refuse it then.
+// count has the n-th intent of an issue take its places in limits before it is submitted,
+// if a limit counts it. Each time that its entry was stored behind another one's, or on
+// another day than was thought, it is decided anew; the decision may refuse it then.
 func (w *Watcher) count(ctx context.Context, s *seen, t *intake.Trigger, n int, d *intake.Decision) error {
 	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
 	if err != nil {

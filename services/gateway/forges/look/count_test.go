@@ -25,7 +25,8 @@ func counting(t *testing.T, b *bus.Bus, rules string) *Watcher {
 	return New(Config{Name: "work", Rules: parsed, Intakes: b.Intakes})
 }
 
-// letIn decides on the first trigger of an issue of ada, and counts it, as a look does up to where it is submitted. It returns why not.
+// letIn decides on the first trigger of an issue of ada, and counts it, as a
+// look does up to where it is submitted. It returns why not.
 func letIn(t *testing.T, w *Watcher, number int64) (refused string, err error) {
 	t.Helper()
 	s := &seen{}
@@ -51,8 +52,8 @@ func goes(t *testing.T, w *Watcher, number int64, want string) {
 
 const reached = "the limit of 3 a day for each author is reached"
 
-// TestCountsOutliveAGateway: a gateway that is killed behind the counting of an intent has lifted no limit when it begins again. What was counted
-// and not submitted has its place, and counts once.
+// TestCountsOutliveAGateway: a gateway that is killed behind the counting of an intent has lifted
+// no limit when it begins again. What was counted and not submitted has its place, and counts once.
 func TestCountsOutliveAGateway(t *testing.T) {
 	t.Parallel()
 	srv := bustest.StartServer(t)
@@ -69,7 +70,8 @@ func TestCountsOutliveAGateway(t *testing.T) {
 	goes(t, counting(t, srv.Connect(t), limited), 1, "")
 }
 
-// TestGatewaysShareLimits: two gateways that look at many issues at once let in no more than one does, and both the same event.
+// TestGatewaysShareLimits: two gateways that look at many issues at once let in
+// no more than one does, and both the same event.
 func TestGatewaysShareLimits(t *testing.T) {
 	t.Parallel()
 	srv := bustest.StartServer(t)
@@ -104,7 +106,8 @@ func TestGatewaysShareLimits(t *testing.T) {
 	goes(t, a, 4, reached)
 }
 
-// TestTheServersClockCounts: a gateway whose clock is years behind, or ahead, gets no allowance of another day.
+// TestTheServersClockCounts: a gateway whose clock is years behind, or ahead,
+// gets no allowance of another day.
 func TestTheServersClockCounts(t *testing.T) {
 	t.Parallel()
 	srv := bustest.StartServer(t)
@@ -125,8 +128,8 @@ func TestTheServersClockCounts(t *testing.T) {
 	goes(t, behind, 4, reached)
 }
 
-// TestWhatCannotBeCountedIsNotLetIn: while what was let in cannot be read, or no more can be noted, nothing comes in that a limit counts, and the
-// error says why. What no limit counts goes on.
+// TestWhatCannotBeCountedIsNotLetIn: while what was let in cannot be read, or no more can be noted,
+// nothing comes in that a limit counts, and the error says why. What no limit counts goes on.
 func TestWhatCannotBeCountedIsNotLetIn(t *testing.T) {
 	t.Parallel()
 	const free = "rules: [{do: ask, project: shop}]"
@@ -145,7 +148,8 @@ func TestWhatCannotBeCountedIsNotLetIn(t *testing.T) {
 	}
 }
 
-// TestManyAuthorsCountApart: what is let in of one author takes no place of another one, and what a rule without a limit lets in is not noted.
+// TestManyAuthorsCountApart: what is let in of one author takes no place of
+// another one, and what a rule without a limit lets in is not noted.
 func TestManyAuthorsCountApart(t *testing.T) {
 	t.Parallel()
 	b := bustest.Start(t)

@@ -1,23 +1,27 @@
 // Package look makes intents of issues, and decisions of commands, for one forge.
 //
-// A [Watcher] is told by hooks, by changes of intents and by its own sweep that there may be something to see at an issue. It then
-// asks the forge for all of it, and does what follows: it submits an intent, hands a person's wish to the runner, answers a command
-// with a reaction, and brings its one comment on the issue up to date. Each of these can be done again: an intent and a wish have ids
-// that follow from the issue and the comment, and the comment is found by its mark and its author. So a hint that is lost costs until
-// the next sweep, one that is doubled costs a look, and a watcher that is killed anywhere goes on with its next look.
+// A [Watcher] is told by hooks, by changes of intents and by its own sweep that there may be
+// something to see at an issue. It then asks the forge for all of it, and does what follows: it
+// submits an intent, hands a person's wish to the runner, answers a command with a reaction,
+// and brings its one comment on the issue up to date. Each of these can be done again: an
+// intent and a wish have ids that follow from the issue and the comment, and the comment is
+// found by its mark and its author. So a hint that is lost costs until the next sweep, one that
+// is doubled costs a look, and a watcher that is killed anywhere goes on with its next look.
 //
 // # What is remembered
 //
-// All that is remembered of an issue stands in the mark of the comment: which intent it has, how often it was triggered, and which
-// comment was read last. There is no database beside the forge and the journal, but a stream in which each intent has an entry that a limit
-// counts. The mark counts only in a comment of our own account;
-// everybody can write one like it. Whoever may write in the repository can edit our comment: one that is not as it was written (its mark
-// has a sum) is left alone, and a new one is made from the intents that the runner has.
+// All that is remembered of an issue stands in the mark of the comment: which intent it has, how
+// often it was triggered, and which comment was read last. There is no database beside the forge
+// and the journal, but a stream in which each intent has an entry that a limit counts. The mark
+// counts only in a comment of our own account; everybody can write one like it. Whoever may
+// write in the repository can edit our comment: one that is not as it was written (its mark has
+// a sum) is left alone, and a new one is made from the intents that the runner has.
 //
 // # Whose rules
 //
-// The operator's rules decide, and the file pfl-forge-intake.yaml of the repository's default branch can make what follows stricter. It is
-// read whenever it is decided about an issue, so that a change of it counts from the next decision on:
+// The operator's rules decide, and the file pfl-forge-intake.yaml of the repository's
+// default branch can make what follows stricter. It is read whenever it is decided
+// about an issue, so that a change of it counts from the next decision on:
 //
 //	no file                  the operator's rules alone
 //	a file that is wrong     the same, and our comment and the log say why
@@ -51,6 +55,7 @@
 //
 // # What it does not do yet
 //
-// Several watchers of one forge do not know of each other: each does all of it, the runner takes each wish once, and our comment may be
-// there twice. Limits hold for all of them together: what a limit counts is noted in a stream before it is submitted.
+// Several watchers of one forge do not know of each other: each does all of it, the
+// runner takes each wish once, and our comment may be there twice. Limits hold for all
+// of them together: what a limit counts is noted in a stream before it is submitted.
 package look

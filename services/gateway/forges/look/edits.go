@@ -11,13 +11,16 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// maxEditors bounds the accounts that are asked for because they edited a text. Of the others nothing is known, so that a person is asked.
+// maxEditors bounds the accounts that are asked for because they edited a text.
+// Of the others nothing is known, so that a person is asked.
 const maxEditors = 20
 
-// textOf returns the name of the text that an issue has now: the beginning of its hash, which tells it from others for people.
+// textOf returns the name of the text that an issue has now: the beginning of
+// its hash, which tells it from others for people.
 func textOf(i *forges.Issue) string { return intake.Hash(i.Title, i.Body)[:12] }
 
-// edits returns the edits of the text that the forge knows of, or that follow from deliveries, with what their authors may do now.
+// edits returns the edits of the text that the forge knows of, or that follow
+// from deliveries, with what their authors may do now.
 func (w *Watcher) edits(ctx context.Context, s *seen) ([]intake.Edit, error) {
 	known, err := w.cfg.Forge.Edits(ctx, s.Repository.Name, s.Number)
 	if err != nil {
@@ -39,7 +42,8 @@ func (w *Watcher) edits(ctx context.Context, s *seen) ([]intake.Edit, error) {
 	return list, nil
 }
 
-// compare notes that the text of the issue is not the one that is worked on, with when it was edited last if the forge tells.
+// compare notes that the text of the issue is not the one that is worked on,
+// with when it was edited last if the forge tells.
 func (w *Watcher) compare(ctx context.Context, s *seen) error {
 	if s.intent == nil || s.intent.Status.Ended() || s.mark.Text == "" || s.mark.Text == textOf(&s.Issue) {
 		return nil

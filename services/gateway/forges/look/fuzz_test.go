@@ -2,7 +2,8 @@ package look
 
 import "testing"
 
-// FuzzMark: what is remembered in a comment is written as it was read, whatever stands in it, and nothing in a note ends it.
+// FuzzMark: what is remembered in a comment is written as it was read, whatever
+// stands in it, and nothing in a note ends it.
 func FuzzMark(f *testing.F) {
 	f.Add((&mark{Project: "shop", Intent: "fix", Count: 1, Last: 7, Note: "a --> b\n"}).String() + "text")
 	f.Add(markBegin + `{"count":-1,"note":"\u003c!--"}` + markEnd)

@@ -33,13 +33,15 @@ type seen struct {
 	later string
 	// due are the reactions that are due, in the order of their comments.
 	due []answer
-	// own are the repository's rules; nil if it has none. Why those that it has do not count, unheard says.
+	// own are the repository's rules; nil if it has none. Why those that it has
+	// do not count, unheard says.
 	own     *intake.Rules
 	ignored string
 }
 
-// look asks the forge for an issue and does all that follows. Everything in it can be done again: it is called once more when it was
-// cut off anywhere, and then finds that the intent is known, the wish decided and the comment there.
+// look asks the forge for an issue and does all that follows. Everything in it
+// can be done again: it is called once more when it was cut off anywhere, and
+// then finds that the intent is known, the wish decided and the comment there.
 func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	s := &seen{delivered: w.delivered[key]}
 	var err error
@@ -75,7 +77,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.answers.give(ctx, key, s); err != nil || !s.isDone() || s.mark.Closed == s.mark.Count {
 		return err
 	}
-	// The summary is there before the issue is closed, and that it was is remembered behind it: what is cut off in between is done again.
+	// The summary is there before the issue is closed, and that it was is
+	// remembered behind it: what is cut off in between is done again.
 	if s.Open {
 		if err := w.cfg.Forge.CloseIssue(ctx, key.repository, key.number); err != nil {
 			return err
@@ -85,7 +88,8 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	return w.say(ctx, key, s)
 }
 
-// isDone reports whether the newest intent of an issue is done. One that failed or was cancelled leaves its issue to people.
+// isDone reports whether the newest intent of an issue is done. One that failed
+// or was cancelled leaves its issue to people.
 func (s *seen) isDone() bool { return s.intent != nil && s.intent.Status == forge.StatusDone }
 
 // intentID returns the id of the n-th intent of an issue.
@@ -97,10 +101,12 @@ func (w *Watcher) intentID(i *forges.Issue, n int) (forge.IntentID, error) {
 	return forge.NewDerivedID(fmt.Sprintf("issue-%d", i.Number), w.cfg.Name, event), nil
 }
 
-// errUndecided says that a runner has stored what it was asked, and not decided it: the next look asks again, by the same id.
+// errUndecided says that a runner has stored what it was asked, and not decided
+// it: the next look asks again, by the same id.
 var errUndecided = errors.New("no runner has decided it yet")
 
-// trigger submits an intent for the issue if the rules say so. Submitting again is known by the event id.
+// trigger submits an intent for the issue if the rules say so. Submitting again
+// is known by the event id.
 func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	t, err := w.facts(ctx, s)
 	if err != nil {
@@ -117,7 +123,8 @@ func (w *Watcher) trigger(ctx context.Context, s *seen) error {
 	return w.submit(ctx, s, &t, &d, 1, "")
 }
 
-// facts asks for the rules of the repository, for the edits of the text, and for the permission and the teams of everybody whom a rule may ask for.
+// facts asks for the rules of the repository, for the edits of the text, and
+// for the permission and the teams of everybody whom a rule may ask for.
 func (w *Watcher) facts(ctx context.Context, s *seen) (intake.Trigger, error) {
 	t := intake.Trigger{
 		Forge: w.cfg.Name, Repository: s.Repository.Name, RepositoryID: s.Repository.ID, Number: s.Number, Event: intake.Issue,
@@ -149,8 +156,8 @@ func (w *Watcher) asker(ctx context.Context, s *seen, a intake.Account) (intake.
 	return got, err
 }
 
-// account returns an account with its permission as it is now. One that is gone may nothing; one whose name another account has by
-// now is not that one.
+// account returns an account with its permission as it is now. One that is gone
+// may nothing; one whose name another account has by now is not that one.
 func (w *Watcher) account(ctx context.Context, s *seen, a intake.Account) (intake.Account, error) {
 	if a.ID <= 0 || a.Login == "" {
 		return a, nil
@@ -165,7 +172,8 @@ func (w *Watcher) account(ctx context.Context, s *seen, a intake.Account) (intak
 	return got, nil
 }
 
-// submit counts the n-th intent of the issue for limits, and submits it. A refusal is noted in the mark, for our comment; an error is tried again.
+// submit counts the n-th intent of the issue for limits, and submits it. A
+// refusal is noted in the mark, for our comment; an error is tried again.
 func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *intake.Decision, n int, recipe string) error {
 	// The id of the intent follows from the event: submitted again by whomever, it is known.
 	event, err := intake.EventID(w.cfg.Name, s.Repository.ID, s.Number, n)
@@ -183,7 +191,8 @@ func (w *Watcher) submit(ctx context.Context, s *seen, t *intake.Trigger, d *int
 	if err != nil {
 		return err
 	}
-	// Whoever is killed behind this has counted one too many at most: the next look finds that it is counted.
+	// Whoever is killed behind this has counted one too many at most: the next
+	// look finds that it is counted.
 	if err := w.count(ctx, s, t, n, d); err != nil {
 		return err
 	}
@@ -246,14 +255,16 @@ func (w *Watcher) show(ctx context.Context, s *seen) error {
 	return json.Unmarshal(data, s.intent)
 }
 
-// say brings our comment up to date: the one that is there, or a new one. It is written at most every so often.
+// say brings our comment up to date: the one that is there, or a new one. It is
+// written at most every so often.
 func (w *Watcher) say(ctx context.Context, key issueKey, s *seen) error {
 	text := w.text(s)
 	if text == s.status.Body {
 		return nil
 	}
-	// Forges count what is written, and people are told of each edit in some of them.
-	// Which comments were read is remembered at once: a command that was refused would be carried out later.
+	// Forges count what is written, and people are told of each edit in some of
+	// them. Which comments were read is remembered at once: a command that was
+	// refused would be carried out later.
 	before, _ := readMark(s.status.Body)
 	if since := time.Since(w.edited[key]); since < w.cfg.Seldom && s.status.ID != 0 && before.Last == s.mark.Last && before.Closed == s.mark.Closed {
 		w.due[key] = time.Now().Add(w.cfg.Seldom - since)

@@ -9,9 +9,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// readOwn reads the repository's own rules from its default branch. A file that is wrong, or that our account may not read, counts as none,
-// and is told of: in the log once for each reason, and in our comment on each issue that was let in without it. The error is for a forge
-// that does not answer: nothing is decided until it does, so that an outage makes no rule go away.
+// readOwn reads the repository's own rules from its default branch. A file that is wrong, or that
+// our account may not read, counts as none, and is told of: in the log once for each reason, and
+// in our comment on each issue that was let in without it. The error is for a forge that does not
+// answer: nothing is decided until it does, so that an outage makes no rule go away.
 func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
 	s.own, s.ignored = nil, ""
 	data, err := w.cfg.Forge.File(ctx, s.Repository.Name, config.IntakeFileName)
@@ -33,7 +34,8 @@ func (w *Watcher) readOwn(ctx context.Context, s *seen) error {
 	return nil
 }
 
-// explain returns the decision as lines for a person, with why the repository's rules do not count if they do not.
+// explain returns the decision as lines for a person, with why the repository's
+// rules do not count if they do not.
 func (s *seen) explain(d *intake.Decision) string {
 	if s.ignored == "" {
 		return d.Explain()

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
 
-// people are those who have accounts at a forge, by the file of tokens. Each reason why not is a sentence for the one whose account it is.
+// people are those who have accounts at a forge, by the file of tokens. Each
+// reason why not is a sentence for the one whose account it is.
 type people struct {
 	book  *tokens.Book
 	forge string // its name in the file
@@ -23,7 +24,8 @@ func (p people) by(account int64) (*tokens.Token, error) {
 	return t, err
 }
 
-// asks returns the person in whose name an account asks for an intent of a project, or why there is none.
+// asks returns the person in whose name an account asks for an intent of a
+// project, or why there is none.
 func (p people) asks(account int64, project forge.ProjectID) (person, why string) {
 	t, err := p.by(account)
 	switch {

@@ -1,10 +1,11 @@
 package look
 
-// What another one made of our comment is told from what we wrote by the sum in its mark. A mark without a sum, and a comment of our account that
-// says how an intent of the issue is and has no mark, are edited as well: otherwise whoever takes out the sum would have taken out the check.
-// There is no secret in the sum, since no gateway has
-// one that stays: a token is replaced, and a mark has to be read for as long as its issue is open. So it finds edits by hand and copies of
-// other comments, and the rest is bounded by what a mark can say at all:
+// What another one made of our comment is told from what we wrote by the sum in its mark. A
+// mark without a sum, and a comment of our account that says how an intent of the issue is and
+// has no mark, are edited as well: otherwise whoever takes out the sum would have taken out
+// the check. There is no secret in the sum, since no gateway has one that stays: a token is
+// replaced, and a mark has to be read for as long as its issue is open. So it finds edits by
+// hand and copies of other comments, and the rest is bounded by what a mark can say at all:
 //
 //	another intent       is none that the issue leads to, and the comment does not count
 //	a former intent      is shown again; its id is known to the runner, so that nothing is submitted twice
@@ -27,8 +28,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// remember finds our comment, and takes from its mark what is known of the issue. Everyone can write a mark, and whoever may write in
-// the repository can edit our comment: one that is not as it was written is left alone, and a new one is made from what the runner knows.
+// remember finds our comment, and takes from its mark what is known of the issue. Everyone
+// can write a mark, and whoever may write in the repository can edit our comment: one that
+// is not as it was written is left alone, and a new one is made from what the runner knows.
 func (w *Watcher) remember(ctx context.Context, s *seen) error {
 	edited := false
 	for _, c := range s.comments {
@@ -40,7 +42,8 @@ func (w *Watcher) remember(ctx context.Context, s *seen) error {
 			edited = true
 			continue
 		}
-		// The settings were changed, and not the comment: a new one would have the issue done once more, by another project.
+		// The settings were changed, and not the comment: a new one would have
+		// the issue done once more, by another project.
 		if m.Intent != "" && !slices.Contains(w.cfg.Projects, forge.ProjectID(m.Project)) {
 			return fmt.Errorf("our comment %d names intent %.100q, and no rule is for its project %.100q: name that in one again, or remove the comment",
 				c.ID, m.Intent, m.Project)
@@ -55,14 +58,15 @@ func (w *Watcher) remember(ctx context.Context, s *seen) error {
 	return nil
 }
 
-// isStatus reports whether a comment of our account is, or was, the one that says how the intent of an issue is. Other programs may write in the
-// name of the account.
+// isStatus reports whether a comment of our account is, or was, the one that says how
+// the intent of an issue is. Other programs may write in the name of the account.
 func isStatus(i *forges.Issue, body string) bool {
 	return strings.Contains(body, markBegin) || strings.Contains(body, fmt.Sprintf("intent `issue-%d-", i.Number))
 }
 
-// isOurs reports whether a mark names the intent that its issue leads to, or none. Whoever may write in the repository can edit our
-// comment, and would have another intent shown there and decided on.
+// isOurs reports whether a mark names the intent that its issue leads to, or
+// none. Whoever may write in the repository can edit our comment, and would
+// have another intent shown there and decided on.
 func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
 	if m.Intent == "" {
 		return true
@@ -71,8 +75,9 @@ func (w *Watcher) isOurs(i *forges.Issue, m *mark) bool {
 	return err == nil && m.Intent == string(id)
 }
 
-// sumOf returns the sum of a comment on an issue, that in its mark left out. Forges differ in ends of lines and of texts. Whoever knows how it
-// is made can make one: what a mark says is never more than a hint for that reason.
+// sumOf returns the sum of a comment on an issue, that in its mark left out.
+// Forges differ in ends of lines and of texts. Whoever knows how it is made can
+// make one: what a mark says is never more than a hint for that reason.
 func sumOf(i *forges.Issue, body string) string {
 	m, _ := readMark(body)
 	m.Sum = ""
@@ -84,8 +89,9 @@ func sumOf(i *forges.Issue, body string) string {
 // maxRecalled bounds the intents of an issue that are asked for.
 const maxRecalled = 100
 
-// recall finds the newest intent of an issue at the runner. Which commands were read is not known any more, so those that were written up to now
-// are not: one that was refused would be carried out later.
+// recall finds the newest intent of an issue at the runner. Which commands were
+// read is not known any more, so those that were written up to now are not: one
+// that was refused would be carried out later.
 func (w *Watcher) recall(ctx context.Context, s *seen) error {
 	s.mark = mark{Note: "our comment was edited by another one, so this is a new one; " +
 		"commands that were written before it and not answered have to be written again"}

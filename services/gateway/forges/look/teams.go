@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// teamFresh is how long an answer about a team counts: whoever left one may use its rules for so long.
+	// teamFresh is how long an answer about a team counts: whoever left one may
+	// use its rules for so long.
 	teamFresh = 5 * time.Minute
 	// maxTeamAnswers bounds the answers that are remembered: everybody can write an issue.
 	maxTeamAnswers = 10_000
@@ -33,17 +34,20 @@ type belongs struct {
 	until time.Time
 }
 
-// teams keeps the forge's answers about the teams that rules name. That a team cannot be read is kept for the team, and not for each account: so the
-// forge is asked once for it, and not for everybody who writes an issue.
+// teams keeps the forge's answers about the teams that rules name. That a team
+// cannot be read is kept for the team, and not for each account: so the forge
+// is asked once for it, and not for everybody who writes an issue.
 type teams struct {
 	members map[belonging]belongs
-	// unread has until when a team is not asked for again, since it is not there or our account may not read it. It stays there until it was
-	// read, so that the log has it once as long as that is so.
+	// unread has until when a team is not asked for again, since it is not
+	// there or our account may not read it. It stays there until it was read,
+	// so that the log has it once as long as that is so.
 	unread map[teamName]time.Time
 }
 
-// join notes of the teams that the rules name in which of them an account is. Who may nothing in the repository is in none. A team that
-// cannot be read is told to the log, once as long as that is so.
+// join notes of the teams that the rules name in which of them an account is.
+// Who may nothing in the repository is in none. A team that cannot be read is
+// told to the log, once as long as that is so.
 func (w *Watcher) join(ctx context.Context, s *seen, a *intake.Account) error {
 	if a.ID <= 0 || !a.Permission.Includes(intake.Read) {
 		return nil
@@ -64,7 +68,8 @@ func (w *Watcher) join(ctx context.Context, s *seen, a *intake.Account) error {
 	return nil
 }
 
-// belongs returns whether an account is in a team, and whether that can be known. The forge is not asked for what it said a short time ago.
+// belongs returns whether an account is in a team, and whether that can be
+// known. The forge is not asked for what it said a short time ago.
 func (w *Watcher) belongs(ctx context.Context, s *seen, a *intake.Account, team string) (in, read bool, err error) {
 	owner, _, _ := strings.Cut(s.Repository.Name, "/")
 	name, now := teamName{strings.ToLower(owner), strings.ToLower(team)}, time.Now()

@@ -11,10 +11,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// adopting matches how the rules say which commit on the branch of a pull request can become the change.
+// adopting matches how the rules say which commit on the branch of a pull
+// request can become the change.
 var adopting = pattern.New(` --adopt ([0-9a-f]{12,64})`)
 
-// mark is all that is remembered of an issue. It stands at the beginning of our comment, where a page does not show it.
+// mark is all that is remembered of an issue. It stands at the beginning of our
+// comment, where a page does not show it.
 type mark struct {
 	// Project and Intent are those of the newest intent; Count is how many there were.
 	Project string `json:"project,omitempty"`
@@ -22,11 +24,13 @@ type mark struct {
 	Count   int    `json:"count,omitempty"`
 	// Last is the last comment that was read.
 	Last int64 `json:"last,omitempty"`
-	// Closed is the Count of the intent for whose end the issue was closed. A person who opens it again has the last word.
+	// Closed is the Count of the intent for whose end the issue was closed. A
+	// person who opens it again has the last word.
 	Closed int `json:"closed,omitempty"`
 	// Own is why the repository's own rules did not count when its newest trigger was decided on.
 	Own string `json:"own,omitempty"`
-	// Text names the text that the intent was submitted with, and Edited is why that is not what its asker saw, if it is not.
+	// Text names the text that the intent was submitted with, and Edited is why
+	// that is not what its asker saw, if it is not.
 	Text   string `json:"text,omitempty"`
 	Edited string `json:"edited,omitempty"`
 	// Sum is that of the whole comment as it was written; empty in what is remembered.
@@ -43,8 +47,8 @@ func (m *mark) isZero() bool { return reflect.ValueOf(*m).IsZero() }
 const (
 	markBegin = "<!-- pfl-forge "
 	markEnd   = " -->\n"
-	// maxNote bounds a note, and maxQuoted the words of others in the comment, in bytes. Lists end at maxText of the comment, so that with what
-	// follows them it stays below intake.MaxOut.
+	// maxNote bounds a note, and maxQuoted the words of others in the comment, in bytes. Lists
+	// end at maxText of the comment, so that with what follows them it stays below intake.MaxOut.
 	maxNote   = 1000
 	maxQuoted = 2000
 	maxText   = 44 << 10
@@ -58,7 +62,8 @@ func readMark(body string) (m mark, ok bool) {
 	return m, found && end && json.Unmarshal([]byte(text), &m) == nil
 }
 
-// String returns the mark as it stands in a comment. JSON spells < and > so that nothing in it ends the mark.
+// String returns the mark as it stands in a comment. JSON spells < and > so
+// that nothing in it ends the mark.
 func (m *mark) String() string {
 	for _, text := range []*string{&m.Note, &m.Own, &m.Edited} {
 		if len(*text) > maxNote {
@@ -104,7 +109,8 @@ func (w *Watcher) text(s *seen) string {
 	return m.String() + b.String()
 }
 
-// describe writes how an intent is. Its words are escaped, so that no bot obeys them; what a command needs stands ready for copying.
+// describe writes how an intent is. Its words are escaped, so that no bot obeys
+// them; what a command needs stands ready for copying.
 func (w *Watcher) describe(b *strings.Builder, s *seen) {
 	d := s.intent
 	plain := func(text string) string { return intake.Plain(strings.TrimSpace(text), w.cfg.Secrets, maxQuoted) }

@@ -39,7 +39,8 @@ type Config struct {
 	Hooks []string
 	// Rules are the operator's.
 	Rules *intake.Rules
-	// API decides what people ask for in comments, and Tokens says whose an account is and what they may.
+	// API decides what people ask for in comments, and Tokens says whose an
+	// account is and what they may.
 	API    *api.API
 	Tokens *tokens.Book
 	// Submissions, Deliveries, Changes and Intakes are doors of the bus.
@@ -51,8 +52,8 @@ type Config struct {
 	Secrets *redact.Redactor
 	// Log is told of all that a person may have to mend.
 	Log *slog.Logger
-	// Every is the time between sweeps, Debounce how long a hint waits for others, Seldom the least time between two edits of one
-	// comment. Zero values are 5 minutes, 2 seconds and 30 seconds.
+	// Every is the time between sweeps, Debounce how long a hint waits for others, Seldom the least
+	// time between two edits of one comment. Zero values are 5 minutes, 2 seconds and 30 seconds.
 	Every, Debounce, Seldom time.Duration
 }
 
@@ -66,7 +67,8 @@ type issueKey struct {
 type Watcher struct {
 	cfg  Config
 	self intake.Account
-	// names has the name of each repository that is watched, by its number, as far as our account may see them by now.
+	// names has the name of each repository that is watched, by its number, as
+	// far as our account may see them by now.
 	names map[int64]string
 	// due says when to look at an issue, edited when its comment was written.
 	due    map[issueKey]time.Time
@@ -75,8 +77,8 @@ type Watcher struct {
 	answers answers
 	// parked is when the forge may be asked again.
 	parked time.Time
-	// swept is the time up to which a sweep has seen everything of a repository, by the name of the settings; nextSweep is when the
-	// next one is.
+	// swept is the time up to which a sweep has seen everything of a repository,
+	// by the name of the settings; nextSweep is when the next one is.
 	swept     map[string]time.Time
 	nextSweep time.Time
 	// read is the last delivery that was read.
@@ -86,7 +88,8 @@ type Watcher struct {
 	people  people
 	// delivered has the texts and edits of each issue that deliveries tell, until it was looked at.
 	delivered map[issueKey]*intake.Delivered
-	// ignored says why the own rules of a repository do not count, by its number, as it was told to the log last.
+	// ignored says why the own rules of a repository do not count, by its
+	// number, as it was told to the log last.
 	ignored map[int64]string
 	// teams has the last answers about who is in which team.
 	teams teams
@@ -101,7 +104,8 @@ type hint struct {
 }
 
 const (
-	// firstSweep is how far back the first sweep looks, and overlap how far each looks back behind the one before: clocks differ.
+	// firstSweep is how far back the first sweep looks, and overlap how far
+	// each looks back behind the one before: clocks differ.
 	firstSweep = 30 * 24 * time.Hour
 	overlap    = 2 * time.Minute
 	// again is when something that failed is tried once more.
@@ -124,8 +128,8 @@ func New(cfg Config) *Watcher {
 	}
 }
 
-// Run watches until ctx ends. It returns an error only for a forge that does not let us in. A repository that our account may not see is
-// tried again by each sweep.
+// Run watches until ctx ends. It returns an error only for a forge that does not let
+// us in. A repository that our account may not see is tried again by each sweep.
 func (w *Watcher) Run(ctx context.Context) error {
 	if err := w.begin(ctx); err != nil || ctx.Err() != nil {
 		return ended(ctx, err)
@@ -184,8 +188,9 @@ func (w *Watcher) introduce(ctx context.Context) (err error) {
 	return nil
 }
 
-// deliveries makes hints of what came through the hooks since the last time. The first time it reads all that the stream has: what came while no
-// watcher ran, or another one did, leads to looks that change nothing, and tells which texts an issue had.
+// deliveries makes hints of what came through the hooks since the last time. The first
+// time it reads all that the stream has: what came while no watcher ran, or another
+// one did, leads to looks that change nothing, and tells which texts an issue had.
 func (w *Watcher) deliveries(ctx context.Context) {
 	last, err := w.cfg.Deliveries.After(ctx, w.read, func(d deliveries.Delivery) error {
 		if !w.ours(d.Hook) {
@@ -207,7 +212,8 @@ func (w *Watcher) deliveries(ctx context.Context) {
 	}
 }
 
-// keep stores the text of an issue in a delivery, and who edited it, for the look that the delivery leads to.
+// keep stores the text of an issue in a delivery, and who edited it, for the
+// look that the delivery leads to.
 func (w *Watcher) keep(h *forges.Hint) {
 	key := issueKey{w.names[h.RepositoryID], h.Number}
 	if _, due := w.due[key]; !due {
@@ -224,7 +230,8 @@ func (w *Watcher) ours(hook string) bool {
 	return slices.Contains(w.cfg.Hooks, hook)
 }
 
-// hint has an issue looked at, unless that is going to happen sooner. Several hints within a while lead to one look.
+// hint has an issue looked at, unless that is going to happen sooner. Several
+// hints within a while lead to one look.
 func (w *Watcher) hint(repository, number int64, in time.Duration) {
 	name, watched := w.names[repository]
 	key := issueKey{name, number}
@@ -240,7 +247,8 @@ func (w *Watcher) sweep(ctx context.Context, now time.Time) {
 		return
 	}
 	next := now.Add(w.cfg.Every)
-	// What fails at one repository says nothing of the others, unless the forge wants to be left alone.
+	// What fails at one repository says nothing of the others, unless the forge
+	// wants to be left alone.
 	for _, name := range w.cfg.Repositories {
 		if err := w.sweepOne(ctx, name, now); err != nil {
 			w.failed(ctx, err, "cannot sweep", name)
@@ -253,7 +261,8 @@ func (w *Watcher) sweep(ctx context.Context, now time.Time) {
 	w.nextSweep = next
 }
 
-// sweepOne asks for all that changed in a repository, by its name in the settings. One that was not there before may be by now.
+// sweepOne asks for all that changed in a repository, by its name in the
+// settings. One that was not there before may be by now.
 func (w *Watcher) sweepOne(ctx context.Context, name string, now time.Time) error {
 	r, err := w.cfg.Forge.Repository(ctx, name)
 	if err != nil {

@@ -13,15 +13,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// answers says to those who asked for changes, each in the thread of their remark, that the change was made again for it. The rules name the
-// remarks that an agent was given; no other is answered. The words are ours alone: what became of a remark its author finds out, and
-// resolves the thread.
+// answers says to those who asked for changes, each in the thread of their remark, that the change
+// was made again for it. The rules name the remarks that an agent was given; no other is answered.
+// The words are ours alone: what became of a remark its author finds out, and resolves the thread.
 //
-// An answer is a courtesy. A thread that is gone, or in which we may say nothing, holds no change up.
+// An answer is a courtesy. A thread that is gone, or in which we may say
+// nothing, holds no change up.
 type answers struct{ *Keeper }
 
 const (
-	// answerBegin begins the mark of an answer, by which it is known that a remark has one, whichever gateway wrote it.
+	// answerBegin begins the mark of an answer, by which it is known that a
+	// remark has one, whichever gateway wrote it.
 	answerBegin = "<!-- pfl-forge answer "
 	// maxRemark bounds the words of a remark that a comment repeats, in bytes.
 	maxRemark = 300
@@ -32,8 +34,8 @@ func answerMark(a forge.PullRemark) string {
 	return fmt.Sprintf("%s%d %s%s", answerBegin, a.Thread, a.Digest, markEnd)
 }
 
-// write answers the remarks of a request that have no answer. Where the forge has no way to answer in a thread, one comment on the pull
-// request answers them all, and repeats what each was about.
+// write answers the remarks of a request that have no answer. Where the forge has no way to answer
+// in a thread, one comment on the pull request answers them all, and repeats what each was about.
 func (k answers) write(ctx context.Context, r *ask, number int64, in *forge.PullInput) error {
 	if len(in.Answers) == 0 {
 		return nil
@@ -69,9 +71,10 @@ func (k answers) write(ctx context.Context, r *ask, number int64, in *forge.Pull
 	return k.writeApart(ctx, r, number, in, apart)
 }
 
-// late takes that the pull request of a request cannot be brought up to date any more. Where a person merged the very commit that the remarks
-// are answered by, their threads are still waited for, and forges take an answer after a merge. Everything else that it may be at would make an
-// answer untrue: it is left out, which the log has with the numbers of the remarks.
+// late takes that the pull request of a request cannot be brought up to date any more. Where a
+// person merged the very commit that the remarks are answered by, their threads are still
+// waited for, and forges take an answer after a merge. Everything else that it may be at would
+// make an answer untrue: it is left out, which the log has with the numbers of the remarks.
 func (k answers) late(ctx context.Context, r *ask, p *forges.Pull, in *forge.PullInput) error {
 	if p.State == forges.Merged && p.Head == r.head {
 		return k.write(ctx, r, p.Number, in)
@@ -90,8 +93,8 @@ type remark struct {
 	asked forge.PullRemark
 }
 
-// thread returns the thread of a remark that is to be answered, if its words are those that were handed on and a person wrote them whom the
-// file of tokens knows; otherwise nil.
+// thread returns the thread of a remark that is to be answered, if its words are those that
+// were handed on and a person wrote them whom the file of tokens knows; otherwise nil.
 func (k answers) thread(list []forges.Review, a forge.PullRemark) *forges.Thread {
 	for i := range list {
 		r := &list[i]
@@ -107,7 +110,8 @@ func (k answers) thread(list []forges.Review, a forge.PullRemark) *forges.Thread
 	return nil
 }
 
-// isSaid reports whether one of the comments is our answer to a remark. Others can write a mark like ours.
+// isSaid reports whether one of the comments is our answer to a remark. Others
+// can write a mark like ours.
 func (k answers) isSaid(list []forges.Comment, a forge.PullRemark) bool {
 	mark := strings.TrimSpace(answerMark(a))
 	return slices.ContainsFunc(list, func(c forges.Comment) bool {
@@ -115,7 +119,8 @@ func (k answers) isSaid(list []forges.Comment, a forge.PullRemark) bool {
 	})
 }
 
-// answer returns the line of an answer. What an agent says of its work decides nothing, and is not repeated as if it were ours.
+// answer returns the line of an answer. What an agent says of its work decides
+// nothing, and is not repeated as if it were ours.
 func answer(a forge.PullRemark, in *forge.PullInput) string {
 	if !a.Changed {
 		return fmt.Sprintf("Not changed: the attempt for this led to the same change, `%s`.", commit(in.Head))
@@ -124,7 +129,8 @@ func answer(a forge.PullRemark, in *forge.PullInput) string {
 		commit(in.Head))
 }
 
-// writeApart writes the one comment on a pull request that answers remarks, unless they have their answers.
+// writeApart writes the one comment on a pull request that answers remarks,
+// unless they have their answers.
 func (k answers) writeApart(ctx context.Context, r *ask, number int64, in *forge.PullInput, open []remark) error {
 	if len(open) == 0 {
 		return nil
@@ -148,7 +154,8 @@ func (k answers) writeApart(ctx context.Context, r *ask, number int64, in *forge
 	return k.failedToSay(ctx, r, number, err)
 }
 
-// failedToSay returns the error of an answer if the same request may succeed later, and tells the log of any other one.
+// failedToSay returns the error of an answer if the same request may succeed
+// later, and tells the log of any other one.
 func (k answers) failedToSay(ctx context.Context, r *ask, number int64, err error) error {
 	_, parked := errors.AsType[*forges.ParkedError](err)
 	if err == nil || parked || ctx.Err() != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// asked has ada ask for changes of what bot opened, and eve as well, who may not. It returns the remark of ada's that the snapshot names.
+// asked has ada ask for changes of what bot opened, and eve as well, who may
+// not. It returns the remark of ada's that the snapshot names.
 func (w *world) asked(k *pulls.Keeper) forge.PullRemark {
 	w.t.Helper()
 	w.open(k)
@@ -61,8 +62,9 @@ func (w *world) answers() (list []string) {
 	return list
 }
 
-// TestThreadsAreAnswered: after the rework each remark that was handed on has one answer, by code, whoever carries the step out and however
-// often; a stranger's and one that was not handed on have none, and nothing is resolved.
+// TestThreadsAreAnswered: after the rework each remark that was handed on has
+// one answer, by code, whoever carries the step out and however often; a
+// stranger's and one that was not handed on have none, and nothing is resolved.
 func TestThreadsAreAnswered(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
@@ -104,8 +106,8 @@ func TestThreadsAreAnswered(t *testing.T) {
 	})
 }
 
-// TestAnswersThatFail: an answer that was lost is not written twice, one that the forge had no time for is written by the next attempt, and
-// one that cannot be given holds nothing up.
+// TestAnswersThatFail: an answer that was lost is not written twice, one that the forge had
+// no time for is written by the next attempt, and one that cannot be given holds nothing up.
 func TestAnswersThatFail(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
@@ -150,9 +152,10 @@ func TestAnswersThatFail(t *testing.T) {
 	})
 }
 
-// TestAnswersOfWhatEnded: a pull request that ended before its step is still answered where that is true: one that a person closed is opened
-// again, and one that a person merged at the new commit is answered as it is. Where it is at another commit, the log says which remarks have no
-// answer for that.
+// TestAnswersOfWhatEnded: a pull request that ended before its step is still
+// answered where that is true: one that a person closed is opened again, and
+// one that a person merged at the new commit is answered as it is. Where it is
+// at another commit, the log says which remarks have no answer for that.
 func TestAnswersOfWhatEnded(t *testing.T) {
 	merge := func(w *world) {
 		w.status("ada", "pfl-forge/verify", "success")
@@ -196,8 +199,8 @@ func TestAnswersOfWhatEnded(t *testing.T) {
 	}
 }
 
-// TestRemarksStayTheSame: a remark is known again when its line moves or another one is resolved, and is another one when its author changes
-// its words.
+// TestRemarksStayTheSame: a remark is known again when its line moves or another
+// one is resolved, and is another one when its author changes its words.
 func TestRemarksStayTheSame(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()

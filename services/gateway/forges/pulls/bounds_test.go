@@ -44,8 +44,8 @@ func (c *crowd) Statuses(ctx context.Context, repository string, head git.OID) (
 	return list, err
 }
 
-// TestCrowd: however many others review or report, what a person asks for and a check that failed are in the snapshot, and nothing
-// that was left out of it has it merged.
+// TestCrowd: however many others review or report, what a person asks for and a check
+// that failed are in the snapshot, and nothing that was left out of it has it merged.
 func TestCrowd(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper(func(c *pulls.Config) { c.Forge = &crowd{c.Forge, 150, 300} })
@@ -64,8 +64,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestPatternsOfChecks: a protection names checks by a pattern. Until one that fits is there it is pending, and when all that fit have passed
-// nothing is in the way.
+// TestPatternsOfChecks: a protection names checks by a pattern. Until one that fits
+// is there it is pending, and when all that fit have passed nothing is in the way.
 func TestPatternsOfChecks(t *testing.T) {
 	w := newWorld(t)
 	w.as("root1", "POST", "/repos/"+w.repo+"/branch_protections", object{
@@ -85,7 +85,8 @@ func TestPatternsOfChecks(t *testing.T) {
 	}
 }
 
-// TestBranchThatIsGone: a pull request whose branch was deleted with the merge is still that of its branch.
+// TestBranchThatIsGone: a pull request whose branch was deleted with the merge
+// is still that of its branch.
 func TestBranchThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -101,8 +102,8 @@ func TestBranchThatIsGone(t *testing.T) {
 	}
 }
 
-// TestReportAfterAnAnswer: what a look shows after an answer that said something else is reported, and a refusal that shows nowhere stays
-// in what is reported until something else changes.
+// TestReportAfterAnAnswer: what a look shows after an answer that said something else is reported,
+// and a refusal that shows nowhere stays in what is reported until something else changes.
 func TestReportAfterAnAnswer(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper(often)
@@ -123,7 +124,8 @@ func TestReportAfterAnAnswer(t *testing.T) {
 	})
 }
 
-// TestMarkIsReadAgain: a mark that was altered, and mended since, misleads no report for longer than it stood there.
+// TestMarkIsReadAgain: a mark that was altered, and mended since, misleads no
+// report for longer than it stood there.
 func TestMarkIsReadAgain(t *testing.T) {
 	w := newWorld(t)
 	w.open(w.keeper())

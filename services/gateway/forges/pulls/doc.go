@@ -1,10 +1,13 @@
-// Package pulls makes, watches and merges the pull requests by which changes are merged, for one forge.
+// Package pulls makes, watches and merges the pull requests by which changes
+// are merged, for one forge.
 //
-// A [Keeper] carries out two steps of the project's rules, and decides nothing: [Keeper.Open] makes the pull request of a change or brings
-// it up to date, [Keeper.Merge] has the forge merge it if its head is the very commit that was verified. Both answer a snapshot of the pull
-// request: its state, head and base, the checks of others, who reviewed which commit and whether they may decide, and why the forge would
-// not merge it now. [Keeper.Run] looks again when a hook tells of it and in every sweep, and reports each snapshot that is a new one as a
-// further result of the attempt that made the pull request. There is one function that makes snapshots.
+// A [Keeper] carries out two steps of the project's rules, and decides nothing: [Keeper.Open]
+// makes the pull request of a change or brings it up to date, [Keeper.Merge] has the forge merge
+// it if its head is the very commit that was verified. Both answer a snapshot of the pull
+// request: its state, head and base, the checks of others, who reviewed which commit and whether
+// they may decide, and why the forge would not merge it now. [Keeper.Run] looks again when a
+// hook tells of it and in every sweep, and reports each snapshot that is a new one as a further
+// result of the attempt that made the pull request. There is one function that makes snapshots.
 //
 // # The life of one
 //
@@ -24,11 +27,13 @@
 //
 // # What can be done again
 //
-// Everything. A pull request is found by its number, or before that is known by its branch and base; a text, a label or a status that is
-// there is not written; one that is merged or closed meanwhile is answered as that. A worker that was killed anywhere, or whose answer was
-// lost, begins from the start.
+// Everything. A pull request is found by its number, or before that is known by
+// its branch and base; a text, a label or a status that is there is not
+// written; one that is merged or closed meanwhile is answered as that. A worker
+// that was killed anywhere, or whose answer was lost, begins from the start.
 //
-// A report of an attempt ends it, and every gateway reports what has its mark. So the mark is written last: what has it lacks nothing.
+// A report of an attempt ends it, and every gateway reports what has its mark.
+// So the mark is written last: what has it lacks nothing.
 //
 // # Who lies, and what becomes of it
 //
@@ -58,15 +63,18 @@
 //
 // # What it costs
 //
-// A snapshot is six requests: the pull request, its reviews, the statuses of its head, the protection of its base, and whether it is behind,
-// with one more for each review that has remarks, and one for each person whose review may decide. A sweep makes one for each pull request
-// that is open. A step writes only what is not there: a text, its labels, three statuses.
+// A snapshot is six requests: the pull request, its reviews, the statuses of its head, the
+// protection of its base, and whether it is behind, with one more for each review that has
+// remarks, and one for each person whose review may decide. A sweep makes one for each pull
+// request that is open. A step writes only what is not there: a text, its labels, three statuses.
 //
 // # What it does not do
 //
-// It does not decide whether a change is merged, made again or left to a person: the rules of the project do. It pushes nothing and reads
-// no repository of git; that the tree on the base is the one that was verified, an implementer proves.
+// It does not decide whether a change is merged, made again or left to a person:
+// the rules of the project do. It pushes nothing and reads no repository of git;
+// that the tree on the base is the one that was verified, an implementer proves.
 //
-// It does not tell agents' words from people's in a review: both are data. The text of the pull request is ours, and is edited in place; of
-// comments it writes one when it closes a pull request, and an answer to each remark that the rules name.
+// It does not tell agents' words from people's in a review: both are data. The text
+// of the pull request is ours, and is edited in place; of comments it writes one
+// when it closes a pull request, and an answer to each remark that the rules name.
 package pulls

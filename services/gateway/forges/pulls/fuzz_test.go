@@ -6,7 +6,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// FuzzMark: a text that anybody may have written names an attempt by ids that are ids, and the mark that it names reads as the same.
+// FuzzMark: a text that anybody may have written names an attempt by ids that
+// are ids, and the mark that it names reads as the same.
 func FuzzMark(f *testing.F) {
 	a := forge.Attempt{Task: "fix-001", Step: forge.StepOpenPull, Number: 2, Claim: 1}
 	f.Add(markOf(forge.Key{Project: "shop", Intent: "fix"}, a).String() + "text")

@@ -30,17 +30,20 @@ type Config struct {
 	Name string
 	// Forge is asked.
 	Forge Forge
-	// Repositories has the repository of each project whose changes are merged by pull requests there, as owner/name.
+	// Repositories has the repository of each project whose changes are merged
+	// by pull requests there, as owner/name.
 	Repositories map[forge.ProjectID]string
 	// Tokens says whose an account of the forge is, and what they may.
 	Tokens *tokens.Book
-	// Stopped says whether a person stopped an intent, or one of its tasks. Nil leaves the pull requests of those that were stopped open.
+	// Stopped says whether a person stopped an intent, or one of its tasks. Nil
+	// leaves the pull requests of those that were stopped open.
 	Stopped func(ctx context.Context, key forge.Key, task forge.TaskID) (Stopped, error)
 	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.
 	Publish func(ctx context.Context, r forge.Result) error
 	// Replica names this gateway among all.
 	Replica forge.ReplicaID
-	// Hooks are the names of the hooks through which the forge tells. Without one, the sweep alone finds what happened.
+	// Hooks are the names of the hooks through which the forge tells. Without
+	// one, the sweep alone finds what happened.
 	Hooks []string
 	// Deliveries has all that came through hooks; nil where there are none.
 	Deliveries Deliveries
@@ -48,9 +51,11 @@ type Config struct {
 	Secrets *redact.Redactor
 	// Log is told of all that a person may have to mend.
 	Log *slog.Logger
-	// Every is the time between sweeps, Debounce how long a hint waits for others. Zero values are 5 minutes and 2 seconds.
+	// Every is the time between sweeps, Debounce how long a hint waits for
+	// others. Zero values are 5 minutes and 2 seconds.
 	Every, Debounce time.Duration
-	// Again is how long a merge waits that the forge has not computed yet, each of a few times. 0 stands for a second.
+	// Again is how long a merge waits that the forge has not computed yet, each
+	// of a few times. 0 stands for a second.
 	Again time.Duration
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
@@ -82,7 +87,8 @@ func New(cfg Config) *Keeper {
 	return &Keeper{cfg: cfg, watch: newWatch()}
 }
 
-// Introduce finds out who we are. It has to be called before anything else, and can be called again.
+// Introduce finds out who we are. It has to be called before anything else, and
+// can be called again.
 func (k *Keeper) Introduce(ctx context.Context) error {
 	k.once.Lock()
 	defer k.once.Unlock()
@@ -131,7 +137,8 @@ func (k *Keeper) check(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	if err == nil {
 		r.head, err = git.ParseOID(in.Head)
 	}
-	// A method that the forge has not is told before anything is opened, and not when the change has been reviewed.
+	// A method that the forge has not is told before anything is opened, and
+	// not when the change has been reviewed.
 	if m := forges.Method(in.Policy.Method); err == nil && m != "" && m != forges.ByQueue {
 		err = k.cfg.Forge.Merges(ctx, r.repository, m)
 		if err != nil && !errors.Is(err, forges.ErrMethod) {
@@ -147,9 +154,10 @@ func (k *Keeper) check(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	return r, nil
 }
 
-// find returns the pull request of a request, and whether there is one. A number that is known names it for ever: a person may have moved it
-// to another base, and a second one beside it would be one change that is merged twice. One that another account opened is not ours: we neither
-// write its text nor merge it.
+// find returns the pull request of a request, and whether there is one. A number
+// that is known names it for ever: a person may have moved it to another base,
+// and a second one beside it would be one change that is merged twice. One that
+// another account opened is not ours: we neither write its text nor merge it.
 func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, found bool, err error) {
 	known := number > 0
 	if known {
@@ -171,10 +179,12 @@ func (k *Keeper) find(ctx context.Context, r *ask, number int) (p forges.Pull, f
 	return p, p.Author.ID == k.self.ID, nil
 }
 
-// Open makes the pull request of a change, or brings it up to date, and returns how it is. Again it changes nothing.
+// Open makes the pull request of a change, or brings it up to date, and returns
+// how it is. Again it changes nothing.
 //
-// The mark of the attempt is written last: whoever looks finds an attempt by its mark, and what is reported of it ends it, so that
-// nothing may be missing by then. What was done before a failure is found again by the same attempt.
+// The mark of the attempt is written last: whoever looks finds an attempt by
+// its mark, and what is reported of it ends it, so that nothing may be missing
+// by then. What was done before a failure is found again by the same attempt.
 func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *forge.PullInput) (*forge.PullRequest, error) {
 	r, err := k.check(ctx, to, in)
 	if err != nil {
@@ -195,7 +205,8 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	if err != nil {
 		return nil, err
 	}
-	// One that was closed is opened again where the rules knew of it: at first a person may have closed it before we said that it is there.
+	// One that was closed is opened again where the rules knew of it: at first
+	// a person may have closed it before we said that it is there.
 	if p.State == forges.Closed && in.Number == int(p.Number) {
 		if err := k.reopen(ctx, &r, &p); err != nil {
 			return nil, fmt.Errorf(ofChange, r.branch, err)
@@ -220,8 +231,9 @@ func (k *Keeper) Open(ctx context.Context, to forge.Key, a forge.Attempt, in *fo
 	return s, err
 }
 
-// reopen opens a pull request again. GitHub does so only where the branch still has the commit at which it was closed; a second one in its
-// place would be another number than that of the rules, which follow one for each task.
+// reopen opens a pull request again. GitHub does so only where the branch still
+// has the commit at which it was closed; a second one in its place would be
+// another number than that of the rules, which follow one for each task.
 func (k *Keeper) reopen(ctx context.Context, r *ask, p *forges.Pull) error {
 	err := k.cfg.Forge.ReopenPull(ctx, r.repository, p.Number)
 	if refused, ok := errors.AsType[*forges.RefusedError](err); ok {
@@ -235,8 +247,9 @@ func (k *Keeper) reopen(ctx context.Context, r *ask, p *forges.Pull) error {
 	return err
 }
 
-// isCurrent reports whether an open pull request is about the commit of a request. At another one it is that of another change: its text
-// and its statuses would say what was not found about it. A forge may show a push at the branch before it does at the pull request.
+// isCurrent reports whether an open pull request is about the commit of a request. At
+// another one it is that of another change: its text and its statuses would say what was not
+// found about it. A forge may show a push at the branch before it does at the pull request.
 func (k *Keeper) isCurrent(ctx context.Context, r *ask, p *forges.Pull) (bool, error) {
 	if p.State != forges.Open || p.Branch != r.branch {
 		return false, nil
@@ -251,7 +264,8 @@ func (k *Keeper) isCurrent(ctx context.Context, r *ask, p *forges.Pull) (bool, e
 	return at == r.head, err
 }
 
-// open opens a pull request of a branch that is at the commit of the request, without a mark and without labels: update adds them.
+// open opens a pull request of a branch that is at the commit of the request,
+// without a mark and without labels: update adds them.
 func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *forge.PullInput) (forges.Pull, error) {
 	at, err := k.cfg.Forge.BranchHead(ctx, r.repository, r.branch)
 	switch {
@@ -273,8 +287,8 @@ func (k *Keeper) open(ctx context.Context, r *ask, text forges.PullText, in *for
 	return p, err
 }
 
-// update brings the statuses and the text up to date, the text with its mark at the end. What is so already is not written: forges
-// count what is written.
+// update brings the statuses and the text up to date, the text with its mark at
+// the end. What is so already is not written: forges count what is written.
 func (k *Keeper) update(ctx context.Context, r *ask, p *forges.Pull, text forges.PullText, in *forge.PullInput) error {
 	if err := k.writeStatuses(ctx, r, in); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// TestOpenAgain: however often a pull request is asked for, and whatever answer is lost, there is one, and what is there is not written
-// again.
+// TestOpenAgain: however often a pull request is asked for, and whatever answer
+// is lost, there is one, and what is there is not written again.
 func TestOpenAgain(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -57,7 +57,8 @@ func TestOpenAgain(t *testing.T) {
 	}
 }
 
-// TestBranchOfAPerson: where a person has pushed to the branch, neither the text nor the statuses of our change are written to theirs.
+// TestBranchOfAPerson: where a person has pushed to the branch, neither the
+// text nor the statuses of our change are written to theirs.
 func TestBranchOfAPerson(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -71,7 +72,8 @@ func TestBranchOfAPerson(t *testing.T) {
 	}
 }
 
-// TestOpenWhatEnded: one that was closed is opened again only where the rules knew of it, and one that was merged is answered as that.
+// TestOpenWhatEnded: one that was closed is opened again only where the rules
+// knew of it, and one that was merged is answered as that.
 func TestOpenWhatEnded(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -101,7 +103,8 @@ func (w *world) ready() {
 	w.review("ada", "APPROVED", "")
 }
 
-// TestPullOfAnother: a person who opens a pull request of our branch, with our mark in it, has none of our words in it, and nothing merged.
+// TestPullOfAnother: a person who opens a pull request of our branch, with our
+// mark in it, has none of our words in it, and nothing merged.
 func TestPullOfAnother(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -192,8 +195,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeBehindItsBase: what is behind its base is not merged, and the snapshot says so; nothing is asked of the forge that changes
-// anything.
+// TestMergeBehindItsBase: what is behind its base is not merged, and the
+// snapshot says so; nothing is asked of the forge that changes anything.
 func TestMergeBehindItsBase(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -240,7 +243,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNames: what would be another path, branch or commit is refused by its field, and the forge is not asked.
+// TestNames: what would be another path, branch or commit is refused by its
+// field, and the forge is not asked.
 func TestNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -274,8 +278,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestOnAForge: on the fake and on a real Gitea a change is proposed on a protected branch, a person asks for changes, the rework is approved,
-// and it is merged as the very commit that was verified; each is reported by the sweep alone.
+// TestOnAForge: on the fake and on a real Gitea a change is proposed on a protected
+// branch, a person asks for changes, the rework is approved, and it is merged as
+// the very commit that was verified; each is reported by the sweep alone.
 func TestOnAForge(t *testing.T) {
 	onForges(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper(often)
@@ -323,8 +328,8 @@ func TestOnAForge(t *testing.T) {
 	})
 }
 
-// TestMethodThatTheForgeHasNot: a method that the forge, or a project of it, has not is told by both steps as a person's to mend, before
-// anything is opened.
+// TestMethodThatTheForgeHasNot: a method that the forge, or a project of it, has
+// not is told by both steps as a person's to mend, before anything is opened.
 func TestMethodThatTheForgeHasNot(t *testing.T) {
 	for dialect, want := range map[hooks.Kind]string{hooks.GitHub: "choose merge, squash or rebase", hooks.GitLab: "choose merge or squash"} {
 		w := newWorld(t)
@@ -352,8 +357,8 @@ func TestMethodThatTheForgeHasNot(t *testing.T) {
 // errOf returns the error alone.
 func errOf(_ *forge.PullRequest, err error) error { return err }
 
-// TestRemarksToResolve: where the forge demands that remarks are resolved, one that is not keeps a change from being merged; on GitLab, whoever
-// wrote it.
+// TestRemarksToResolve: where the forge demands that remarks are resolved, one
+// that is not keeps a change from being merged; on GitLab, whoever wrote it.
 func TestRemarksToResolve(t *testing.T) {
 	w := newWorld(t)
 	w.dialect = hooks.GitLab
@@ -374,7 +379,8 @@ func TestRemarksToResolve(t *testing.T) {
 	}
 }
 
-// TestStatusOfManyApprovers: what the forge would cut off is cut off by us, so that it is not written again each time.
+// TestStatusOfManyApprovers: what the forge would cut off is cut off by us, so
+// that it is not written again each time.
 func TestStatusOfManyApprovers(t *testing.T) {
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"

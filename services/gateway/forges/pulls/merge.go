@@ -15,11 +15,12 @@ import (
 // tries is how often a merge is asked for that the forge has not computed yet.
 const tries = 5
 
-// Merge has the forge merge a pull request whose head is the commit of the request, and returns how it is then: whatever the forge
-// answers, a look says what became of it.
+// Merge has the forge merge a pull request whose head is the commit of the request, and
+// returns how it is then: whatever the forge answers, a look says what became of it.
 //
-// The request may be hours old, and the forge's own rules may demand less than the project's policy. So it is asked for only if nothing is
-// in its way as it is now, and looked at again each time that the forge says to ask again. What is in the way is in the answer.
+// The request may be hours old, and the forge's own rules may demand less than the project's
+// policy. So it is asked for only if nothing is in its way as it is now, and looked at again
+// each time that the forge says to ask again. What is in the way is in the answer.
 func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (*forge.PullRequest, error) {
 	r, err := k.check(ctx, to, in)
 	if err != nil {
@@ -60,8 +61,8 @@ func (k *Keeper) Merge(ctx context.Context, to forge.Key, in *forge.PullInput) (
 	return s, err
 }
 
-// mayMerge reports whether nothing is in the way of a merge by a look at a pull request. What no other field of the snapshot shows, it
-// says in Blocked.
+// mayMerge reports whether nothing is in the way of a merge by a look at a pull
+// request. What no other field of the snapshot shows, it says in Blocked.
 func mayMerge(in *forge.PullInput, s *forge.PullRequest, l *look) bool {
 	switch {
 	case s.State != forge.PullOpen:
@@ -74,8 +75,8 @@ func mayMerge(in *forge.PullInput, s *forge.PullRequest, l *look) bool {
 		s.Blocked = "its head is another commit"
 	case s.Blocked != "", s.Behind, s.Queue != nil && s.Queue.In:
 		return false
-	// A base that was taken back has less than what the head was verified on, and is not ahead of it: a merge would bring that back.
-	// A merge queue has a tip of its own.
+	// A base that was taken back has less than what the head was verified on, and is not
+	// ahead of it: a merge would bring that back. A merge queue has a tip of its own.
 	case in.Parent != "" && l.BaseHead != git.OID(in.Parent) && !isByQueue(in):
 		s.Blocked = "its base is at another commit than the one that it was verified on"
 	default:
@@ -84,13 +85,14 @@ func mayMerge(in *forge.PullInput, s *forge.PullRequest, l *look) bool {
 	return false
 }
 
-// isUnwanted reports whether a person who may asks for changes. The forge counts that as well only where its protection says so.
+// isUnwanted reports whether a person who may asks for changes. The forge
+// counts that as well only where its protection says so.
 func isUnwanted(s *forge.PullRequest) bool {
 	return slices.ContainsFunc(s.Reviews, func(r forge.PullReview) bool { return r.May && r.Verdict == forge.PullChangesRequested })
 }
 
-// havePassed reports whether the checks have passed that a policy names. Without names these are all that there are, and one at least: a
-// forge shows none until its CI has begun.
+// havePassed reports whether the checks have passed that a policy names. Without names these
+// are all that there are, and one at least: a forge shows none until its CI has begun.
 func havePassed(names []string, checks []forge.PullCheck) bool {
 	passed := map[string]bool{}
 	for _, c := range checks {
@@ -102,8 +104,8 @@ func havePassed(names []string, checks []forge.PullCheck) bool {
 	return len(passed) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !passed[name] })
 }
 
-// merge asks for the merge once. It returns the reason of a refusal, and whether to ask again: then the forge has not computed yet whether
-// it can, and was given a moment for that.
+// merge asks for the merge once. It returns the reason of a refusal, and whether to ask
+// again: then the forge has not computed yet whether it can, and was given a moment for that.
 func (k *Keeper) merge(ctx context.Context, r *ask, number int64, m forges.Method) (reason string, again bool, err error) {
 	if m == forges.ByQueue {
 		err = k.cfg.Forge.Enqueue(ctx, r.repository, number, r.base, r.head)

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 )
 
-// queues is about pull requests that the forge merges by its own queue. What is put in is the commit that was verified and reviewed. What is
-// merged is for the rules to prove.
+// queues is about pull requests that the forge merges by its own queue. What is put in is
+// the commit that was verified and reviewed. What is merged is for the rules to prove.
 //
 //	rules: merge_pull        the newest look allows it: it is put in, for that head
 //	the forge merges         a look says by which commit, which an implementer proves
@@ -20,14 +20,16 @@ import (
 //	a person takes it out    a look says who: people alone put it in again, or a retry does
 //	we take it out           is no removal: the rules asked for another change, or will ask to merge again
 //
-// Some forges go on by themselves after a push (auto-merge on GitHub and Gitea): so it is taken out again as soon as a look finds a head that is
-// not ours, or a person who asks for changes, and before another head of ours is brought up to date.
+// Some forges go on by themselves after a push (auto-merge on GitHub and Gitea): so
+// it is taken out again as soon as a look finds a head that is not ours, or a person
+// who asks for changes, and before another head of ours is brought up to date.
 type queues struct{ *Keeper }
 
 // isByQueue reports whether a request is to be merged by the forge's own queue.
 func isByQueue(in *forge.PullInput) bool { return forges.Method(in.Policy.Method) == forges.ByQueue }
 
-// isMarkedForQueue reports whether a text says that its pull request is merged by the forge's own queue.
+// isMarkedForQueue reports whether a text says that its pull request is merged
+// by the forge's own queue.
 func isMarkedForQueue(body string) bool {
 	for line := range strings.Lines(lineEnds.Replace(body)) {
 		if strings.HasPrefix(line, markBegin) && strings.Contains(line, `"queue":true`) {
@@ -37,13 +39,14 @@ func isMarkedForQueue(body string) bool {
 	return false
 }
 
-// noQueue returns the error of a forge without a queue: a person turns one on, or chooses another method.
+// noQueue returns the error of a forge without a queue: a person turns one on,
+// or chooses another method.
 func noQueue(err error) error {
 	return &PersonError{fmt.Sprintf("merge.method: %s; or choose another method", err)}
 }
 
-// ready has a pull request that is brought up to date not be in the queue, for a commit before this one. That there is a queue is found out
-// here, before the change waits for it.
+// ready has a pull request that is brought up to date not be in the queue, for a commit
+// before this one. That there is a queue is found out here, before the change waits for it.
 func (k queues) ready(ctx context.Context, r *ask, number int64, in *forge.PullInput) error {
 	if !isByQueue(in) {
 		return nil
@@ -60,8 +63,8 @@ func (k queues) ready(ctx context.Context, r *ask, number int64, in *forge.PullI
 	return k.cfg.Forge.Dequeue(ctx, r.repository, number)
 }
 
-// look puts into a snapshot where a pull request stands in the queue. That it is behind its base is told where that is in its way: a queue that
-// tries it on the tip does not mind.
+// look puts into a snapshot where a pull request stands in the queue. That it is behind its
+// base is told where that is in its way: a queue that tries it on the tip does not mind.
 func (k queues) look(ctx context.Context, repository string, l *look, s *forge.PullRequest) error {
 	q, err := k.cfg.Forge.Queue(ctx, repository, l.Number, l.Base)
 	if errors.Is(err, forges.ErrMethod) { // it was turned off: the next merge says so
@@ -83,7 +86,8 @@ func (k queues) look(ctx context.Context, repository string, l *look, s *forge.P
 	return err
 }
 
-// output returns the end of what the checks wrote that failed in the queue; empty where the forge does not tell on which commit.
+// output returns the end of what the checks wrote that failed in the queue;
+// empty where the forge does not tell on which commit.
 func (k queues) output(ctx context.Context, repository string, o *forges.Removal) (string, error) {
 	if o.Cause != forges.CauseChecks || o.Commit == "" {
 		return "", nil
@@ -101,7 +105,8 @@ func (k queues) output(ctx context.Context, repository string, o *forges.Removal
 	return k.words(strings.TrimSpace(b.String()), maxOutput), nil
 }
 
-// takeOut takes a pull request out of the queue that may not be merged as it is now, and reports whether it did: it is looked at again.
+// takeOut takes a pull request out of the queue that may not be merged as it is
+// now, and reports whether it did: it is looked at again.
 func (k queues) takeOut(ctx context.Context, key pullKey, s *forge.PullRequest, l *look) bool {
 	if s.Queue == nil || !s.Queue.In || k.isVouchedFor(l) && !isUnwanted(s) {
 		return false
@@ -113,7 +118,8 @@ func (k queues) takeOut(ctx context.Context, key pullKey, s *forge.PullRequest, 
 	return err == nil
 }
 
-// isVouchedFor reports whether the head of a pull request has the status by which we say that it was reviewed.
+// isVouchedFor reports whether the head of a pull request has the status by
+// which we say that it was reviewed.
 func (k queues) isVouchedFor(l *look) bool {
 	return slices.ContainsFunc(l.statuses, func(s forges.Status) bool {
 		return s.Name == ownStatuses+"review" && s.Author.ID == k.self.ID && s.Outcome == forges.Passed

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// onQueues runs a test on the forges that have a queue which tries changes on the tip, with a pull request that is ready for it. Gitea merges at
-// once what is ready.
+// onQueues runs a test on the forges that have a queue which tries changes on the
+// tip, with a pull request that is ready for it. Gitea merges at once what is ready.
 func onQueues(t *testing.T, test func(t *testing.T, w *world, k *pulls.Keeper)) {
 	t.Helper()
 	onOthers(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
@@ -37,8 +37,8 @@ func (w *world) enqueue(k *pulls.Keeper) *forge.PullRequest {
 	return p
 }
 
-// TestQueued: what is ready is put into the queue for its very head, once, also where the base branch has moved meanwhile; and what the queue
-// merges is reported.
+// TestQueued: what is ready is put into the queue for its very head, once, also
+// where the base branch has moved meanwhile; and what the queue merges is reported.
 func TestQueued(t *testing.T) {
 	onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself
 		w.move("main", w.commit("main", "side", "c.txt", "c\n"))
@@ -55,8 +55,8 @@ func TestQueued(t *testing.T) {
 	})
 }
 
-// TestQueuedAtAnotherHead: what is not ours any more is not merged by the queue: it is taken out as soon as it is seen. So is what a person
-// asks to be changed, and what is brought up to date.
+// TestQueuedAtAnotherHead: what is not ours any more is not merged by the queue: it is taken out
+// as soon as it is seen. So is what a person asks to be changed, and what is brought up to date.
 func TestQueuedAtAnotherHead(t *testing.T) {
 	for name, happens := range map[string]func(w *world, k *pulls.Keeper){
 		"asked to be changed": func(w *world, k *pulls.Keeper) {
@@ -91,7 +91,8 @@ func TestQueuedAtAnotherHead(t *testing.T) {
 	}
 }
 
-// TestTakenOut: a queue that takes a pull request out says why, with what the checks wrote that failed.
+// TestTakenOut: a queue that takes a pull request out says why, with what the
+// checks wrote that failed.
 func TestTakenOut(t *testing.T) {
 	onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself
 		tried := w.commit("main", "tried", "e.txt", "e\n")
@@ -127,7 +128,8 @@ func (w *world) look(k *pulls.Keeper) *forge.PullRequest {
 	return p
 }
 
-// TestQueueIsOff: where the forge has no queue, that is told before anything waits for it, with the setting that turns one on.
+// TestQueueIsOff: where the forge has no queue, that is told before anything
+// waits for it, with the setting that turns one on.
 func TestQueueIsOff(t *testing.T) {
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "queue"

@@ -66,8 +66,8 @@ func (w *world) retarget() {
 	w.as("ada", "PATCH", "/repos/"+w.repo+"/pulls/1", object{"base": "release", "body": w.show().Body}, nil)
 }
 
-// TestMergeAsItIsNow: what has come in the way between the decision and the merge keeps it from being merged, also where the forge itself would
-// merge it: the command can be hours old.
+// TestMergeAsItIsNow: what has come in the way between the decision and the merge keeps it
+// from being merged, also where the forge itself would merge it: the command can be hours old.
 func TestMergeAsItIsNow(t *testing.T) {
 	passed := func(w *world) { w.status("ada", "ci/unit", "success") }
 	for name, test := range map[string]struct {
@@ -126,7 +126,8 @@ func (b *busy) Merge(context.Context, string, int64, git.OID, forges.Method) err
 	return &forges.RefusedError{Code: http.StatusMethodNotAllowed, Again: true, Reason: "Base branch was modified"}
 }
 
-// TestMergeLooksEachTime: a merge that has to be asked for again is looked at again first: the base has moved, or a person has said no.
+// TestMergeLooksEachTime: a merge that has to be asked for again is looked at
+// again first: the base has moved, or a person has said no.
 func TestMergeLooksEachTime(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.unprotect()
@@ -146,7 +147,8 @@ func TestMergeLooksEachTime(t *testing.T) {
 	})
 }
 
-// TestRetargeted: a pull request that a person moved to another base is the same one: no second one is opened beside it, and it is not merged.
+// TestRetargeted: a pull request that a person moved to another base is the
+// same one: no second one is opened beside it, and it is not merged.
 func TestRetargeted(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.unprotect()
@@ -170,7 +172,8 @@ func TestRetargeted(t *testing.T) {
 	})
 }
 
-// TestKnownOfAnother: a number that is known and is not ours is told, whatever its state: a second one is never opened beside it.
+// TestKnownOfAnother: a number that is known and is not ours is told, whatever
+// its state: a second one is never opened beside it.
 func TestKnownOfAnother(t *testing.T) {
 	w := newWorld(t)
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls", object{"head": "forge/task-1", "base": "main", "title": "mine"}, nil)
@@ -198,8 +201,9 @@ func (w *world) looked() []forge.Result {
 	return w.reports()[reported:]
 }
 
-// TestLookIsNoAnswer: whatever write of the step fails, a watcher reports nothing as of that attempt before all of it is done: its report would
-// end the attempt, and what is missing would never be written.
+// TestLookIsNoAnswer: whatever write of the step fails, a watcher reports
+// nothing as of that attempt before all of it is done: its report would end the
+// attempt, and what is missing would never be written.
 func TestLookIsNoAnswer(t *testing.T) {
 	fails := func(method, part string) forgetest.Fault {
 		return forgetest.Fault{Method: method, Part: part, By: "bot", Status: http.StatusForbidden}
@@ -250,8 +254,8 @@ func TestLookIsNoAnswer(t *testing.T) {
 	})
 }
 
-// TestLabelThatIsNotThere: a label that the repository has not is told in the log, and nothing is held up by it: the others are put on, and the
-// text is written.
+// TestLabelThatIsNotThere: a label that the repository has not is told in the log,
+// and nothing is held up by it: the others are put on, and the text is written.
 func TestLabelThatIsNotThere(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.in.Policy.Labels = []string{"no such", "forge"}
@@ -287,8 +291,8 @@ func (l *late) FindPull(ctx context.Context, repository string, head, base git.B
 	return p, err
 }
 
-// TestPushThatIsShownLate: where the branch is at the commit and the pull request does not show it yet, its statuses are written all the same:
-// the attempt ends, and nothing would write them later.
+// TestPushThatIsShownLate: where the branch is at the commit and the pull request does not show it
+// yet, its statuses are written all the same: the attempt ends, and nothing would write them later.
 func TestPushThatIsShownLate(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.in.Number = w.open(w.keeper()).Number
@@ -301,8 +305,9 @@ func TestPushThatIsShownLate(t *testing.T) {
 	})
 }
 
-// TestApprovalsOfWhomever: an approval by an account that no person is known for counts at the very head that it was given for alone; the forge
-// counts it for another change as well where it keeps stale ones.
+// TestApprovalsOfWhomever: an approval by an account that no person is known
+// for counts at the very head that it was given for alone; the forge counts it
+// for another change as well where it keeps stale ones.
 func TestApprovalsOfWhomever(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.as("root1", "POST", "/repos/"+w.repo+"/branch_protections", object{"rule_name": "main", "required_approvals": 1}, nil)

@@ -26,9 +26,11 @@ const (
 	maxReview = 8 << 10
 	// maxRemarks bounds the remarks of a review that are handed on, the newest.
 	maxRemarks = 100
-	// maxChecks bounds the checks of a snapshot, those that failed first; with more of them it is never merged by us.
+	// maxChecks bounds the checks of a snapshot, those that failed first; with
+	// more of them it is never merged by us.
 	maxChecks = 200
-	// maxStrangers bounds the reviews of those who may not decide: everybody can write one. Those who may are few, and none is left out.
+	// maxStrangers bounds the reviews of those who may not decide: everybody
+	// can write one. Those who may are few, and none is left out.
 	maxStrangers = 10
 )
 
@@ -44,8 +46,8 @@ type look struct {
 	may map[int64]bool
 }
 
-// snapshot asks for a pull request and for all that is said about it. It is the one way in which anything of it becomes known: the
-// answers of both steps, hooks and sweeps all lead here.
+// snapshot asks for a pull request and for all that is said about it. It is the one way in which
+// anything of it becomes known: the answers of both steps, hooks and sweeps all lead here.
 //
 // With queue, or where its text says so, it is asked for in the forge's merge queue as well.
 func (k *Keeper) snapshot(ctx context.Context, repository string, number int64, queue bool) (*forge.PullRequest, *look, error) {
@@ -62,7 +64,8 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64, 
 		return nil, nil, part("statuses", err)
 	}
 	if l.State == forges.Open {
-		// Whoever is not told of the protection of a branch finds out what it demands by asking to merge.
+		// Whoever is not told of the protection of a branch finds out what it
+		// demands by asking to merge.
 		if l.protection, err = k.cfg.Forge.Protection(ctx, repository, l.Base); err != nil && !isHidden(err) {
 			return nil, nil, err
 		}
@@ -92,7 +95,8 @@ func (k *Keeper) snapshot(ctx context.Context, repository string, number int64, 
 	return p, &l, nil
 }
 
-// part returns the error of something about a pull request that is there: that it is not found does not mean that the pull request is gone.
+// part returns the error of something about a pull request that is there: that
+// it is not found does not mean that the pull request is gone.
 func part(what string, err error) error {
 	if errors.Is(err, forges.ErrNotFound) {
 		return fmt.Errorf("its %s: not found", what)
@@ -105,7 +109,8 @@ func isHidden(err error) bool {
 	return errors.Is(err, forges.ErrDenied) || errors.Is(err, forges.ErrNotFound)
 }
 
-// account returns an account as journals have it: by its number, which stays, with the name that it has now.
+// account returns an account as journals have it: by its number, which stays,
+// with the name that it has now.
 func (k *Keeper) account(a intake.Account) string {
 	return fmt.Sprintf("%s account %d %s", k.cfg.Name, a.ID, a.Login)
 }
@@ -138,7 +143,8 @@ func (c *Config) person(account int64) *tokens.Token {
 	return t
 }
 
-// decides reports whether a person approves, and asks for changes, in each project whose pull requests are in a repository.
+// decides reports whether a person approves, and asks for changes, in each
+// project whose pull requests are in a repository.
 func (c *Config) decides(t *tokens.Token, repository string) bool {
 	for project, r := range c.Repositories {
 		if r == repository && (!t.May(project, tokens.Approve) || !t.May(project, tokens.Change)) {
@@ -148,7 +154,8 @@ func (c *Config) decides(t *tokens.Token, repository string) bool {
 	return true
 }
 
-// writes reports whether a person's account may write in a repository, as the forge says now. Another one may have its name by now.
+// writes reports whether a person's account may write in a repository, as the
+// forge says now. Another one may have its name by now.
 func (c *Config) writes(ctx context.Context, repository string, a intake.Account) (bool, error) {
 	now, err := c.Forge.Account(ctx, repository, a.Login)
 	if errors.Is(err, forges.ErrNotFound) {
@@ -157,7 +164,8 @@ func (c *Config) writes(ctx context.Context, repository string, a intake.Account
 	return err == nil && now.ID == a.ID && now.Kind != intake.Bot && now.Permission.Includes(intake.Write), err
 }
 
-// checks returns the checks of others, by name. One that the protection demands and that is not there yet has not passed.
+// checks returns the checks of others, by name. One that the protection demands
+// and that is not there yet has not passed.
 func (k *Keeper) checks(l *look) []forge.PullCheck {
 	var out []forge.PullCheck
 	states := map[forges.Outcome]forge.PullCheckState{forges.Pending: forge.PullCheckPending, forges.Passed: forge.PullCheckPassed}
@@ -184,8 +192,9 @@ func (k *Keeper) checks(l *look) []forge.PullCheck {
 	return out
 }
 
-// demands reports whether a protection that names checks by a pattern means one of a name: * stands for any text and ? for a character.
-// A pattern of another kind is taken for one that means every check, so that nothing is merged before it has an answer.
+// demands reports whether a protection that names checks by a pattern means one of a
+// name: * stands for any text and ? for a character. A pattern of another kind is taken
+// for one that means every check, so that nothing is merged before it has an answer.
 func demands(pattern, name string) bool {
 	if strings.ContainsAny(pattern, `[]{}\!`) {
 		return true
@@ -194,9 +203,10 @@ func demands(pattern, name string) bool {
 	return regexp.MustCompile("(?s)^" + quoted + "$").MatchString(name)
 }
 
-// reviewsOf returns the newest review of each account that decides anything, by the account's number. Our own is none. Who wrote it may
-// decide if the forge counts it, if the account is that of a person who has the role for that, and if it may write as it is asked now: these
-// it notes in the look.
+// reviewsOf returns the newest review of each account that decides anything, by
+// the account's number. Our own is none. Who wrote it may decide if the forge
+// counts it, if the account is that of a person who has the role for that, and
+// if it may write as it is asked now: these it notes in the look.
 func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]forge.PullReview, error) {
 	last := map[int64]forges.Review{}
 	l.may = map[int64]bool{}
@@ -247,7 +257,8 @@ func (k *Keeper) reviewsOf(ctx context.Context, repository string, l *look) ([]f
 	return out, nil
 }
 
-// wordsOf returns the words of a review, with its remarks about lines that are not resolved, and names those whose words are there.
+// wordsOf returns the words of a review, with its remarks about lines that are
+// not resolved, and names those whose words are there.
 func (k *Keeper) wordsOf(r *forges.Review) (text string, remarks []forge.PullRemark) {
 	whole := strings.TrimSpace(r.Body)
 	parts := []string{k.clean(whole)}
@@ -271,7 +282,8 @@ func (k *Keeper) wordsOf(r *forges.Review) (text string, remarks []forge.PullRem
 	return k.words(strings.TrimSpace(strings.Join(parts, "\n\n")), maxReview), remarks
 }
 
-// nameOf names a review: by its number, or where the forge has none, as GitLab of some, by what it is about.
+// nameOf names a review: by its number, or where the forge has none, as GitLab
+// of some, by what it is about.
 func nameOf(r *forges.Review) string {
 	if r.ID == 0 {
 		return string(r.Commit)
@@ -287,7 +299,8 @@ func lengthOf(parts []string) (n int) {
 	return n
 }
 
-// remarkOf names a remark in a thread: by its words, and not by its line, which moves with each push.
+// remarkOf names a remark in a thread: by its words, and not by its line, which
+// moves with each push.
 func remarkOf(t *forges.Thread) forge.PullRemark {
 	return forge.PullRemark{Thread: t.ID, Digest: digest(strings.TrimSpace(t.Body))}
 }
@@ -298,7 +311,8 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// missing returns a status that the protection demands and that has not passed, or its pattern where none is there; empty if all have.
+// missing returns a status that the protection demands and that has not passed,
+// or its pattern where none is there; empty if all have.
 func (l *look) missing() string {
 	for _, pattern := range l.protection.Statuses {
 		there := false
@@ -316,16 +330,18 @@ func (l *look) missing() string {
 	return ""
 }
 
-// counts reports whether an approval is one of those that the protection demands. The forge keeps those of another change as well unless
-// it is told otherwise. The rules know which change a person approved who may decide; that of any other account counts for the very head
-// that it was given for.
+// counts reports whether an approval is one of those that the protection
+// demands. The forge keeps those of another change as well unless it is told
+// otherwise. The rules know which change a person approved who may decide; that
+// of any other account counts for the very head that it was given for.
 func (l *look) counts(r *forges.Review) bool {
 	return r.Official && !r.Dismissed && r.Verdict == forges.Approved && !(l.protection.DismissStale && r.Stale) &&
 		(l.may[r.Author.ID] || r.Commit == l.Head && !r.Stale)
 }
 
-// blocked returns why the forge would not merge an open pull request now, as far as its rules are known; empty if it would. That it is behind
-// its base, which the forge may mind as well, is said by itself: the rules put a change on the tip if nothing else is in its way.
+// blocked returns why the forge would not merge an open pull request now, as far as its rules
+// are known; empty if it would. That it is behind its base, which the forge may mind as well,
+// is said by itself: the rules put a change on the tip if nothing else is in its way.
 func (k *Keeper) blocked(l *look) string {
 	for _, s := range l.statuses {
 		// Whoever may write can write a status of our name: what it says is not what we found.

@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom the file of tokens has, and that person may
-// write now; each with the commit that was reviewed.
+// TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom
+// the file of tokens has, and that person may write now; each with the commit that was reviewed.
 func TestWhoMayDecide(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -36,7 +36,8 @@ func TestWhoMayDecide(t *testing.T) {
 	if strings.ContainsAny(ada.Text, "\x1b\u202e") || strings.Contains(ada.Text, "s3cret-of-ours") {
 		t.Errorf("her words are %q", ada.Text)
 	}
-	// Who may not write any more decides nothing, whatever the forge remembers of the time of the review.
+	// Who may not write any more decides nothing, whatever the forge remembers
+	// of the time of the review.
 	w.as("root1", "PUT", "/repos/"+w.repo+"/collaborators/ada", object{"permission": "read"}, nil)
 	if p := w.open(k); p.Reviews[1].May {
 		t.Errorf("without the right to write she is %+v", p.Reviews[1])
@@ -61,7 +62,8 @@ func TestWhoMayDecide(t *testing.T) {
 	}
 }
 
-// TestReviewsTakeTheRole: a review of who may write at the forge, and is no approver of the project, decides nothing, as a comment does not.
+// TestReviewsTakeTheRole: a review of who may write at the forge, and is no
+// approver of the project, decides nothing, as a comment does not.
 func TestReviewsTakeTheRole(t *testing.T) {
 	for roles, want := range map[string]bool{
 		"shop: [approver]": true, `"*": [approver]`: true, "shop: [viewer, requester, operator, auditor]": false, "bank: [approver]": false,
@@ -78,8 +80,8 @@ func TestReviewsTakeTheRole(t *testing.T) {
 	}
 }
 
-// TestChecks: checks of others are told with their words, what is demanded and not there is pending, our own statuses are not among them, and
-// one of our name that another wrote is found.
+// TestChecks: checks of others are told with their words, what is demanded and not there is
+// pending, our own statuses are not among them, and one of our name that another wrote is found.
 func TestChecks(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()

@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// TestSteps: both steps answer a snapshot, or a failure by which the rules know whether to come again, and when, or whom to ask.
+// TestSteps: both steps answer a snapshot, or a failure by which the rules know
+// whether to come again, and when, or whom to ask.
 func TestSteps(t *testing.T) {
 	w := newWorld(t)
 	handlers := pulls.Handlers([]*pulls.Keeper{w.keeper()})

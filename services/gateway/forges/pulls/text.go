@@ -13,7 +13,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// Bounds of the parts of a text, in bytes. Together they stay below intake.MaxOut, which TestText holds.
+// Bounds of the parts of a text, in bytes. Together they stay below
+// intake.MaxOut, which TestText holds.
 const (
 	maxRequest = 14 << 10
 	maxList    = 12 << 10
@@ -31,10 +32,12 @@ const (
 	byForge = "forge"
 )
 
-// mark says which attempt a pull request belongs to. It stands at the beginning of the text, where a page does not show it. Whoever may
-// write in the repository can edit it: the rules believe a snapshot only of the pull request that they have asked for.
+// mark says which attempt a pull request belongs to. It stands at the beginning of the
+// text, where a page does not show it. Whoever may write in the repository can edit
+// it: the rules believe a snapshot only of the pull request that they have asked for.
 type mark struct {
-	// Project, Intent and Task are ids, Number and Claim those of the attempt. All of them are checked when they are read.
+	// Project, Intent and Task are ids, Number and Claim those of the attempt.
+	// All of them are checked when they are read.
 	Project string `json:"project"`
 	Intent  string `json:"intent"`
 	Task    string `json:"task"`
@@ -57,7 +60,8 @@ func markOf(to forge.Key, a forge.Attempt) mark {
 	return mark{Project: string(to.Project), Intent: string(to.Intent), Task: string(a.Task), Number: a.Number, Claim: a.Claim}
 }
 
-// String returns the mark as it stands in a text. JSON spells < and > so that nothing in it ends the mark.
+// String returns the mark as it stands in a text. JSON spells < and > so that
+// nothing in it ends the mark.
 func (m mark) String() string {
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -66,8 +70,8 @@ func (m mark) String() string {
 	return markBegin + string(data) + markEnd
 }
 
-// readMark returns the attempt that a text belongs to: the first mark that fits and begins a line. Bots and people write above our text, and
-// what they quote of it begins with something else.
+// readMark returns the attempt that a text belongs to: the first mark that fits and begins a line.
+// Bots and people write above our text, and what they quote of it begins with something else.
 func readMark(body string, fits func(forge.Key) bool) (to forge.Key, a forge.Attempt, ok bool) {
 	for line := range strings.Lines(lineEnds.Replace(body)) {
 		rest, begins := strings.CutPrefix(strings.TrimRight(line, " \t\n"), markBegin)
@@ -107,8 +111,8 @@ func (k *Keeper) line(s string) string {
 	return term.Line(k.cfg.Secrets.Text(strings.ToValidUTF8(s[:min(len(s), maxName)], "")))
 }
 
-// words returns words of others for the journal and for agents, who get them as data: the end of them, since that is where a log says
-// why.
+// words returns words of others for the journal and for agents, who get them as
+// data: the end of them, since that is where a log says why.
 func (k *Keeper) words(s string, limit int) string {
 	if s = k.clean(s); len(s) > limit {
 		s = strings.ToValidUTF8(s[len(s)-limit:], "")
@@ -119,11 +123,12 @@ func (k *Keeper) words(s string, limit int) string {
 // clean returns words of others without secrets of ours and what a terminal obeys.
 func (k *Keeper) clean(s string) string { return k.cfg.Secrets.Text(term.Sanitize(s)) }
 
-// text returns our words about a change, whose commit has a message. They follow from the request alone, so that the same request leads to the
-// same text, and an attempt that is carried out again writes nothing.
+// text returns our words about a change, whose commit has a message. They
+// follow from the request alone, so that the same request leads to the same
+// text, and an attempt that is carried out again writes nothing.
 //
-// The trailers of the commit are the last paragraph: where a person merges by the forge's own button, a forge may make the message of its
-// commit of this text.
+// The trailers of the commit are the last paragraph: where a person merges by the
+// forge's own button, a forge may make the message of its commit of this text.
 func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput, message string) forges.PullText {
 	var b strings.Builder
 	m := markOf(to, a)
@@ -169,8 +174,9 @@ func (k *Keeper) text(to forge.Key, a forge.Attempt, in *forge.PullInput, messag
 	return forges.PullText{Title: title, Body: b.String(), Draft: in.Policy.Draft, Labels: in.Policy.Labels}
 }
 
-// trailersOf returns those of a commit's message as a paragraph; empty if it names no change. What a person or a system is called is
-// text that no forge obeys here: one of the name @all is not mentioned.
+// trailersOf returns those of a commit's message as a paragraph; empty if it
+// names no change. What a person or a system is called is text that no forge
+// obeys here: one of the name @all is not mentioned.
 func trailersOf(message string, secrets *redact.Redactor) string {
 	list := trailers.Read(message)
 	if len(list) == 0 {
@@ -207,7 +213,8 @@ func list[T any](b *strings.Builder, items []T, write func(T) string) {
 	}
 }
 
-// verdict returns the first line: all that was found about the change, in the order in which a reader asks.
+// verdict returns the first line: all that was found about the change, in the
+// order in which a reader asks.
 func (k *Keeper) verdict(in *forge.PullInput) string {
 	f := &in.Facts
 	parts := []string{fmt.Sprintf("**Verified** on `%s`", commit(in.Parent))}
@@ -259,8 +266,9 @@ func met(list []forge.PullRequirement) (n int) {
 	return n
 }
 
-// statuses returns those that we write, by the same facts as the text. The protection of the base can demand them by their names, so that
-// a person's button merges nothing for which they are not there: all that has to hold before a change is proposed at all.
+// statuses returns those that we write, by the same facts as the text. The protection of
+// the base can demand them by their names, so that a person's button merges nothing for
+// which they are not there: all that has to hold before a change is proposed at all.
 func (k *Keeper) statuses(in *forge.PullInput) []forges.Status {
 	f := &in.Facts
 	review := "reviewed"

@@ -19,8 +19,8 @@ const hostile = "@all Closes #1, fixes GH-2\r\n/approve\r\n<!-- pfl-forge pull {
 // obeyed matches what is left of it that would be obeyed.
 var obeyed = regexp.MustCompile(`@\w|[Cc]loses|[Ff]ixes|#\d|GH-\d|!\[|<img|s3cret|\x1b|` + "\u202e" + `|://|www\.|![0-9]|\$4|(?m)^\s*(> )?/approve`)
 
-// TestText: the text opens with the verdict, says who asked and what was found, and nothing that an agent or a person said in it is obeyed; it
-// has at most 60 KB, whatever there is to say.
+// TestText: the text opens with the verdict, says who asked and what was found, and nothing that
+// an agent or a person said in it is obeyed; it has at most 60 KB, whatever there is to say.
 func TestText(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -84,7 +84,8 @@ func TestTextOfNothing(t *testing.T) {
 	}
 }
 
-// TestMergesWhen: the text says who merges it, and what that waits for: also that it would wait for ever where no check is reported.
+// TestMergesWhen: the text says who merges it, and what that waits for: also
+// that it would wait for ever where no check is reported.
 func TestMergesWhen(t *testing.T) {
 	for want, p := range map[string]forge.PullPolicy{
 		"A person merges it.\n": {By: "people", Checks: []string{"build"}},
@@ -100,8 +101,8 @@ func TestMergesWhen(t *testing.T) {
 	}
 }
 
-// TestTrailersInTheText: the text ends with the trailers of the commit, so that a forge that makes a message of it has them; what is obeyed in a name
-// is not obeyed there.
+// TestTrailersInTheText: the text ends with the trailers of the commit, so that a forge
+// that makes a message of it has them; what is obeyed in a name is not obeyed there.
 func TestTrailersInTheText(t *testing.T) {
 	w := newWorld(t)
 	c := trailers.Change{Project: "shop", Intent: w.to.Intent, Task: attempt.Task, Requester: "ada, @all Closes #1", Claimed: "boss", Approver: "grace"}

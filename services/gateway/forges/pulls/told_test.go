@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
 )
 
-// TestToldAgain: what is known is told again with the sweeps while the pull request is open, and with growing pauses for a while after it has
-// ended: the clock of the gateway that looked before may have been ahead, and then the rules take this one's look for an older one.
+// TestToldAgain: what is known is told again with the sweeps while the pull request is open,
+// and with growing pauses for a while after it has ended: the clock of the gateway that looked
+// before may have been ahead, and then the rules take this one's look for an older one.
 func TestToldAgain(t *testing.T) {
 	w := newWorld(t)
 	b := &box{}
@@ -65,7 +66,8 @@ func TestToldAgain(t *testing.T) {
 	}
 }
 
-// TestEndedLongAgo: what ended long before the gateway began is told once: a month of them would be asked for again and again.
+// TestEndedLongAgo: what ended long before the gateway began is told once: a
+// month of them would be asked for again and again.
 func TestEndedLongAgo(t *testing.T) {
 	w := newWorld(t)
 	w.open(w.keeper())
@@ -96,7 +98,8 @@ func TestEndedLongAgo(t *testing.T) {
 	}
 }
 
-// TestMarkBelowWordsOfOthers: what another one writes above or around our text does not hide its mark, also not one that is quoted there.
+// TestMarkBelowWordsOfOthers: what another one writes above or around our text
+// does not hide its mark, also not one that is quoted there.
 func TestMarkBelowWordsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.open(w.keeper())
@@ -130,8 +133,8 @@ func TestMarkBelowWordsOfOthers(t *testing.T) {
 	}
 }
 
-// TestClosedAndPushed: GitHub does not open a pull request again whose branch was put elsewhere since it was closed. A person is told how that can
-// be had, and no second one is opened.
+// TestClosedAndPushed: GitHub does not open a pull request again whose branch was put elsewhere
+// since it was closed. A person is told how that can be had, and no second one is opened.
 func TestClosedAndPushed(t *testing.T) {
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"

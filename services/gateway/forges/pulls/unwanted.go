@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// closeAfter is for how long something has to be stopped before its pull request is closed: a person who stopped the wrong one says retry.
+	// closeAfter is for how long something has to be stopped before its pull
+	// request is closed: a person who stopped the wrong one says retry.
 	closeAfter = time.Minute
 	// closedWord begins our comment on that, by which it is known that it was done.
 	closedWord = "Closed: the "
@@ -30,11 +31,13 @@ type Stopped struct {
 // unwanted closes pull requests whose intent or task was stopped.
 type unwanted struct{ *Keeper }
 
-// close closes an open pull request whose intent was cancelled or rejected, or whose task was, and says so there: otherwise its checks and
-// reviewers go on with it. It reports whether it did. When the intent is retried, Open opens the same one again.
+// close closes an open pull request whose intent was cancelled or rejected, or whose
+// task was, and says so there: otherwise its checks and reviewers go on with it. It
+// reports whether it did. When the intent is retried, Open opens the same one again.
 //
-// It is done once: where our comment is, a person has opened it again, and it is theirs. What became of the intent is asked for by the name in
-// the mark if this gateway did not open the pull request; whoever can edit that can close it as well. A failure is made up for by a later look.
+// It is done once: where our comment is, a person has opened it again, and it is theirs. What
+// became of the intent is asked for by the name in the mark if this gateway did not open the pull
+// request; whoever can edit that can close it as well. A failure is made up for by a later look.
 func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.PullRequest) bool {
 	ours := s.State == forge.PullOpen || s.State == forge.PullClosed && s.By == k.account(k.self)
 	if k.cfg.Stopped == nil || !ours || t.closed {
@@ -54,7 +57,8 @@ func (k unwanted) close(ctx context.Context, key pullKey, t *tracked, s *forge.P
 	return done
 }
 
-// closeAndSay closes a pull request and writes the comment, unless it is there already. It reports whether it did something.
+// closeAndSay closes a pull request and writes the comment, unless it is there
+// already. It reports whether it did something.
 func (k unwanted) closeAndSay(ctx context.Context, key pullKey, words string) (bool, error) {
 	list, err := k.cfg.Forge.Comments(ctx, key.repository, forges.OfPull(key.number), time.Time{})
 	if err != nil {
@@ -77,7 +81,8 @@ func (k unwanted) closeAndSay(ctx context.Context, key pullKey, words string) (b
 	return err == nil, err
 }
 
-// words returns our comment on what was stopped. A task is retried with its intent, when that has ended.
+// words returns our comment on what was stopped. A task is retried with its
+// intent, when that has ended.
 func (s Stopped) words(id forge.IntentID) string {
 	const then = " continues it, and opens this pull request again. If a person opens it by hand, it stays open."
 	if s.Task != "" {
@@ -96,7 +101,8 @@ func (k unwanted) closedBy(list []forges.Comment) *forges.Comment {
 	return nil
 }
 
-// takeBack has our comment on a pull request that was closed say that it is open again, so that it can be closed once more.
+// takeBack has our comment on a pull request that was closed say that it is
+// open again, so that it can be closed once more.
 func (k unwanted) takeBack(ctx context.Context, repository string, number int64) error {
 	list, err := k.cfg.Forge.Comments(ctx, repository, forges.OfPull(number), time.Time{})
 	if c := k.closedBy(list); c != nil && err == nil {

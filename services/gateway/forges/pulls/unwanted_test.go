@@ -13,8 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
 
-// TestClosedWithItsIntent: the pull request of an intent that was stopped is closed, with a word, once; not of one that goes on, that was
-// stopped just now, or that cannot be asked for. It is opened again when the intent is retried.
+// TestClosedWithItsIntent: the pull request of an intent that was stopped is
+// closed, with a word, once; not of one that goes on, that was stopped just now,
+// or that cannot be asked for. It is opened again when the intent is retried.
 func TestClosedWithItsIntent(t *testing.T) {
 	onForges(t, func(t *testing.T, w *world) {
 		t.Helper()

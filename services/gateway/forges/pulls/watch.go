@@ -25,12 +25,12 @@ type Deliveries interface {
 }
 
 const (
-	// firstSweep is how far back the first sweep looks for pull requests that ended, and overlap how far each looks back behind the one
-	// before: clocks differ.
+	// firstSweep is how far back the first sweep looks for pull requests that ended,
+	// and overlap how far each looks back behind the one before: clocks differ.
 	firstSweep = 30 * 24 * time.Hour
 	overlap    = 2 * time.Minute
-	// again is when something that failed is tried once more, and the least time after which what is known is reported once more; retell
-	// is the most.
+	// again is when something that failed is tried once more, and the least
+	// time after which what is known is reported once more; retell is the most.
 	again   = time.Minute
 	slowest = time.Hour
 )
@@ -42,22 +42,25 @@ type pullKey struct {
 	number     int64
 }
 
-// watch is a Keeper's memory of what it watches. Nothing of it has to survive the process: the first sweep finds all that is open, and
-// all that ended lately, by the marks in the texts.
+// watch is a Keeper's memory of what it watches. Nothing of it has to survive the process: the
+// first sweep finds all that is open, and all that ended lately, by the marks in the texts.
 type watch struct {
 	mu    sync.Mutex
 	pulls map[pullKey]*tracked
 	// due says when to look at a pull request.
 	due map[pullKey]time.Time
-	// old says whether nothing of a pull request had changed for long at the last sweep that found it.
+	// old says whether nothing of a pull request had changed for long at the
+	// last sweep that found it.
 	old map[pullKey]bool
 	// names has the name of each repository, by its number.
 	names map[int64]string
-	// woken says that there is something new, in the stream of deliveries or among those that are due.
+	// woken says that there is something new, in the stream of deliveries or
+	// among those that are due.
 	woken chan struct{}
 	// swept is the time up to which a sweep has seen everything, by repository.
 	swept map[string]time.Time
-	// read is the last delivery that was read, parked when the forge may be asked again, nextSweep when the next sweep is.
+	// read is the last delivery that was read, parked when the forge may be
+	// asked again, nextSweep when the next sweep is.
 	read              uint64
 	parked, nextSweep time.Time
 }
@@ -78,8 +81,9 @@ func (w *watch) wake() {
 	}
 }
 
-// Run looks at our pull requests when a hook tells of them and at all of them in each sweep, and reports what is new, until ctx ends. It begins with
-// a sweep: whoever runs again has lost its lease, and another one has had it meanwhile.
+// Run looks at our pull requests when a hook tells of them and at all of them in
+// each sweep, and reports what is new, until ctx ends. It begins with a sweep:
+// whoever runs again has lost its lease, and another one has had it meanwhile.
 func (k *Keeper) Run(ctx context.Context) error {
 	k.nextSweep = time.Time{}
 	if k.cfg.Deliveries != nil && len(k.cfg.Hooks) > 0 {
@@ -109,8 +113,9 @@ func (k *Keeper) failed(ctx context.Context, what, where string, err error) {
 	k.cfg.Log.WarnContext(ctx, "a look at a pull request failed; there is another one later", "forge", k.cfg.Name, "what", what, "where", where, "error", err)
 }
 
-// sweep asks for all pull requests of ours that are open, and for those that ended since the last sweep, when it is time for that. That a
-// check has ended is no change of a pull request for the forge: those that are open are looked at in any case.
+// sweep asks for all pull requests of ours that are open, and for those that ended
+// since the last sweep, when it is time for that. That a check has ended is no change
+// of a pull request for the forge: those that are open are looked at in any case.
 func (k *Keeper) sweep(ctx context.Context, now time.Time) {
 	if now.Before(k.nextSweep) {
 		return
@@ -179,7 +184,8 @@ func (k *Keeper) deliveries(ctx context.Context) {
 	}
 }
 
-// hint has pull requests looked at, unless that is going to happen sooner: one, or all that have a commit as their head.
+// hint has pull requests looked at, unless that is going to happen sooner: one,
+// or all that have a commit as their head.
 func (k *Keeper) hint(h *forges.Hint) {
 	name, at := k.names[h.RepositoryID], k.cfg.Now().Add(k.cfg.Debounce)
 	if name == "" {
@@ -228,8 +234,9 @@ func (k *Keeper) lookAround(ctx context.Context) {
 	}
 }
 
-// report looks at a pull request, and tells what is new about it. A pull request of ours without a mark, which a person has taken away,
-// is reported again when the attempt that made it is carried out once more.
+// report looks at a pull request, and tells what is new about it. A pull
+// request of ours without a mark, which a person has taken away, is reported
+// again when the attempt that made it is carried out once more.
 func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	if err := k.Introduce(ctx); err != nil {
 		return err
@@ -289,7 +296,8 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 	return err
 }
 
-// known returns the entry of a pull request: that of the step that made it, or a new one by its mark; nil if it has none that counts.
+// known returns the entry of a pull request: that of the step that made it, or
+// a new one by its mark; nil if it has none that counts.
 func (k *Keeper) known(key pullKey, body string) *tracked {
 	k.mu.Lock()
 	defer k.mu.Unlock()

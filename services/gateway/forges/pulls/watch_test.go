@@ -53,7 +53,8 @@ func (w *world) until(what string, fits func(p *forge.PullRequest) bool) (p *for
 // often sweeps all the time.
 func often(c *pulls.Config) { c.Every = 5 * time.Millisecond }
 
-// TestSweep: without any hook everything is reported, each snapshot once, also by a keeper that has just begun.
+// TestSweep: without any hook everything is reported, each snapshot once, also
+// by a keeper that has just begun.
 func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper(often)
@@ -84,7 +85,8 @@ func TestSweep(t *testing.T) {
 	wait.Until(t, "it is reported once more", func() bool { return len(w.reports()) == n+1 })
 }
 
-// TestSweepAfterALostLease: a keeper that watches again, after another one has, begins with a sweep.
+// TestSweepAfterALostLease: a keeper that watches again, after another one has,
+// begins with a sweep.
 func TestSweepAfterALostLease(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper(func(c *pulls.Config) { c.Every = time.Hour })
@@ -141,8 +143,8 @@ func (b *box) put(hook, event string, body object) {
 	}
 }
 
-// TestHints: a delivery of the pull request, or of its head's status, leads to a look; one of another hook, another repository, or another
-// commit leads to none.
+// TestHints: a delivery of the pull request, or of its head's status, leads to a
+// look; one of another hook, another repository, or another commit leads to none.
 func TestHints(t *testing.T) {
 	w := newWorld(t)
 	b := &box{}
@@ -169,8 +171,9 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestMarks: a pull request of another account with our mark is not reported, nor is ours with the mark of a project that is not in this
-// repository; and one whose mark was taken away is reported again when its step is carried out once more.
+// TestMarks: a pull request of another account with our mark is not reported, nor
+// is ours with the mark of a project that is not in this repository; and one whose
+// mark was taken away is reported again when its step is carried out once more.
 func TestMarks(t *testing.T) {
 	w := newWorld(t)
 	k := w.keeper()
@@ -200,7 +203,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestReportsThatFail: what a runner refuses is not reported again before it is another one; what could not be handed over is.
+// TestReportsThatFail: what a runner refuses is not reported again before it is
+// another one; what could not be handed over is.
 func TestReportsThatFail(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

@@ -28,8 +28,9 @@ import (
 // object is a JSON object.
 type object = map[string]any
 
-// world is a fake forge with a repository whose main is protected, and a keeper as the account bot. ada may write and is a person; bob, whose
-// account is root1, may do everything and is no person that we know; eve is a stranger.
+// world is a fake forge with a repository whose main is protected, and a keeper
+// as the account bot. ada may write and is a person; bob, whose account is
+// root1, may do everything and is no person that we know; eve is a stranger.
 type world struct {
 	t *testing.T
 	// fake is nil for a real forge, which has its own url and tokens.
@@ -59,7 +60,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// onForges runs a test on the fake in each of its dialects, and on a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
+// onForges runs a test on the fake in each of its dialects, and on a real Gitea
+// where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run("fake gitea", func(t *testing.T) { test(t, newWorld(t)) })

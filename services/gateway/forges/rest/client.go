@@ -20,7 +20,8 @@ import (
 
 // Config says how a forge is spoken to.
 type Config struct {
-	// Name is the forge's for people, such as Gitea, and Called stands for it in errors; empty for the forge.
+	// Name is the forge's for people, such as Gitea, and Called stands for it
+	// in errors; empty for the forge.
 	Name, Called string
 	// Base is where its API begins.
 	Base *url.URL
@@ -50,7 +51,8 @@ type Config struct {
 	MaxAnswer int
 	// Hide has no error name the path that was asked: whoever knows it needs no token.
 	Hide bool
-	// Guard says where no connection is made to; nil: to any address, as to a forge of the operator's.
+	// Guard says where no connection is made to; nil: to any address, as to a
+	// forge of the operator's.
 	Guard *Guard
 	// Sign returns headers for a request with a body; nil for none.
 	Sign func(body []byte) (http.Header, error)
@@ -102,7 +104,8 @@ func ParseURL(text string) (*url.URL, error) {
 	return base, nil
 }
 
-// ParseAddress reads an address to which something secret is sent, or that is secret itself: with TLS, unless it is on this machine.
+// ParseAddress reads an address to which something secret is sent, or that is
+// secret itself: with TLS, unless it is on this machine.
 func ParseAddress(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || !isPrivate(u) {

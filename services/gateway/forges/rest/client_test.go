@@ -28,8 +28,9 @@ func clientOf(t *testing.T, address string) *rest.Client {
 	return c
 }
 
-// TestPagesThatAreKept: a page that is full and that is as it was does not change when there is one more behind it. That one is read all
-// the same, whether the forge tells of it together with "it is as it was" or not.
+// TestPagesThatAreKept: a page that is full and that is as it was does not
+// change when there is one more behind it. That one is read all the same,
+// whether the forge tells of it together with "it is as it was" or not.
 func TestPagesThatAreKept(t *testing.T) {
 	for what, size := range map[string]int{"it is told": 100, "it is not told": 2} {
 		t.Run(what, func(t *testing.T) {

@@ -14,25 +14,29 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrInside says that an address is one that its owner cannot mean: of the machine, of the network around it, or of the service that tells a
-// machine its credentials.
+// ErrInside says that an address is one that its owner cannot mean: of the machine,
+// of the network around it, or of the service that tells a machine its credentials.
 var ErrInside = errors.New("the address leads into the gateway's own network")
 
-// Guard keeps requests to an address of another one's choice out of the network in which the gateway runs: names of hosts are resolved by
-// others, at any time to another address, so each connection is looked at when it is made.
+// Guard keeps requests to an address of another one's choice out of the network
+// in which the gateway runs: names of hosts are resolved by others, at any time
+// to another address, so each connection is looked at when it is made.
 type Guard struct {
-	// Private lets connections go to private addresses, for what runs in the same network. Those of machines for themselves, such as
-	// link-local ones, stay refused.
+	// Private lets connections go to private addresses, for what runs in the same
+	// network. Those of machines for themselves, such as link-local ones, stay refused.
 	Private bool
 }
 
 var (
-	// private are addresses that are routed in the network of an owner alone, besides those of netip.Addr.IsPrivate: of carriers, of
-	// protocols, for measurements, reserved ones, and the site-local ones of IPv6.
+	// private are addresses that are routed in the network of an owner alone,
+	// besides those of netip.Addr.IsPrivate: of carriers, of protocols, for
+	// measurements, reserved ones, and the site-local ones of IPv6.
 	private = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "fec0::/10")
-	// metadata are addresses at which clouds tell machines their credentials, besides those that are link-local.
+	// metadata are addresses at which clouds tell machines their credentials,
+	// besides those that are link-local.
 	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("168.63.129.16")}
-	// embeds has IPv6 addresses that stand for one of IPv4, which is in the last four bytes, and tunnels those that have it in bytes 2 to 5.
+	// embeds has IPv6 addresses that stand for one of IPv4, which is in the
+	// last four bytes, and tunnels those that have it in bytes 2 to 5.
 	embeds  = prefixes("64:ff9b::/96", "64:ff9b:1::/48", "::/96")
 	tunnels = netip.MustParsePrefix("2002::/16")
 	// here are addresses of "this network", which some systems take for this machine.
@@ -70,8 +74,8 @@ func (g *Guard) Allows(a netip.Addr) bool {
 	return true
 }
 
-// refuses reports whether the host of an address is written as one that is not asked. It counts where a proxy resolves the name, which may
-// read numbers as an address that are none here.
+// refuses reports whether the host of an address is written as one that is not asked. It counts
+// where a proxy resolves the name, which may read numbers as an address that are none here.
 func (g *Guard) refuses(base *url.URL) bool {
 	host := base.Hostname()
 	if g == nil || isLoopback(host) {
@@ -91,8 +95,9 @@ func (g *Guard) refuses(base *url.URL) bool {
 	return last == "localhost" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")
 }
 
-// dial returns how connections for requests to base are made. A proxy is the operator's, and is not looked at; and so is this machine, where the
-// address itself names it. Who is dialed otherwise is the host of base, however that is spelled by then.
+// dial returns how connections for requests to base are made. A proxy is the operator's,
+// and is not looked at; and so is this machine, where the address itself names it. Who
+// is dialed otherwise is the host of base, however that is spelled by then.
 func (g *Guard) dial(base *url.URL) func(ctx context.Context, network, address string) (net.Conn, error) {
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
 	if err == nil && proxy != nil || isLoopback(base.Hostname()) {

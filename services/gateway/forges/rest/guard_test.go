@@ -33,7 +33,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardedCall: the connection is not made, however the address is written, and the error says why and not where to.
+// TestGuardedCall: the connection is not made, however the address is written,
+// and the error says why and not where to.
 func TestGuardedCall(t *testing.T) {
 	for _, address := range []string{
 		"https://169.254.169.254", "https://[::ffff:169.254.169.254]", "https://[fe80::1%25lo]", "https://169.254.169.254.",

@@ -48,8 +48,8 @@ func Path(name string, parts ...any) (string, error) {
 	return Join("/repos/"+name, parts...), nil
 }
 
-// File returns a file that a forge answers with as JSON, in base64. One that is larger than an answer may be is as little a file as a
-// folder: both are there, and will not be another time.
+// File returns a file that a forge answers with as JSON, in base64. One that is larger than an
+// answer may be is as little a file as a folder: both are there, and will not be another time.
 func File(ctx context.Context, c *Client, path string) ([]byte, error) {
 	var raw json.RawMessage
 	if err := c.Call(ctx, http.MethodGet, path, nil, &raw); errors.Is(err, errLarge) {
@@ -60,7 +60,8 @@ func File(ctx context.Context, c *Client, path string) ([]byte, error) {
 	return readFile(raw)
 }
 
-// readFile reads an answer with a file. A folder is a list, and what is no file has another type; GitLab says none.
+// readFile reads an answer with a file. A folder is a list, and what is no file
+// has another type; GitLab says none.
 func readFile(raw []byte) ([]byte, error) {
 	var f struct {
 		Type     string `json:"type"`
@@ -120,8 +121,8 @@ func List[T any](ctx context.Context, c *Client, path string, size int, take fun
 	return fmt.Errorf("there are more than %d pages", most(size))
 }
 
-// Sorted returns changes with the oldest first, each once: one that changes while pages are read may
-// be in two of them.
+// Sorted returns changes with the oldest first, each once: one that changes
+// while pages are read may be in two of them.
 func Sorted(list []forges.Change) []forges.Change {
 	slices.SortStableFunc(list, func(a, b forges.Change) int { return a.At.Compare(b.At) })
 	last := map[int64]int{}

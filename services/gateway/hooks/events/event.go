@@ -28,8 +28,8 @@ type cloudEvent struct {
 	Data        json.RawMessage `json:"data,omitempty"`
 }
 
-// eventOf returns the CloudEvent, as JSON, that a delivery to a hook of a kind is, or stands for. system is the one whose hook it is. What is
-// in it the API reads.
+// eventOf returns the CloudEvent, as JSON, that a delivery to a hook of a kind is,
+// or stands for. system is the one whose hook it is. What is in it the API reads.
 func eventOf(kind hooks.Kind, system string, d *deliveries.Delivery) (json.RawMessage, error) {
 	if !json.Valid(d.Body) {
 		return nil, &fieldError{"", "is not JSON"}
@@ -59,7 +59,8 @@ func eventOf(kind hooks.Kind, system string, d *deliveries.Delivery) (json.RawMe
 	return json.Marshal(e)
 }
 
-// projectOf returns the project that an event is for: the one that its data names, or else the only one that the entry has.
+// projectOf returns the project that an event is for: the one that its data
+// names, or else the only one that the entry has.
 func projectOf(event json.RawMessage, t *tokens.Token) (forge.ProjectID, error) {
 	var e struct {
 		Data struct {

@@ -13,7 +13,8 @@ import (
 
 const submission = `{"title": "Mend it", "body": "It crashes."}`
 
-// TestEventOf: what came is the CloudEvent that its sender meant, in each form, or is refused by its field.
+// TestEventOf: what came is the CloudEvent that its sender meant, in each form,
+// or is refused by its field.
 func TestEventOf(t *testing.T) {
 	const typ = "io.pfl-forge.intent.submit.v1"
 	for name, test := range map[string]struct {
@@ -84,7 +85,8 @@ func TestProjectOf(t *testing.T) {
 	}
 }
 
-// FuzzEvent: whatever came, it is refused with a reason, or is a JSON object of which an id and a source that were not signed are nothing new.
+// FuzzEvent: whatever came, it is refused with a reason, or is a JSON object of
+// which an id and a source that were not signed are nothing new.
 func FuzzEvent(f *testing.F) {
 	f.Add(true, "application/json", "7 ci", submission)
 	f.Add(true, "application/cloudevents+json", "7 ci", `{"specversion": "1.0"}`)

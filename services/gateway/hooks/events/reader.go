@@ -51,23 +51,26 @@ type Config struct {
 	Gateway string
 	// Log is told of all that a person may have to mend.
 	Log *slog.Logger
-	// Again is the first pause before what failed is tried once more, and Within is for how long it is. Zero values are a second and three
-	// days.
+	// Again is the first pause before what failed is tried once more, and
+	// Within is for how long it is. Zero values are a second and three days.
 	Again, Within time.Duration
-	// Held bounds the bodies that wait in memory, in bytes; 0 is 16 MiB. Others are read from the stream again when their turn comes.
+	// Held bounds the bodies that wait in memory, in bytes; 0 is 16 MiB. Others
+	// are read from the stream again when their turn comes.
 	Held int
 	// Now is the clock; nil for that of the machine.
 	Now func() time.Time
 }
 
 const (
-	// seldom is how often the stream is looked at without anything having been heard, and how long a pause is at most. After something was
-	// heard, which is stored a moment later, the stream is looked at settles times more, the first time after settle.
+	// seldom is how often the stream is looked at without anything having been heard, and
+	// how long a pause is at most. After something was heard, which is stored a moment
+	// later, the stream is looked at settles times more, the first time after settle.
 	seldom  = 15 * time.Second
 	longest = time.Minute
 	settle  = 20 * time.Millisecond
 	settles = 7
-	// atOnce bounds those that are handed on at the same time, and aRound those before the stream is looked at again.
+	// atOnce bounds those that are handed on at the same time, and aRound those
+	// before the stream is looked at again.
 	atOnce = 8
 	aRound = 64
 	// perPending is about what a delivery takes besides its body, in bytes.
@@ -79,7 +82,8 @@ const (
 // Reader hands on what systems ask for through hooks. Run it once at a time.
 type Reader struct {
 	cfg Config
-	// seq is the last delivery that was read, and open has those that have no mark, by it. held counts the bytes of those whose bodies are here.
+	// seq is the last delivery that was read, and open has those that have no
+	// mark, by it. held counts the bytes of those whose bodies are here.
 	seq  uint64
 	open map[string]*pending
 	held int
@@ -165,7 +169,8 @@ func markOf(d *deliveries.Delivery) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// read notes the deliveries and marks since the last time, and reports whether it has seen all of them.
+// read notes the deliveries and marks since the last time, and reports whether
+// it has seen all of them.
 func (r *Reader) read(ctx context.Context) bool {
 	last, err := r.cfg.Deliveries.After(ctx, r.seq, func(d deliveries.Delivery) error {
 		switch {
@@ -183,7 +188,8 @@ func (r *Reader) read(ctx context.Context) bool {
 	return err == nil
 }
 
-// add notes a delivery that has no mark. Where others have the room, its body is left in the stream.
+// add notes a delivery that has no mark. Where others have the room, its body
+// is left in the stream.
 func (r *Reader) add(d *deliveries.Delivery) {
 	mark, p := markOf(d), &pending{Delivery: *d}
 	r.drop(mark)
@@ -339,8 +345,9 @@ func (r *Reader) entry(h *hooks.Hook) (*tokens.Token, error) {
 	return t, nil
 }
 
-// refuse puts a delivery among the dead letters of the project that it is for, or else of the first one of the entry, and returns why. The
-// log is told of it there. The error is another one if that failed.
+// refuse puts a delivery among the dead letters of the project that it is for,
+// or else of the first one of the entry, and returns why. The log is told of it
+// there. The error is another one if that failed.
 func (r *Reader) refuse(ctx context.Context, d *deliveries.Delivery, t *tokens.Token, project forge.ProjectID, why error) error {
 	reason := fmt.Sprintf("hook %s, event %s: %v", d.Hook, term.Short(d.ID, maxName), why)
 	subject := ""

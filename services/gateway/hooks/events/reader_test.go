@@ -38,8 +38,9 @@ func (s *stored) Store(_ context.Context, d deliveries.Delivery) (bool, error) {
 
 func (*stored) Bury(context.Context, deliveries.Delivery, string, string) error { return nil }
 
-// TestBodiesAreBounded: deliveries that cannot be submitted are read, and their bodies kept up to a bound; those beyond it are read again when their
-// turn comes, and one that the stream has lost by then is refused.
+// TestBodiesAreBounded: deliveries that cannot be submitted are read, and their
+// bodies kept up to a bound; those beyond it are read again when their turn
+// comes, and one that the stream has lost by then is refused.
 func TestBodiesAreBounded(t *testing.T) {
 	ctx, s := wait.Context(t), &stored{}
 	for n := range 100 {

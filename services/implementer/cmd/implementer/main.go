@@ -1,8 +1,9 @@
-// Command implementer is the service that makes changes and merges them: it carries out the steps implement, execute, rebase, merge
-// and probe for runners, and cleans up on request.
+// Command implementer is the service that makes changes and merges them: it carries out the
+// steps implement, execute, rebase, merge and probe for runners, and cleans up on request.
 //
-// It signs its merges with the key of its account (env.SigningKey). The same program is started in a pod that was made for one command;
-// remote.Main takes over then. The steps are in package implementer.
+// It signs its merges with the key of its account (env.SigningKey). The same
+// program is started in a pod that was made for one command; remote.Main takes
+// over then. The steps are in package implementer.
 package main
 
 import (

@@ -1,6 +1,8 @@
-// Command reflector is the service that looks back at runs that ended: it carries out the steps reflect, abstract and summarize for runners.
+// Command reflector is the service that looks back at runs that ended: it
+// carries out the steps reflect, abstract and summarize for runners.
 //
-// The same program is started in a pod that was made for one command; remote.Main takes over then. The steps are in package reflector.
+// The same program is started in a pod that was made for one command;
+// remote.Main takes over then. The steps are in package reflector.
 package main
 
 import (

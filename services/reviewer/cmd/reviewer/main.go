@@ -1,7 +1,8 @@
-// Command reviewer is the service that judges changes: it carries out the steps review and judge for runners, and signs its verdicts.
+// Command reviewer is the service that judges changes: it carries out the steps
+// review and judge for runners, and signs its verdicts.
 //
-// Nothing of a change runs here (ADR 0069). The same program is started in a pod that was made for one command; remote.Main takes
-// over then. The steps are in package reviewer.
+// Nothing of a change runs here (ADR 0069). The same program is started in a pod that was
+// made for one command; remote.Main takes over then. The steps are in package reviewer.
 package main
 
 import (

@@ -1,8 +1,9 @@
-// Command runner is the service that takes every decision of pfl-forge: it folds events into journals by the rules of package flow, and
-// sends the commands, timers and messages that follow.
+// Command runner is the service that takes every decision of pfl-forge: it folds events into
+// journals by the rules of package flow, and sends the commands, timers and messages that follow.
 //
-// Several may run; they share the events. One is ready when the effects of earlier decisions are in force again ("recovery") and the shared
-// consumer exists ("events"). It touches no repository and calls no agent.
+// Several may run; they share the events. One is ready when the effects of
+// earlier decisions are in force again ("recovery") and the shared consumer
+// exists ("events"). It touches no repository and calls no agent.
 package main
 
 import (

@@ -1,8 +1,9 @@
-// Package adoption finds the task whose change a commit on its pull request's branch may replace, when a person asks for that with retry
-// --adopt (docs/adr/0134), and refuses the rest.
+// Package adoption finds the task whose change a commit on its pull request's branch may
+// replace, when a person asks for that with retry --adopt (docs/adr/0134), and refuses the rest.
 //
-// Package flow calls Offered when it decides on such a retry. A commit can be adopted only if it was seen last at the head of a task's
-// branch, so a person adopts what they looked at, and nothing that was pushed since. It changes no state.
+// Package flow calls Offered when it decides on such a retry. A commit can be adopted
+// only if it was seen last at the head of a task's branch, so a person adopts what
+// they looked at, and nothing that was pushed since. It changes no state.
 package adoption
 
 import (
@@ -23,7 +24,8 @@ type Request struct {
 	Paused bool
 }
 
-// Offered returns the task whose branch was seen last at the commit. The error says why there is none, with the decision that goes with it.
+// Offered returns the task whose branch was seen last at the commit. The error
+// says why there is none, with the decision that goes with it.
 func Offered(s *task.Set, w *Request) (*task.Task, forge.Decision, error) {
 	t, decision, err := offered(s, w)
 	if err == nil && w.Paused {

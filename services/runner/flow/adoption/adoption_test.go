@@ -9,8 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// TestOffered: a commit is offered to the one task that waits with it at its branch; of one that is being merged a repetition is ignored, and
-// everything else is refused with a word of what could be adopted.
+// TestOffered: a commit is offered to the one task that waits with it at its
+// branch; of one that is being merged a repetition is ignored, and everything
+// else is refused with a word of what could be adopted.
 func TestOffered(t *testing.T) {
 	const seen, other = "0123456789abcdef", "fedcba9876543210"
 	at := func(id forge.TaskID, stage task.Stage, offer, taken string) *task.Task {

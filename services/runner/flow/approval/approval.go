@@ -61,8 +61,8 @@ type Granted struct {
 	Approvals []Approval
 }
 
-// Voids reports whether an approval that was given counts no more once a person asks for what is done: they gave one, and who
-// approves may not be who asks.
+// Voids reports whether an approval that was given counts no more once a person
+// asks for what is done: they gave one, and who approves may not be who asks.
 func (g *Granted) Voids(by string) bool {
 	return g != nil && g.Rules.NotRequester && slices.ContainsFunc(g.Approvals, func(a Approval) bool { return Same(a.By, by) })
 }
@@ -95,8 +95,8 @@ type Rules struct {
 	Approvers []string
 	// Requesters are the people whose words are in the intent.
 	Requesters []forge.Identity
-	// Authors are the names that commits of other people in the changes say they were made by, in each form in which a
-	// person here may have it. Nothing proves them.
+	// Authors are the names that commits of other people in the changes say they were
+	// made by, in each form in which a person here may have it. Nothing proves them.
 	Authors []string
 }
 

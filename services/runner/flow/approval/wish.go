@@ -17,8 +17,8 @@ const maxWords = 16 << 10
 
 // Wished is the newest wish for changes that was heard, with the hash of what it was about.
 //
-// Who is to approve a plan, or changes, may ask for others instead. What becomes of that is up to packages plan and
-// task; here is who may, and which of several wishes counts:
+// Who is to approve a plan, or changes, may ask for others instead. What becomes of that
+// is up to packages plan and task; here is who may, and which of several wishes counts:
 //
 //	it names another hash than what waits        refused: the person saw something else
 //	it is the first about what waits             what waits is made again with its words
@@ -26,19 +26,19 @@ const maxWords = 16 << 10
 //	it is the same once more                     ignored
 //	it is an approval of the same hash           refused: it would be of what is not wanted any more
 //
-// A hash may come back, where an agent comes to the same plan or patch: then it waits anew, and another wish about it
-// is the first one.
+// A hash may come back, where an agent comes to the same plan or patch: then it
+// waits anew, and another wish about it is the first one.
 type Wished struct {
 	// Wish has the person and their words, without white space around them.
 	forge.Wish
 
-	// Hash is that of the plan or the changes, or the commit of a change that its reviewers disagree about, as the
-	// person gave it.
+	// Hash is that of the plan or the changes, or the commit of a change that
+	// its reviewers disagree about, as the person gave it.
 	Hash string
 }
 
-// Again returns the answer to another wish, or, without words, to an approval, of what this one was about; no error if it is
-// about something else.
+// Again returns the answer to another wish, or, without words, to an approval,
+// of what this one was about; no error if it is about something else.
 func (w *Wished) Again(other *Wished) (forge.Decision, error) {
 	switch {
 	case w.Hash == "" || w.Hash != other.Hash:
@@ -57,9 +57,10 @@ func (w *Wished) by() string {
 	return strconv.Quote(w.Person)
 }
 
-// Check returns why a wish for changes is none of a person who may ask for them, by a version of the rules; nil if it is. Whoever may
-// approve may. Who asked for the intent is not barred from it: it lets nothing through. A mistake in a field comes before
-// the question who asked, and is a *forge.FieldError.
+// Check returns why a wish for changes is none of a person who may ask for them,
+// by a version of the rules; nil if it is. Whoever may approve may. Who asked
+// for the intent is not barred from it: it lets nothing through. A mistake in a
+// field comes before the question who asked, and is a *forge.FieldError.
 func (w *Wished) Check(r *Rules, by rules.Version) error {
 	open := *r
 	open.NotRequester = false
@@ -82,10 +83,10 @@ func (w *Wished) Check(r *Rules, by rules.Version) error {
 // Line returns who asks for which changes, for the history.
 func (w *Wished) Line() string { return w.by() + ": " + rule.FirstLine(w.Words) }
 
-// Join returns the people whose words are in an intent, with one more: whoever edits the
-// text, answers a question, asks for changes or instructs the agents says what is to be done, too. The name is
-// proven, because wishes about an intent come on the subjects of people alone. A list that
-// views or snapshots hold is never written to.
+// Join returns the people whose words are in an intent, with one more: whoever edits
+// the text, answers a question, asks for changes or instructs the agents says what
+// is to be done, too. The name is proven, because wishes about an intent come on the
+// subjects of people alone. A list that views or snapshots hold is never written to.
 func Join(list []forge.Identity, by string) []forge.Identity {
 	next := forge.Identity{Name: by, Proven: true}
 	if by == "" || slices.Contains(list, next) {
@@ -101,12 +102,14 @@ type Words struct {
 	Parent bool
 }
 
-// WordsOf returns whose the words of an event are. A person may have the name of the parent: what a machine sent names a record of its journal.
+// WordsOf returns whose the words of an event are. A person may have the name
+// of the parent: what a machine sent names a record of its journal.
 func WordsOf(ev *forge.Event, parent forge.IntentID) Words {
 	return Words{By: ev.Actor, Parent: parent != "" && ev.Anchor != "" && ev.Actor == string(parent)}
 }
 
-// Join adds the authors of w to a list of people: the sender, or the people in named where a parent intent passes their words on.
+// Join adds the authors of w to a list of people: the sender, or the people in
+// named where a parent intent passes their words on.
 func (w Words) Join(list, named []forge.Identity) []forge.Identity {
 	if !w.Parent {
 		return Join(list, w.By)

@@ -41,7 +41,8 @@ func TestWish(t *testing.T) {
 	}
 }
 
-// The first wish about a hash is heard. The same again changes nothing, another one and a late approval are told of it.
+// The first wish about a hash is heard. The same again changes nothing, another
+// one and a late approval are told of it.
 func TestFirstWishWins(t *testing.T) {
 	heard := approval.Wished{Hash: "h", Wish: forge.Wish{Person: "ann", Words: "shorter"}}
 	none := approval.Wished{}

@@ -1,13 +1,15 @@
-// Package bound keeps apart who approves and who says what is done, after the approval was given (docs/adr/0138). Package approval does before.
+// Package bound keeps apart who approves and who says what is done, after the
+// approval was given (docs/adr/0138). Package approval does before.
 //
-// Whoever puts into words what is done is a requester from then on. If an approval of theirs was in force, no merge with it could be
-// proven where policy.approvals.not_requester is set. So such words are refused:
+// Whoever puts into words what is done is a requester from then on. If an
+// approval of theirs was in force, no merge with it could be proven where
+// policy.approvals.not_requester is set. So such words are refused:
 //
 //	answer, retry with words, request changes,   while an approval of theirs of the plan counts, or of a change under way
 //	reject a disputed change with words, adopt   other than the one that is made again with the words
 //
-// What cannot be refused makes the approval void, and another person is asked: an edit, which is of a plan that waits, and words that a
-// parent passes on to a child that failed.
+// What cannot be refused makes the approval void, and another person is asked: an edit,
+// which is of a plan that waits, and words that a parent passes on to a child that failed.
 package bound
 
 import (
@@ -35,8 +37,9 @@ type Approvals struct {
 // asked reports whether the rules that decide know of bound people.
 func (a Approvals) asked() bool { return a.By.Has(rules.BoundApprovers) }
 
-// Binds reports whether an approval of a person counts that would be void if they asked for what is done. Approvals of the changes of
-// some tasks are left out: again are those whose changes are made again.
+// Binds reports whether an approval of a person counts that would be void if
+// they asked for what is done. Approvals of the changes of some tasks are left
+// out: again are those whose changes are made again.
 func (a Approvals) Binds(by string, again ...*task.Task) bool {
 	return a.asked() && (a.Gate.Approved.Voids(by) || a.Tasks.ReliesOn(by, again...))
 }
@@ -51,8 +54,9 @@ func (a Approvals) Check(by, act string, again ...*task.Task) (forge.Decision, e
 	return a.check(by, act, "", again...)
 }
 
-// CheckAnswer is Check for the answer to a question. Where everybody who may answer has approved, the question is ended in another way, which
-// ends names, in words that follow "where there is none,".
+// CheckAnswer is Check for the answer to a question. Where everybody who may
+// answer has approved, the question is ended in another way, which ends names,
+// in words that follow "where there is none,".
 func (a Approvals) CheckAnswer(by, ends string, asks *task.Task) (forge.Decision, error) {
 	return a.check(by, "answer", "; where there is none, "+ends, asks)
 }
@@ -83,8 +87,8 @@ func (a Approvals) bound(again []*task.Task) []string {
 	return approval.Names(given)
 }
 
-// Lapse forgets the approvals of people who are among the requesters now, so that others are asked: of the plan before the next run, of a
-// change before its merge. What was merged stays as it is.
+// Lapse forgets the approvals of people who are among the requesters now, so that others are asked:
+// of the plan before the next run, of a change before its merge. What was merged stays as it is.
 func (a Approvals) Lapse(requesters []forge.Identity) {
 	if !a.asked() {
 		return

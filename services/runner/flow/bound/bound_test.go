@@ -21,7 +21,8 @@ func granted(separate bool, by ...string) *approval.Granted {
 	return g
 }
 
-// approvals returns those of a plan that ada approved, with a change under way that bob did, and one that is done, by mei.
+// approvals returns those of a plan that ada approved, with a change under way
+// that bob did, and one that is done, by mei.
 func approvals(separate bool) (a bound.Approvals, open, done *task.Task) {
 	open = &task.Task{Task: forge.Task{ID: "one-001"}, Stage: task.Held, Cleared: task.Clearance{By: granted(separate, "bob")}}
 	done = &task.Task{
@@ -31,8 +32,9 @@ func approvals(separate bool) (a bound.Approvals, open, done *task.Task) {
 	return bound.Approvals{Gate: gate, Tasks: &task.Set{Tasks: []*task.Task{open, done}}, By: rules.Newest}, open, done
 }
 
-// TestCheck: who approved the plan, or a change under way, may not say what is done; another one may, and so may who approved what is made again
-// with the words, or what is merged. The refusal names all who are bound.
+// TestCheck: who approved the plan, or a change under way, may not say what is
+// done; another one may, and so may who approved what is made again with the
+// words, or what is merged. The refusal names all who are bound.
 func TestCheck(t *testing.T) {
 	for name, test := range map[string]struct {
 		by       string
@@ -72,7 +74,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLapse: words that cannot be refused make the approvals of their people void, but for what was merged.
+// TestLapse: words that cannot be refused make the approvals of their people
+// void, but for what was merged.
 func TestLapse(t *testing.T) {
 	a, open, done := approvals(true)
 	a.Lapse([]forge.Identity{{Name: "ADA"}, {Name: "mei"}})

@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Ledger is the account of a project's budgets: of the project, of the day, and of each intent with its children.
+// Ledger is the account of a project's budgets: of the project, of the day, and
+// of each intent with its children.
 //
 // A call moves through it like this:
 //
@@ -46,8 +47,8 @@ type Ledger struct {
 	// intent whose budget it draws on.
 	ReflectionUSD float64
 	Reflected     forge.IntentID
-	// Running are the intents with an active account, by id. Accounts has all that there ever were, and a decision must not
-	// look at each of them.
+	// Running are the intents with an active account, by id. Accounts has all
+	// that there ever were, and a decision must not look at each of them.
 	Running []forge.IntentID
 	// Opened counts the runs that were admitted, so that the older one of two is known.
 	Opened int
@@ -117,7 +118,8 @@ func (l *Ledger) account(id forge.IntentID, a Account) {
 		l.Accounts = map[forge.IntentID]Account{}
 	}
 	l.Accounts[id] = a
-	// The list follows from the accounts. It is kept beside them, and nowhere else is one of the two changed alone.
+	// The list follows from the accounts. It is kept beside them, and nowhere
+	// else is one of the two changed alone.
 	switch i, known := slices.BinarySearch(l.Running, id); {
 	case a.Active && !known:
 		l.Running = slices.Insert(l.Running, i, id)
@@ -278,10 +280,10 @@ func (l *Ledger) release(out *outbox.Messages, now time.Time, which func(Call) b
 	l.grant(out, now)
 }
 
-// ReserveReflection reserves budget for a reflection, which is charged to the intent on. It returns the
-// amount in US dollars, 0 for no limit. wait means that the caller asks again later. Otherwise a refusal
-// tells a person why there is no budget; own reports whether the intent's own budget is used up rather than
-// that of the project.
+// ReserveReflection reserves budget for a reflection, which is charged to the intent
+// on. It returns the amount in US dollars, 0 for no limit. wait means that the caller
+// asks again later. Otherwise a refusal tells a person why there is no budget; own
+// reports whether the intent's own budget is used up rather than that of the project.
 func (l *Ledger) ReserveReflection(on forge.IntentID, now time.Time) (usd float64, refusal string, own, wait bool) {
 	if limit := l.treeLimit(l.root(on)); limit > 0 || l.Limits.Shared() {
 		l.turnDay(now)

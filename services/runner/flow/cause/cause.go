@@ -1,7 +1,7 @@
 // Package cause finds the line of an output or a message that tells a person why something failed.
 //
-// The rules shorten failures with it before they are journaled, and package render prints with it. It is pure and belongs to the rules:
-// another choice of line changes texts in records.
+// The rules shorten failures with it before they are journaled, and package render prints with
+// it. It is pure and belongs to the rules: another choice of line changes texts in records.
 package cause
 
 import (

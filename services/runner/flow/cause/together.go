@@ -7,13 +7,15 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Together returns the feedback on a change that passes where it was made, and fails with what landed meanwhile.
+// Together returns the feedback on a change that passes where it was made, and
+// fails with what landed meanwhile.
 func Together(rb *forge.Rebase) string {
 	return fmt.Sprintf("The change passes where it was made, and so does the present base branch without it. Together %q fails. "+
 		"Merged meanwhile: %s. Make the change again, on top of the present base branch.\n%s", rb.Verify.Command, landed(rb), rb.Verify.Output)
 }
 
-// Outrun returns the feedback on a recipe whose check fails together with what landed since it ran, with what the check said.
+// Outrun returns the feedback on a recipe whose check fails together with what
+// landed since it ran, with what the check said.
 func Outrun(rb *forge.Rebase, said string) string {
 	return fmt.Sprintf("The check failed on the change together with what was merged meanwhile: %s.\n%s", landed(rb), said)
 }

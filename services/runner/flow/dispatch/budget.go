@@ -22,8 +22,8 @@ func (x *Turn) accounted() bool { return x.limits().IntentUSD > 0 || x.Budget.Sh
 // Charged reports whether calls of agents draw on a budget.
 func (x *Turn) Charged() bool { return !x.Recipe && x.accounted() }
 
-// charged reports whether a command needs reserved budget. A judge who is asked for no criterion, since
-// commands decide all of them, calls no agent.
+// charged reports whether a command needs reserved budget. A judge who is asked
+// for no criterion, since commands decide all of them, calls no agent.
 func (x *Turn) charged(c *forge.Command) bool {
 	if g := c.Goal(); c.Attempt.Step == forge.StepJudge && g != nil && len(g.Criteria) == 0 {
 		return false

@@ -25,7 +25,8 @@ func checked(t *task.Task) []forge.Claim {
 // no judge is asked.
 func (g Strategy) unchecked(x *task.Turn, t *task.Task, claims []forge.Claim) {
 	feedback, others := notMet(claims), slices.Clone(claims)
-	// The others have a claim, too: one of those that are left out would look as if a judge had done that.
+	// The others have a claim, too: one of those that are left out would look
+	// as if a judge had done that.
 	texts, numbers := verdict.Texts(t.Criteria, t.Checks)
 	for i, text := range texts {
 		others = append(others, forge.Claim{Number: numbers[i], Text: text, Note: "nobody was asked, because a command was not met"})
@@ -46,7 +47,8 @@ const maxOutput = 16 << 10
 // notMet says, for the next iteration, which commands are not met and what they printed.
 func notMet(claims []forge.Claim) string {
 	var list []string
-	// The outputs share the room in the order of the criteria. Of each the end is kept: it has the result.
+	// The outputs share the room in the order of the criteria. Of each the end
+	// is kept: it has the result.
 	room := maxOutput
 	for i := range claims {
 		c := &claims[i]

@@ -138,8 +138,8 @@ func (g Strategy) Begin(x *task.Turn, t *task.Task, row task.Row, in task.Input)
 		t.Feedback = strings.TrimSpace(in.Feedback + "\n\n" + g.Leftover)
 		x.Adjust(row.Rule, t.ID, cause.Gist(in.Feedback))
 	}
-	// What a person asks for of a goal that was reached is no iteration more of those that it may take to reach it. At a
-	// pull request it is one.
+	// What a person asks for of a goal that was reached is no iteration more of
+	// those that it may take to reach it. At a pull request it is one.
 	asked := row.On == task.ChangesWanted && row.From != task.Merging
 	if g.Used >= most && !asked {
 		return g.usedUp(x, t, most)

@@ -38,7 +38,8 @@ type State struct {
 	Runs []Run
 	// Known are the findings of goals, and what people wrote, the oldest first.
 	Known []forge.Knowledge
-	// Forgotten are pieces that a person had the project forget, the oldest first: they do not come back.
+	// Forgotten are pieces that a person had the project forget, the oldest
+	// first: they do not come back.
 	Forgotten []forge.Knowledge
 	// Taught counts the pieces that people added, for their ids.
 	Taught int
@@ -107,8 +108,8 @@ func rank(c forge.Confidence) int {
 	return 0
 }
 
-// leastWorth returns the index of the piece that no person wrote and that helped least; among equals, of
-// the least certain; among those, of the oldest.
+// leastWorth returns the index of the piece that no person wrote and that
+// helped least; among equals, of the least certain; among those, of the oldest.
 func leastWorth(list []forge.Knowledge) int {
 	least := 0
 	written := func(k forge.Knowledge) int { return min(1, len(k.Author)) }

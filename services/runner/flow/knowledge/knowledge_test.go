@@ -95,7 +95,8 @@ func TestRelevanceInAnyLanguage(t *testing.T) {
 	}
 }
 
-// An intent that is no goal is told of what has words in common with it, and of no more than it can read.
+// An intent that is no goal is told of what has words in common with it, and of
+// no more than it can read.
 func TestKnowledgeForAnIntent(t *testing.T) {
 	s := &State{Known: []forge.Knowledge{{ID: "near", Content: "検索の索引は古い"}, {ID: "far", Content: "links expire"}}}
 	if got := ids(s.ForOthers("索引を作り直す")); !slices.Equal(got, []string{"near"}) {

@@ -63,8 +63,8 @@ func Validate(k *forge.Knowledge) *forge.FieldError {
 	return &forge.FieldError{Field: field, Reason: fmt.Sprintf("has to be text without control characters, of at most %d bytes", maxWord)}
 }
 
-// Teach takes a person's word: it adds a piece, or corrects or forgets the one with the id. What was forgotten
-// does not come back from what agents find; a person may add it again.
+// Teach takes a person's word: it adds a piece, or corrects or forgets the one with the id.
+// What was forgotten does not come back from what agents find; a person may add it again.
 func (s *State) Teach(by string, m *forge.Teach, now time.Time) (forge.Decision, error) {
 	at := slices.IndexFunc(s.Known, func(k forge.Knowledge) bool { return k.ID == m.ID })
 	switch {

@@ -91,7 +91,8 @@ func TestTeach(t *testing.T) {
 	}
 }
 
-// What people wrote is the last to go when too much is known, and what is remembered as forgotten is bounded.
+// What people wrote is the last to go when too much is known, and what is
+// remembered as forgotten is bounded.
 func TestTaughtIsKept(t *testing.T) {
 	s := &State{}
 	if _, err := s.Teach("ada", &forge.Teach{Knowledge: lesson("by a person")}, time.Unix(1, 0)); err != nil {

@@ -8,9 +8,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 )
 
-// TestReplacedOnce: a change takes the place of the commit that it began with by its first push, and by none after that, however often it is put on
-// another tip: not even when more was pushed since than is kept, nor on another branch. A person who adopts the same commit again, because it was put
-// back, has it replaced again.
+// TestReplacedOnce: a change takes the place of the commit that it began with by
+// its first push, and by none after that, however often it is put on another tip:
+// not even when more was pushed since than is kept, nor on another branch. A person
+// who adopts the same commit again, because it was put back, has it replaced again.
 func TestReplacedOnce(t *testing.T) {
 	adopting := func(commit string, number int) *forge.QueueMerge {
 		return &forge.QueueMerge{Facts: &forge.PullFacts{Adopted: &forge.Adoption{Commit: commit, Number: number}}}

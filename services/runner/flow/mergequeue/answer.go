@@ -2,8 +2,8 @@ package mergequeue
 
 import "github.com/pfl-forge/pfl-forge"
 
-// Answer is a forge.MergeEnded as a snapshot has it: what is zero is left out. A project keeps one of every task that was ever merged, and reads
-// all of them at a start.
+// Answer is a forge.MergeEnded as a snapshot has it: what is zero is left out. A project
+// keeps one of every task that was ever merged, and reads all of them at a start.
 type Answer struct {
 	Task     forge.TaskID   `json:",omitzero"`
 	Number   int            `json:",omitzero"`

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestAnswerIsKept: what is kept of an answer is told again as it was, out of a snapshot as well, where an ordinary one is short.
+// TestAnswerIsKept: what is kept of an answer is told again as it was, out of a
+// snapshot as well, where an ordinary one is short.
 func TestAnswerIsKept(t *testing.T) {
 	all := &forge.MergeEnded{Executor: forge.Executor("e1"), Failure: &forge.Failure{Message: "no"}, Task: "a-001", Number: 2, Look: 3}
 	all.Result = &forge.MergeResult{

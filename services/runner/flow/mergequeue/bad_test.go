@@ -16,9 +16,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// TestBadTrain counts how often verify runs for 100 changes of which three never pass, by recipes that make the same change again, in batches of eight
-// and with a check that fails every twentieth time whatever it is run on. Whichever runs these are, and wherever the bad ones are, every good one lands
-// and no other than the bad ones is blamed.
+// TestBadTrain counts how often verify runs for 100 changes of which three never pass, by
+// recipes that make the same change again, in batches of eight and with a check that fails
+// every twentieth time whatever it is run on. Whichever runs these are, and wherever the
+// bad ones are, every good one lands and no other than the bad ones is blamed.
 func TestBadTrain(t *testing.T) {
 	for _, gap := range []int{0, 1} { // all at once, and one in each tenth of a run
 		kinds, total, worlds, most := map[string]int{}, 0, 0, 0
@@ -141,7 +142,8 @@ func (y *yard) issue() {
 	}
 }
 
-// hear has the recipe of a change that was to blame make the same one again: it fails once more, and the base branch passes.
+// hear has the recipe of a change that was to blame make the same one again: it
+// fails once more, and the base branch passes.
 func (y *yard) hear(t *testing.T, out outbox.Messages) {
 	t.Helper()
 	for _, m := range out {

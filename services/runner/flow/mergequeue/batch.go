@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// A batch is a group of changes that follow each other in the train and that one run of the verify commands decides about (ADR 0090). Only
-// the last of them has a trial, and the others ride on it:
+// A batch is a group of changes that follow each other in the train and that one run of the verify
+// commands decides about (ADR 0090). Only the last of them has a trial, and the others ride on it:
 //
 //	                       the last one passes, and each is the patch that was reviewed
 //	Trying, Riding ... Riding ----------------------------------------------------------> Passed, each with a finding of its own
@@ -17,19 +17,23 @@ import (
 //	       |     | anything else
 //	       +-----+ in groups of half the size at most; what does not fit, or may not ride, alone
 //
-// A batch that fails blames no change of it: a trial of one change alone finds out whose fault it is. Which one, is searched for (ADR 0136): the
-// first half is tried. What passes is known, and lands. What fails is searched in the same way. Where the first half passes, the
-// second is known to hold the fault, without a run: the last change, on whose tree verify failed, is put in doubt, and half of those before it are
-// tried next. So in the end a change fails right behind one that passed, and is tried once more, by itself, since a check may fail now and then:
+// A batch that fails blames no change of it: a trial of one change alone finds out whose fault it
+// is. Which one, is searched for (ADR 0136): the first half is tried. What passes is known, and
+// lands. What fails is searched in the same way. Where the first half passes, the second is known
+// to hold the fault, without a run: the last change, on whose tree verify failed, is put in
+// doubt, and half of those before it are tried next. So in the end a change fails right behind
+// one that passed, and is tried once more, by itself, since a check may fail now and then:
 //
 //	                1 2 3 4 5 6 7 8    1-8 fails
 //	1-4 passes     |       |           5-8 holds it, as 8 shows
 //	1-6 fails      |       |   |       5-6 holds it, as 6 shows
 //	1-5 passes     |       | | |       6 failed, on top of 5 that passed: once more; 7 and 8 are put together anew with those that wait
 //
-// While the fault is looked for, no trial begins behind it, as behind a change in doubt, and those that were under way are cancelled: they stand on it.
+// While the fault is looked for, no trial begins behind it, as behind a change
+// in doubt, and those that were under way are cancelled: they stand on it.
 //
-// While anything is being verified, what comes gathers until a batch is full. So a queue with one change waits for no other.
+// While anything is being verified, what comes gathers until a batch is full.
+// So a queue with one change waits for no other.
 
 // Riding is the state of a car whose change is verified with a later one.
 const Riding CarState = "riding"
@@ -45,7 +49,8 @@ func (s batches) batch() int {
 	return max(s.Batch, 1)
 }
 
-// limit returns how large a group with a request may be. What has checks of its own is verified by itself: they run on its tree alone.
+// limit returns how large a group with a request may be. What has checks of its
+// own is verified by itself: they run on its tree alone.
 func (s batches) limit(q *Request) int {
 	switch {
 	case len(q.Change.Checks) > 0, q.Car.isDoubted():
@@ -72,13 +77,14 @@ type groups struct {
 	list [][]*Request
 	// shut counts the groups, from the first on, which no further change can join.
 	shut int
-	// open says that the next change may join the last group, and behind that none begins any more: what fails there may be the fault of one
-	// ahead.
+	// open says that the next change may join the last group, and behind that
+	// none begins any more: what fails there may be the fault of one ahead.
 	open, behind bool
-	// unsure says that a change ahead is being verified. Until that ends nothing is looked for, since what failed may be its fault. A group
-	// of the list is about to be, too.
+	// unsure says that a change ahead is being verified. Until that ends nothing is looked
+	// for, since what failed may be its fault. A group of the list is about to be, too.
 	unsure bool
-	// more says that changes wait behind the train. They will join its last group when those ahead are merged.
+	// more says that changes wait behind the train. They will join its last
+	// group when those ahead are merged.
 	more bool
 	// most bounds the last group, where a change is looked for; 0 if it has no bound of its own.
 	most int
@@ -105,8 +111,8 @@ func (g *groups) add(rest []*Request) {
 // close has the groups that there are wait for no further change: the next one does not join them.
 func (g *groups) close() { g.open, g.shut = false, len(g.list) }
 
-// begins reports whether a group is not to wait for more changes: it is full, it is to find out which one is at fault, or nothing else is being
-// verified and no more are there.
+// begins reports whether a group is not to wait for more changes: it is full, it is to
+// find out which one is at fault, or nothing else is being verified and no more are there.
 func (g *groups) begins(group []*Request) bool {
 	full := func(q *Request) bool { return len(group) >= g.limit(q) || q.Car.isSuspect() }
 	return slices.ContainsFunc(group, full) || len(g.Trials()) == 0 && !g.verifies() && !g.more
@@ -121,8 +127,8 @@ func (s batches) verifies() bool {
 	return found == nil
 }
 
-// gathers reports whether the change whose turn it is waits for those behind it, to be verified together with them. Couple has that
-// trial begin, or another one is under way and ends.
+// gathers reports whether the change whose turn it is waits for those behind it, to be verified
+// together with them. Couple has that trial begin, or another one is under way and ends.
 func (s batches) gathers(first *Request) bool {
 	if s.batch() < 2 || s.Refused != nil || turns(s).isBusy() || first.Moves > 0 || first.Verified != nil {
 		return false
@@ -139,12 +145,14 @@ func (c *Car) isOpen() bool {
 	return c == nil || c.State == "" || len(c.Ahead) > 0 && (c.State == Trying || c.State == Riding || c.State == Passed)
 }
 
-// isSuspect reports whether the car was in a batch that failed, and is in one of which nothing is known yet.
+// isSuspect reports whether the car was in a batch that failed, and is in one
+// of which nothing is known yet.
 func (c *Car) isSuspect() bool {
 	return c != nil && c.Within > 0 && (c.State == "" || c.State == Trying || c.State == Riding)
 }
 
-// batchOf returns the changes that the trial of a request verifies, itself the last. It is shorter if one of them is gone.
+// batchOf returns the changes that the trial of a request verifies, itself the
+// last. It is shorter if one of them is gone.
 func (s batches) batchOf(q *Request) (group []*Request) {
 	for _, ref := range q.Car.Riders {
 		for _, r := range s.Queued {
@@ -185,8 +193,8 @@ func (s batches) take(by rules.Version, q *Request, result *forge.Result) {
 	s.follow(q)
 }
 
-// takeBatch notes the result of a trial of several changes. searched says that the one at fault is searched for if verify failed; by the rules of
-// before, both halves are tried.
+// takeBatch notes the result of a trial of several changes. searched says that the one at
+// fault is searched for if verify failed; by the rules of before, both halves are tried.
 func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
 	group, in := s.batchOf(q), forge.As[*forge.MergeResult](result.Output)
 	var found []forge.Rebase
@@ -219,8 +227,9 @@ func (s batches) takeBatch(q *Request, result *forge.Result, searched bool) {
 	s.follow(q)
 }
 
-// follow notes that a change passed for the one right behind it, if that failed before on top of it and is to be tried once more. The pass is one
-// between the two only if its trial began after the first failure was known, and ended before the second trial began.
+// follow notes that a change passed for the one right behind it, if that failed before on
+// top of it and is to be tried once more. The pass is one between the two only if its
+// trial began after the first failure was known, and ended before the second trial began.
 func (s batches) follow(q *Request) {
 	for _, r := range s.Queued {
 		c := r.Car
@@ -230,7 +239,8 @@ func (s batches) follow(q *Request) {
 	}
 }
 
-// mark notes that verify failed on the tree of a change, so that it is tried once more before its turn comes.
+// mark notes that verify failed on the tree of a change, so that it is tried
+// once more before its turn comes.
 func (s batches) mark(q *Request) {
 	c := q.Car
 	c.Searched = true
@@ -249,7 +259,8 @@ func (c *Car) right() Ref {
 	return c.Ahead[len(c.Ahead)-1]
 }
 
-// shared returns the report as far as it is of a change that was verified together with another one. The other's proof and checks are its own.
+// shared returns the report as far as it is of a change that was verified
+// together with another one. The other's proof and checks are its own.
 func shared(v *forge.VerifyReport) *forge.VerifyReport {
 	if v == nil {
 		return nil
@@ -257,8 +268,9 @@ func shared(v *forge.VerifyReport) *forge.VerifyReport {
 	return &forge.VerifyReport{Passed: v.Passed, Runs: v.Runs}
 }
 
-// fitTogether reports whether a trial found that each change of a group fits on the one before, as it was reviewed. The worker is believed that
-// it ran the commands on the last one; which changes it is about is compared.
+// fitTogether reports whether a trial found that each change of a group fits on
+// the one before, as it was reviewed. The worker is believed that it ran the
+// commands on the last one; which changes it is about is compared.
 func fitTogether(group []*Request, found []forge.Rebase) bool {
 	if len(group) != len(found) {
 		return false
@@ -272,13 +284,14 @@ func fitTogether(group []*Request, found []forge.Rebase) bool {
 	return true
 }
 
-// misfits reports whether a change cannot be decided about with others: it is in conflict, or another patch there, or it touches what
-// verify goes by.
+// misfits reports whether a change cannot be decided about with others: it is
+// in conflict, or another patch there, or it touches what verify goes by.
 func misfits(q *Request, f *forge.Rebase) bool {
 	return len(f.Conflicts) > 0 || f.PatchID != q.Change.PatchID || len(f.Guarded) > 0
 }
 
-// halve has the changes of a batch that did not pass tried in smaller groups. Where single ones do not fit, it is those that are tried alone.
+// halve has the changes of a batch that did not pass tried in smaller groups.
+// Where single ones do not fit, it is those that are tried alone.
 func halve(group []*Request, found []forge.Rebase) {
 	var odd int
 	for i, q := range group {
@@ -297,8 +310,9 @@ func halve(group []*Request, found []forge.Rebase) {
 	}
 }
 
-// search has it found out which change of a batch makes verify fail. The last one is in doubt, since verify failed once on its tree: where those
-// before it pass, it is tried once more on top of them, which is that very tree.
+// search has it found out which change of a batch makes verify fail. The last
+// one is in doubt, since verify failed once on its tree: where those before it
+// pass, it is tried once more on top of them, which is that very tree.
 //
 // What is tried behind it stands on what may be at fault, and is tried anew afterwards.
 func (s batches) search(group []*Request, found *forge.Rebase) {
@@ -315,7 +329,8 @@ func (s batches) search(group []*Request, found *forge.Rebase) {
 	}
 }
 
-// searchNext returns how many changes, from the first one of a list on, are tried next where they failed together with one behind them: half of those up
+// searchNext returns how many changes, from the first one of a list on, are
+// tried next where they failed together with one behind them: half of those up
 // to that one. It is 0 where they did not, or where the first one is left alone.
 func searchNext(list []*Request) int {
 	for i, q := range list {

@@ -26,8 +26,9 @@
 //	                       |             +-- merged, dirty: no request, no lock
 //	                       +-------------+-- conflict, changed, verify failed: the lock stays
 //
-// A merge whose push the origin refuses goes back to queued, at its place: refusal.go says when that ends, and when the
-// refusal is the change's own. So does one that the base branch has overtaken: see busy.go.
+// A merge whose push the origin refuses goes back to queued, at its place:
+// refusal.go says when that ends, and when the refusal is the change's own. So
+// does one that the base branch has overtaken: see busy.go.
 //
 // Whatever the state, Withdraw and Forget lead back to none, and a result that
 // comes late counts if it says that the change was merged.

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
 
-// A trial whose verify failed once had stopped by the first version of the rules, and is made once more by those since.
+// A trial whose verify failed once had stopped by the first version of the
+// rules, and is made once more by those since.
 func TestDoubtHasAVersion(t *testing.T) {
 	for by, want := range map[rules.Version]CarState{rules.First: Stopped, rules.Newest: Trying} {
 		var out outbox.Messages

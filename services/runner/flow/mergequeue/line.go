@@ -4,11 +4,13 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Line has the changes of a merge queue as readers see them. It is no part of the state: nothing is decided by it.
+// Line has the changes of a merge queue as readers see them. It is no part of
+// the state: nothing is decided by it.
 type Line struct {
 	// Places are in the order of the merges; those that wait at their pull requests come last.
 	Places []Place
-	// Parallel is how many changes are verified at once, Batch how many one run may verify; both are at least 1.
+	// Parallel is how many changes are verified at once, Batch how many one run
+	// may verify; both are at least 1.
 	Parallel, Batch int
 	// Held says that no merge begins before something outside of the project has changed.
 	Held bool
@@ -17,7 +19,8 @@ type Line struct {
 	state *State
 }
 
-// Seen returns the newest look at the pull request of each task of an intent that has one. The queue forgets them when the run has ended.
+// Seen returns the newest look at the pull request of each task of an intent
+// that has one. The queue forgets them when the run has ended.
 func (l *Line) Seen(id forge.IntentID) map[forge.TaskID]forge.PullRequest {
 	seen := map[forge.TaskID]forge.PullRequest{}
 	if l.state == nil {
@@ -41,13 +44,15 @@ type Place struct {
 	Words string
 	// Merging says that its merge is under way, or is tried again after a failure.
 	Merging bool
-	// Proposes says that the queue proposes it as a pull request, or goes on with one: when it is merged is the forge's to say.
+	// Proposes says that the queue proposes it as a pull request, or goes on
+	// with one: when it is merged is the forge's to say.
 	Proposes bool
 	// Trial is the state of its car; empty if it has none, or one that has to be tried anew.
 	Trial CarState
 	// Attempt is its merge under way, or its trial.
 	Attempt forge.Attempt
-	// On are the tasks whose changes its car was put on top of; With are those of them that its trial verifies as well.
+	// On are the tasks whose changes its car was put on top of; With are those
+	// of them that its trial verifies as well.
 	On, With []forge.TaskID
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/outbox"
 )
 
-// TestLine: readers see each change once, in the order of the merges, with the words that the summary of the project has, also those for
-// which the summary has no room; and reading alters nothing.
+// TestLine: readers see each change once, in the order of the merges, with the
+// words that the summary of the project has, also those for which the summary
+// has no room; and reading alters nothing.
 func TestLine(t *testing.T) {
 	var out outbox.Messages
 	var s State

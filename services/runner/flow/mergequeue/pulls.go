@@ -152,10 +152,11 @@ func (s Pulls) proposed(out *outbox.Messages, m *Merge, in *forge.MergeResult, e
 	s.open(q)
 }
 
-// over returns the commit of another one that the head branch may be at when the change of a request is pushed: the one that
-// it began with, unless it has taken its place already. That is so once for each adoption. A person who puts the branch back
-// to that commit after the push has changed the branch of another one, as by any other push, and is not overwritten: the queue
-// knows by then that the commit was replaced, and names it no more before a person has adopted it again.
+// over returns the commit of another one that the head branch may be at when the change of a
+// request is pushed: the one that it began with, unless it has taken its place already. That is so
+// once for each adoption. A person who puts the branch back to that commit after the push has
+// changed the branch of another one, as by any other push, and is not overwritten: the queue knows
+// by then that the commit was replaced, and names it no more before a person has adopted it again.
 func (s Pulls) over(q *Request) string {
 	if a := s.of(q).replaces(q.Change); a != nil {
 		return a.Commit
@@ -163,7 +164,8 @@ func (s Pulls) over(q *Request) string {
 	return ""
 }
 
-// replaces returns the adoption whose commit a change takes the place of when it is pushed; nil if there is none.
+// replaces returns the adoption whose commit a change takes the place of when
+// it is pushed; nil if there is none.
 func (p *Pull) replaces(q *forge.QueueMerge) *forge.Adoption {
 	if a := adopted(q); p == nil || p.Replaces(a) {
 		return a

@@ -29,7 +29,8 @@ func TestRedBase(t *testing.T) {
 	}
 }
 
-// What was verified nowhere may be what mends the base branch, wherever it was made: it is not held back by the very fact that it may end.
+// What was verified nowhere may be what mends the base branch, wherever it was
+// made: it is not held back by the very fact that it may end.
 func TestUnverifiedOnARedBase(t *testing.T) {
 	var out outbox.Messages
 	s := State{Red: "red"}

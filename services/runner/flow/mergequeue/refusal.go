@@ -7,9 +7,10 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// An origin that refuses a push says by a hook, or by the protection of the branch, what it has against it. Whether that is
-// the change or every push, only other pushes show. So a refused change goes back to its place in the queue, one other
-// is tried at once, and while both are refused the queue waits:
+// An origin that refuses a push says by a hook, or by the protection of the
+// branch, what it has against it. Whether that is the change or every push, only
+// other pushes show. So a refused change goes back to its place in the queue,
+// one other is tried at once, and while both are refused the queue waits:
 //
 //	                  refused                     refused, or there is no other
 //	accepts ----------------------> second opinion ------------------------------> waits
@@ -17,11 +18,13 @@ import (
 //	   |  any push is accepted        +---- the oldest is refused again <-----------+ the time has come: a round begins
 //	   +--------------------------------------------------------------------------- with the oldest
 //
-// Each round begins with the oldest, so that the order stays when the origin accepts pushes again, and its second opinion is of
-// the one that was asked for least. A refusal is the change's own only if another change was accepted since it was refused
-// before. So no outage of an origin fails a change, and one change that a hook has something against holds no other up.
+// Each round begins with the oldest, so that the order stays when the origin accepts pushes
+// again, and its second opinion is of the one that was asked for least. A refusal is the
+// change's own only if another change was accepted since it was refused before. So no outage of
+// an origin fails a change, and one change that a hook has something against holds no other up.
 const (
-	// firstRest is how long the queue waits before the second round. Each next rest is twice as long.
+	// firstRest is how long the queue waits before the second round. Each next
+	// rest is twice as long.
 	firstRest = 15 * time.Second
 	// longestRest bounds that.
 	longestRest = 10 * time.Minute
@@ -31,15 +34,15 @@ const (
 
 // Refusal is that the origin refuses pushes to the base branch.
 type Refusal struct {
-	// Words are the origin's, as it first had the queue wait. Later ones are not kept: a hook may print the time, and every
-	// intent would be told of that.
+	// Words are the origin's, as it first had the queue wait. Later ones are not
+	// kept: a hook may print the time, and every intent would be told of that.
 	Words string
 	// Since is when it refused the first one, which is before the queue waited.
 	Since time.Time
 	// Last is the change that it refused last.
 	Last Ref
-	// Second says that the round goes on with another change than Last. It stays while that one is kept up by something else, such
-	// as a conflict: then the next one is asked.
+	// Second says that the round goes on with another change than Last. It stays while that
+	// one is kept up by something else, such as a conflict: then the next one is asked.
 	Second bool
 	// Rests counts the rounds that ended with a refusal.
 	Rests int
@@ -50,11 +53,12 @@ type Refusal struct {
 // rests reports whether the queue waits for the next round.
 func (f *Refusal) rests() bool { return f != nil && !f.NextAt.IsZero() }
 
-// Stands reports whether pushes are refused as far as one knows: a single one says nothing yet while another is tried.
+// Stands reports whether pushes are refused as far as one knows: a single one
+// says nothing yet while another is tried.
 func (f *Refusal) Stands() bool { return f != nil && f.Rests > 0 }
 
-// refused gives a change whose push was refused its place in the queue back, and reports whether it did: not if the refusal is
-// the change's own, or if the change is not wanted any more.
+// refused gives a change whose push was refused its place in the queue back, and reports whether
+// it did: not if the refusal is the change's own, or if the change is not wanted any more.
 func (s *State) refused(m *Merge, r *forge.Result, now time.Time) bool {
 	if !(turns{s}).isWanted(m) || m.Doubted && s.Refused == nil {
 		return false
@@ -81,8 +85,8 @@ func (s *State) refused(m *Merge, r *forge.Result, now time.Time) bool {
 	return true
 }
 
-// accepted notes that the origin took a push. What it refused before is tried once more, as the first in the queue, and not
-// failed at once: it may have been refused when all were.
+// accepted notes that the origin took a push. What it refused before is tried once more, as
+// the first in the queue, and not failed at once: it may have been refused when all were.
 func (s *State) accepted() {
 	s.Refused = nil
 	for _, q := range s.Queued {
@@ -131,8 +135,9 @@ func (s *State) NextRound(fired *forge.TimerFired) bool {
 	return true
 }
 
-// Reopen forgets the refusals, because a person says that pushes are accepted. Whether they are is found out as at first.
-// That another change was accepted since a refusal (Doubted) is a fact, and stays.
+// Reopen forgets the refusals, because a person says that pushes are accepted.
+// Whether they are is found out as at first. That another change was accepted
+// since a refusal (Doubted) is a fact, and stays.
 func (s *State) Reopen() {
 	s.Refused = nil
 	for _, q := range s.Queued {
@@ -140,7 +145,8 @@ func (s *State) Reopen() {
 	}
 }
 
-// Closed returns the refusal as a project keeps what is closed; nil if pushes are accepted as far as one knows.
+// Closed returns the refusal as a project keeps what is closed; nil if pushes
+// are accepted as far as one knows.
 func (s *State) Closed() *forge.Obstacle {
 	f := s.Refused
 	if !f.Stands() {
@@ -149,7 +155,8 @@ func (s *State) Closed() *forge.Obstacle {
 	return &forge.Obstacle{Agent: forge.GitPush, Reason: forge.FailPush, Message: f.Words, Since: f.Since}
 }
 
-// Timers returns those that are set: of a merge that is tried again, and of the next round of pushes.
+// Timers returns those that are set: of a merge that is tried again, and of the
+// next round of pushes.
 func (s *State) Timers(project forge.Key) (list []forge.Timer) {
 	if m := s.Current; m != nil && !m.RetryAt.IsZero() {
 		list = append(list, forge.Timer{To: project, Key: m.TimerKey(), At: m.RetryAt})

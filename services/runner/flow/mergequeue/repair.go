@@ -12,14 +12,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// maxUnproven bounds the merges that one intent to repair the base branch names. All of them are in what it verifies.
+// maxUnproven bounds the merges that one intent to repair the base branch
+// names. All of them are in what it verifies.
 const maxUnproven = 20
 
-// Repairs are the intents that verify the base branch after a forge merged a commit that was not verified on its parent, because a
-// person pressed its button. The base branch may fail now, and every later change with it.
+// Repairs are the intents that verify the base branch after a forge merged a
+// commit that was not verified on its parent, because a person pressed its
+// button. The base branch may fail now, and every later change with it.
 //
-// There is one at a time, which looks at everything that was merged before it. Its own merge asks for none: on a base branch that moves all the time
-// each would follow another, and none would be the last. A base branch that fails in spite of that is found by the next change.
+// There is one at a time, which looks at everything that was merged before it. Its own merge
+// asks for none: on a base branch that moves all the time each would follow another, and none
+// would be the last. A base branch that fails in spite of that is found by the next change.
 type Repairs struct {
 	// Newest is the intent that was submitted last, and Over says that it has ended.
 	Newest forge.IntentID `json:"newest,omitzero"`
@@ -36,8 +39,9 @@ type Unproven struct {
 	Why string `json:"why"`
 }
 
-// Merged returns the intent to submit after a merge; nil if it was proved, if the intent before has not ended, or if what was merged is of that one, or a
-// part of it, which asks for none. isPart reports whether one intent is another, or a part of it.
+// Merged returns the intent to submit after a merge; nil if it was proved, if the
+// intent before has not ended, or if what was merged is of that one, or a part of it,
+// which asks for none. isPart reports whether one intent is another, or a part of it.
 func (s *Repairs) Merged(by rules.Version, r *forge.Result, isPart func(id, of forge.IntentID) bool, now time.Time) *forge.Intent {
 	in, project := forge.As[*forge.MergeResult](r.Output), r.To.Project
 	if in.Unproven == "" {
@@ -56,7 +60,8 @@ func (s *Repairs) Merged(by rules.Version, r *forge.Result, isPart func(id, of f
 	return s.submit([]Unproven{m}, project, now)
 }
 
-// oneLine returns the words of a worker so that an intent can have them. One that is refused would never end, and the next would wait for that.
+// oneLine returns the words of a worker so that an intent can have them. One
+// that is refused would never end, and the next would wait for that.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -66,7 +71,8 @@ func oneLine(text string) string {
 	}, strings.ToValidUTF8(rule.FirstLine(text), ""))
 }
 
-// Ended returns the intent to submit after another one ended; nil if it is not the newest one, or nothing was merged since that was submitted.
+// Ended returns the intent to submit after another one ended; nil if it is not
+// the newest one, or nothing was merged since that was submitted.
 func (s *Repairs) Ended(id forge.IntentID, project forge.ProjectID, now time.Time) *forge.Intent {
 	if id != s.Newest {
 		return nil
@@ -85,7 +91,8 @@ func (s *Repairs) submit(list []Unproven, project forge.ProjectID, now time.Time
 	return in
 }
 
-// Repair returns the intent to look at the base branch after these merges, at least one. It is the same for the same newest merge.
+// Repair returns the intent to look at the base branch after these merges, at
+// least one. It is the same for the same newest merge.
 func Repair(list []Unproven, project forge.ProjectID, now time.Time) *forge.Intent {
 	newest := list[len(list)-1]
 	id := forge.NewDerivedID("verify-"+string(newest.Task), string(project), "repair", newest.Commit)

@@ -10,8 +10,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// One intent at a time looks at what a forge merged, and the next one at what was merged until it is submitted. However many are merged, there are
-// never two, and the merge of such an intent asks for none.
+// One intent at a time looks at what a forge merged, and the next one at what
+// was merged until it is submitted. However many are merged, there are never
+// two, and the merge of such an intent asks for none.
 func TestRepairs(t *testing.T) {
 	var s Repairs
 	at := time.Unix(1000, 0)
@@ -60,7 +61,8 @@ func TestRepairs(t *testing.T) {
 	}
 }
 
-// Whatever a worker says of a merge, the intent to look at it can be submitted: for one that is refused the next would wait for ever.
+// Whatever a worker says of a merge, the intent to look at it can be submitted:
+// for one that is refused the next would wait for ever.
 func TestRepairsAreSubmitted(t *testing.T) {
 	for name, words := range map[string]string{
 		"long": strings.Repeat("its parent is another, ", 10_000), "with control characters": "its parent\x00 is\x1b another", "no text": "its \xff",

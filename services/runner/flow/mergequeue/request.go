@@ -152,8 +152,9 @@ func (s *State) giveLocks(out *outbox.Messages) {
 	s.Waiting = waiting
 }
 
-// mayMerge reports whether no other task holds an older lock on the files, and no red base branch keeps the change from passing. What was
-// verified nowhere yet may be what mends that: its merge finds out, and has it wait with the others if it does not.
+// mayMerge reports whether no other task holds an older lock on the files, and no red
+// base branch keeps the change from passing. What was verified nowhere yet may be what
+// mends that: its merge finds out, and has it wait with the others if it does not.
 func (s *State) mayMerge(r *Request) bool {
 	if s.Red != "" && r.Change.Base != s.Red && !r.Change.Unverified {
 		return false

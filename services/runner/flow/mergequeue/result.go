@@ -80,8 +80,9 @@ func (s *State) Result(out *outbox.Messages, by rules.Version, r *forge.Result, 
 	return time.Time{}, forge.Applied, nil
 }
 
-// again has the merge under way tried again later, if it failed for a reason that may pass, and returns when that is; zero if it is not. To prove
-// what a forge merged is tried for as long as it takes.
+// again has the merge under way tried again later, if it failed for a reason
+// that may pass, and returns when that is; zero if it is not. To prove what a
+// forge merged is tried for as long as it takes.
 func (t turns) again(out *outbox.Messages, m *Merge, f *forge.Failure, now time.Time) time.Time {
 	policy := forge.DefaultPolicy()
 	switch {
@@ -183,8 +184,8 @@ func (s *State) Retry(fired *forge.TimerFired) *Merge {
 	return m
 }
 
-// Stop has the merge under way wait, if the result is of it, and reports whether it does. The request keeps its
-// place, number and counters, because the merge did not fail by itself.
+// Stop has the merge under way wait, if the result is of it, and reports whether it does. The
+// request keeps its place, number and counters, because the merge did not fail by itself.
 func (s *State) Stop(r *forge.Result) bool {
 	m := s.Current
 	if m == nil || m.IsPaused() || r.Attempt != m.Attempt() {

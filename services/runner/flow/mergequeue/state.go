@@ -21,13 +21,15 @@ type State struct {
 	Locks []*Request
 	// Current is the merge that is under way; nil if there is none.
 	Current *Merge
-	// Parallel is how many changes are verified at once, as the newest request said; 0 stands for 1.
+	// Parallel is how many changes are verified at once, as the newest request
+	// said; 0 stands for 1.
 	Parallel int
 	// Batch is how many changes one run may verify, as the newest request said; 0 stands for 1.
 	Batch int
 	// Orders counts the requests to merge.
 	Orders int
-	// Red is the tip of the base branch where that is red; empty if it passes. Only what passed there may be merged.
+	// Red is the tip of the base branch where that is red; empty if it passes.
+	// Only what passed there may be merged.
 	Red string
 	// Refused is that the origin refuses pushes; nil if it does not.
 	Refused *Refusal
@@ -99,7 +101,8 @@ type Request struct {
 	Refusals int
 	// Doubted says that another change was accepted since it was refused.
 	Doubted bool
-	// Verified is the change as its merge verified it, if the push was refused then, and VerifiedIn where that ran.
+	// Verified is the change as its merge verified it, if the push was refused
+	// then, and VerifiedIn where that ran.
 	Verified   *forge.Rebase
 	VerifiedIn forge.Executor
 }
@@ -113,10 +116,11 @@ type Merge struct {
 	Errors int
 	// RetryAt is when it is issued again; zero while a worker has it.
 	RetryAt time.Time
-	// Stopped says that it waits for what is outside of the project. No timer ends that: GoOn does, when the project
-	// has heard that it is there again.
+	// Stopped says that it waits for what is outside of the project. No timer
+	// ends that: GoOn does, when the project has heard that it is there again.
 	Stopped bool
-	// Gone says that the change was withdrawn. It is merged if it can be, and not tried again later.
+	// Gone says that the change was withdrawn. It is merged if it can be, and
+	// not tried again later.
 	Gone bool
 }
 
@@ -168,7 +172,8 @@ func (s *State) drop(which func(*Request) bool) {
 	s.Locks = slices.DeleteFunc(s.Locks, which)
 }
 
-// dropQueued removes requests to merge, and cancels their trials. What the forge has merged is proved all the same.
+// dropQueued removes requests to merge, and cancels their trials. What the
+// forge has merged is proved all the same.
 func (s *State) dropQueued(which func(*Request) bool) {
 	s.Queued = slices.DeleteFunc(s.Queued, func(q *Request) bool {
 		gone := which(q) && q.Proving == nil
@@ -184,9 +189,10 @@ func (s *State) dropTask(t forge.TaskID) {
 	s.drop(func(r *Request) bool { return r.Task == t })
 }
 
-// Forget removes the requests of an intent whose run ended. Of one that is done, nothing will be asked any more: its tasks keep
-// the numbers by which a repetition is known, and that they are merged. The rest, such as the output of verify commands,
-// would be in memory and in every snapshot for ever.
+// Forget removes the requests of an intent whose run ended. Of one that is
+// done, nothing will be asked any more: its tasks keep the numbers by which a
+// repetition is known, and that they are merged. The rest, such as the output
+// of verify commands, would be in memory and in every snapshot for ever.
 func (s *State) Forget(id forge.IntentID, done bool) {
 	s.drop(func(r *Request) bool { return r.Intent == id })
 	if !done {

@@ -8,10 +8,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// The train is the changes that wait behind the one that is being merged, each with a car: a trial that verifies
-// it on top of those before it, while these are not merged yet. What a trial finds is a hint. Only a merge answers
-// a task, and it takes a finding where the trees show that it is about exactly what is merged; otherwise it verifies
-// as it does without any train. So nothing here decides what may be merged, only what is run beforehand:
+// The train is the changes that wait behind the one that is being merged, each with a car: a
+// trial that verifies it on top of those before it, while these are not merged yet. What a
+// trial finds is a hint. Only a merge answers a task, and it takes a finding where the trees
+// show that it is about exactly what is merged; otherwise it verifies as it does without any
+// train. So nothing here decides what may be merged, only what is run beforehand:
 //
 //	          Couple              Result
 //	no car ----------> Trying -------------> Passed
@@ -21,12 +22,13 @@ import (
 //	  |
 //	  +--- what is ahead is not what the car was put on top of (Couple, Ended)
 //
-// Where verify failed once, the car is doubted: it is tried once more on the same stack, since a check may fail now and then,
-// and to put all those behind it together anew is dear. Until that ends no other trial begins behind it, because what
-// fails there may be its fault.
+// Where verify failed once, the car is doubted: it is tried once more on the same stack,
+// since a check may fail now and then, and to put all those behind it together anew is dear.
+// Until that ends no other trial begins behind it, because what fails there may be its fault.
 //
-// A stopped car delays no other: those behind it are put together without it. It is not blamed either, since
-// the fault may be of one ahead. When those are merged its turn comes, and its merge finds out.
+// A stopped car delays no other: those behind it are put together without it.
+// It is not blamed either, since the fault may be of one ahead. When those are
+// merged its turn comes, and its merge finds out.
 
 // CarState is how far the trial of a change is.
 type CarState string
@@ -55,20 +57,24 @@ type Car struct {
 	// Doubted says that verify has failed once on top of these ahead, Failed has that run.
 	Doubted bool
 	Failed  *forge.CheckRun
-	// Searched says that the change at fault is looked for among it and those before it of which nothing is known: verify failed on its tree,
-	// which is that of all of them.
+	// Searched says that the change at fault is looked for among it and those before it
+	// of which nothing is known: verify failed on its tree, which is that of all of them.
 	Searched bool
-	// Since are the Claims of the change right ahead when Failed was known: a trial of it that began after that has a later one.
+	// Since are the Claims of the change right ahead when Failed was known: a
+	// trial of it that began after that has a later one.
 	Since int
-	// Before is the run in which those ahead passed, if that was after Failed; nil if there is none.
+	// Before is the run in which those ahead passed, if that was after Failed;
+	// nil if there is none.
 	Before *forge.CheckRun
 	// Ahead are the changes that it was put on top of and that are not merged yet, in order.
 	Ahead []Ref
 	// Riders are the last of Ahead, as far as the trial verifies them as well.
 	Riders []Ref
-	// Within is how many changes it may be verified together with, itself counted, after a batch of more did not pass; 0 if none failed.
+	// Within is how many changes it may be verified together with, itself
+	// counted, after a batch of more did not pass; 0 if none failed.
 	Within int
-	// Found has the change as the trial verified it, if it passed, or if verify failed twice on one tree: then its report has both runs.
+	// Found has the change as the trial verified it, if it passed, or if verify
+	// failed twice on one tree: then its report has both runs.
 	Found *forge.Rebase
 	// Executor is where that ran.
 	Executor forge.Executor
@@ -104,7 +110,8 @@ func (c *Car) within() int {
 	return c.Within
 }
 
-// anew returns the car of a change that is to be tried on top of these ahead. In a doubted car it is tried once more.
+// anew returns the car of a change that is to be tried on top of these ahead.
+// In a doubted car it is tried once more.
 func (c *Car) anew(ahead []Ref) *Car {
 	next := &Car{Claims: c.claims(), Within: c.within(), Ahead: slices.Clone(ahead)}
 	if c.isDoubted() {
@@ -116,11 +123,12 @@ func (c *Car) anew(ahead []Ref) *Car {
 // is reports whether the car is in a state.
 func (c *Car) is(state CarState) bool { return c != nil && c.State == state }
 
-// isDoubted reports whether the trial is made once more, or the merge itself finds out, because its turn has come.
+// isDoubted reports whether the trial is made once more, or the merge itself
+// finds out, because its turn has come.
 func (c *Car) isDoubted() bool { return c != nil && c.Doubted && (c.State == Trying || c.State == "") }
 
-// mayFinish reports whether a trial is under way, of the change or of its batch, whose finding the merge could take: it is waited for, so
-// that nothing is verified twice.
+// mayFinish reports whether a trial is under way, of the change or of its batch, whose
+// finding the merge could take: it is waited for, so that nothing is verified twice.
 func (c *Car) mayFinish() bool { return (c.is(Trying) || c.is(Riding)) && len(c.Ahead) == 0 }
 
 // finding returns the change as a trial verified it, for a merge to take; nil if there is none.
@@ -131,8 +139,9 @@ func (c *Car) finding() *forge.Rebase {
 	return nil
 }
 
-// failure returns the change as verify failed on it twice in its trials, and where that ran; nil if it did not. The merge looks whose fault
-// that is, and runs nothing on the change again if its tree is the same.
+// failure returns the change as verify failed on it twice in its trials, and
+// where that ran; nil if it did not. The merge looks whose fault that is, and
+// runs nothing on the change again if its tree is the same.
 func (c *Car) failure() (*forge.Rebase, forge.Executor) {
 	if c.is(Stopped) && c.Found != nil {
 		return c.Found, c.Executor
@@ -140,7 +149,8 @@ func (c *Car) failure() (*forge.Rebase, forge.Executor) {
 	return nil, ""
 }
 
-// Finding returns the change as its trial verified it, and where that ran; nil if the merge has to verify by itself.
+// Finding returns the change as its trial verified it, and where that ran; nil
+// if the merge has to verify by itself.
 func (m *Merge) Finding() (*forge.Rebase, forge.Executor) {
 	if found := m.Car.finding(); found != nil {
 		return found, m.Car.Executor
@@ -148,7 +158,8 @@ func (m *Merge) Finding() (*forge.Rebase, forge.Executor) {
 	return m.Verified, m.VerifiedIn
 }
 
-// tried returns the request whose trial a result is about; nil if it is about none that is under way.
+// tried returns the request whose trial a result is about; nil if it is about
+// none that is under way.
 func (s *State) tried(r *forge.Result) *Request {
 	in := forge.As[*forge.MergeResult](r.Output)
 	if r.IsStart() || in != nil && in.Outcome == forge.MergeDone {
@@ -182,8 +193,8 @@ func (r *Request) take(by rules.Version, result *forge.Result) {
 	}
 }
 
-// ended tells the train how a merge ended. A change that is merged is not ahead any more. What was put on
-// top of something else than the base branch is now is uncoupled.
+// ended tells the train how a merge ended. A change that is merged is not ahead any
+// more. What was put on top of something else than the base branch is now is uncoupled.
 func (s *State) ended(r *Request, result *forge.MergeResult) {
 	if result == nil || result.Outcome != forge.MergeDone {
 		return // it is gone, as Couple sees
@@ -206,10 +217,11 @@ func (s *State) ended(r *Request, result *forge.MergeResult) {
 	}
 }
 
-// Couple puts the train together after a step: the first changes that may be merged get a car each, behind the merge
-// that is under way and on top of those before them that have not stopped. A car that was put on top of anything else
-// is uncoupled. It returns the requests whose trials to issue and the trials to cancel. While the project is paused, or the base
-// branch is busy, no trial begins.
+// Couple puts the train together after a step: the first changes that may be merged
+// get a car each, behind the merge that is under way and on top of those before
+// them that have not stopped. A car that was put on top of anything else is
+// uncoupled. It returns the requests whose trials to issue and the trials to
+// cancel. While the project is paused, or the base branch is busy, no trial begins.
 func (s *State) Couple(by rules.Version, paused bool) (issue []*Request, cancel []forge.Attempt) {
 	var ahead []Ref
 	free := s.parallel()
@@ -247,10 +259,12 @@ func (s *State) Couple(by rules.Version, paused bool) (issue []*Request, cancel 
 	return issue, cancel
 }
 
-// compare uncouples each car that was put on top of anything else than those before it that have not stopped.
+// compare uncouples each car that was put on top of anything else than those
+// before it that have not stopped.
 //
-// What a car stands on is compared, not tracked: whatever happened to those ahead, merged, withdrawn, locked out or made anew, is seen here,
-// and a mistake elsewhere costs a trial and no more.
+// What a car stands on is compared, not tracked: whatever happened to those
+// ahead, merged, withdrawn, locked out or made anew, is seen here, and a
+// mistake elsewhere costs a trial and no more.
 func (s batches) compare(list []*Request, ahead []Ref) {
 	ahead = slices.Clone(ahead)
 	for _, q := range list {
@@ -263,7 +277,8 @@ func (s batches) compare(list []*Request, ahead []Ref) {
 	}
 }
 
-// board has as many trials begin as there are places, one for each group that is not to wait, and returns them.
+// board has as many trials begin as there are places, one for each group that
+// is not to wait, and returns them.
 func (g *groups) board(free int) (issue []*Request) {
 	for i, group := range g.list {
 		if len(issue) >= free {
@@ -287,10 +302,11 @@ func (g *groups) board(free int) (issue []*Request) {
 // parallel returns how many changes may be verified at once.
 func (s *State) parallel() int { return max(s.Parallel, 1) }
 
-// train returns the requests that have a place in the train. The others are not tried: what is known of them stays, because
-// a file lock may come and go while nothing changes ahead of them. A change with a pull request is none of it: when that is
-// merged is for others to say. The train is longer than what is tried
-// at once, so that those whose trial has ended need not have been merged before the next one begins.
+// train returns the requests that have a place in the train. The others are not tried:
+// what is known of them stays, because a file lock may come and go while nothing
+// changes ahead of them. A change with a pull request is none of it: when that is
+// merged is for others to say. The train is longer than what is tried at once, so that
+// those whose trial has ended need not have been merged before the next one begins.
 func (s *State) train() []*Request {
 	list := batches{s}.inTrain()
 	for _, q := range s.Queued {
@@ -316,7 +332,8 @@ func (s batches) mayTry(q *Request) bool {
 	return s.parallel() > 1 && q.Change.Pull == nil && s.mayMerge(q)
 }
 
-// waitBehind reports whether there are requests which have no place in the train, whose list is given, just because that is not longer.
+// waitBehind reports whether there are requests which have no place in the
+// train, whose list is given, just because that is not longer.
 func (s batches) waitBehind(list []*Request) bool {
 	return slices.ContainsFunc(s.Queued, func(q *Request) bool { return s.mayTry(q) && !slices.Contains(list, q) })
 }

@@ -175,8 +175,9 @@ func (s Pulls) waits(out *outbox.Messages, by rules.Version, q *Request, result 
 	return set
 }
 
-// overdue writes into a result what a person has to know of a pull request that waits for too long, and returns MergeOverdue; "" before that. late
-// names the checks that have not ended, and none says that the forge reports no check; counts says that the rules know of that.
+// overdue writes into a result what a person has to know of a pull request that waits for too
+// long, and returns MergeOverdue; "" before that. late names the checks that have not ended,
+// and none says that the forge reports no check; counts says that the rules know of that.
 func (p *Pull) overdue(late []string, none, counts bool, result *forge.MergeResult) forge.MergeOutcome {
 	switch {
 	case !p.Overdue:

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// maxPlaces bounds the changes whose places are told: the summary of a project is part of each of its records, so what
-// is said of all of a long queue would be written as often as the queue has changes.
+// maxPlaces bounds the changes whose places are told: the summary of a project
+// is part of each of its records, so what is said of all of a long queue would
+// be written as often as the queue has changes.
 const maxPlaces = 32
 
-// Places says in words, for a person, where the first changes are in the queue and what they wait for, by their tasks. It
-// is nil if the queue is empty.
+// Places says in words, for a person, where the first changes are in the queue
+// and what they wait for, by their tasks. It is nil if the queue is empty.
 //
-// The words are of the state alone, and the same whenever it is folded anew. There is no estimate among them: how long a
-// verify takes depends on the workers, of which the queue knows nothing.
+// The words are of the state alone, and the same whenever it is folded anew. There is no estimate
+// among them: how long a verify takes depends on the workers, of which the queue knows nothing.
 func (s *State) Places() map[string]string {
 	places := map[string]string{}
 	n := 0
@@ -64,8 +65,8 @@ func (p *Pull) words() string {
 	return fmt.Sprintf("pull request %d %s", p.Number, p.waitWords())
 }
 
-// waitsFor says how far the trial of a request is, or who holds a file of it. A change that has stopped is not said
-// to be at fault: it may be one ahead of it.
+// waitsFor says how far the trial of a request is, or who holds a file of it. A
+// change that has stopped is not said to be at fault: it may be one ahead of it.
 func (s *State) waitsFor(q *Request) string {
 	for _, l := range s.Locks {
 		if l.Task != q.Task && (l.AllFiles || overlap(l.Files, q.Files)) && !s.mayMerge(q) {
@@ -97,8 +98,8 @@ func (s *State) waitsFor(q *Request) string {
 	return ""
 }
 
-// tasks names the first few of a list: the last of them is the one that matters least, because it is the
-// first to be put together anew.
+// tasks names the first few of a list: the last of them is the one that matters
+// least, because it is the first to be put together anew.
 func tasks(list []Ref) string {
 	const most = 3
 	var names []string

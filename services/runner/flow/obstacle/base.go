@@ -13,18 +13,21 @@ import (
 )
 
 const (
-	// firstPause is how long no intent looks after a look that ended in vain. Each next pause is twice as long.
+	// firstPause is how long no intent looks after a look that ended in vain.
+	// Each next pause is twice as long.
 	firstPause = 15 * time.Second
 	// longestPause bounds that. A look of a change that was tried on the same tip runs nothing.
 	longestPause = 5 * time.Minute
-	// longestLook is how long one look may take before another intent is asked: a person may have paused the one that looks.
+	// longestLook is how long one look may take before another intent is asked:
+	// a person may have paused the one that looks.
 	longestLook = 30 * time.Minute
 	// lookTimer is the key of the timer that ends a pause, or a look.
 	lookTimer = "base"
 )
 
-// Red is the search for the moment at which a red base branch passes again. One intent at a time looks, for all of the
-// project: it puts its own change on the tip, and verifies it there. So a change that mends the base branch is tried like
+// Red is the search for the moment at which a red base branch passes again. One
+// intent at a time looks, for all of the project: it puts its own change on the
+// tip, and verifies it there. So a change that mends the base branch is tried like
 // any other, and a commit of a person that does is noticed by whichever looks next:
 //
 //	      a change fails as the base does            the base has moved, and a change passes on it; a change was merged;
@@ -40,14 +43,15 @@ type Red struct {
 	Waits []Waiter
 	// For is the intent that looks; empty if none does.
 	For forge.IntentID
-	// Confirmed is set when For reports, after it was asked to look, that it waits too: with another task, as while a person has paused the
-	// one that looks.
+	// Confirmed is set when For reports, after it was asked to look, that it waits
+	// too: with another task, as while a person has paused the one that looks.
 	Confirmed bool
 	// Number counts the looks, also those of earlier times.
 	Number int
 	// Vain counts the looks that ended in vain since the newest intent came.
 	Vain int
-	// Due says that an intent came since the newest look began: its change is tried as soon as that one has ended.
+	// Due says that an intent came since the newest look began: its change is
+	// tried as soon as that one has ended.
 	Due bool
 	// NextAt is when the next look begins, or when the present one is given up.
 	NextAt time.Time
@@ -55,8 +59,8 @@ type Red struct {
 	Passed forge.IntentID
 	// Asker is the intent by which a person hears of it.
 	Asker forge.IntentID
-	// Mended is the tip that was red before, and Since the State.Number under which it was mended: what is reported of it by an intent
-	// that has not heard so is out of date.
+	// Mended is the tip that was red before, and Since the State.Number under which it was
+	// mended: what is reported of it by an intent that has not heard so is out of date.
 	Mended string
 	Since  int
 }
@@ -66,8 +70,8 @@ type Waiter struct {
 	Intent forge.IntentID
 	// Tries is how often its change was verified on a red base.
 	Tries int
-	// Silent says that it was asked to look and did not answer, as while a person has paused it. It is not asked again before it
-	// has said something; it looks as soon as it can.
+	// Silent says that it was asked to look and did not answer, as while a person has paused
+	// it. It is not asked again before it has said something; it looks as soon as it can.
 	Silent bool
 }
 
@@ -91,8 +95,9 @@ func (r *Red) leave(id forge.IntentID) {
 	}
 }
 
-// next returns the intent to look: the one that was asked least, of these the one that came last. Who wants to mend a red base branch
-// comes after it was found red. It is empty if all of them owe an answer, so that none is asked in vain for ever.
+// next returns the intent to look: the one that was asked least, of these the one
+// that came last. Who wants to mend a red base branch comes after it was found red.
+// It is empty if all of them owe an answer, so that none is asked in vain for ever.
 func (r *Red) next() (id forge.IntentID) {
 	least := 0
 	for _, w := range r.Waits {
@@ -120,8 +125,8 @@ func (s *State) RedBase() string {
 	return s.Red.Base
 }
 
-// base records the report of an intent on the base branch: its change fails as the base does, the intent waits because the project
-// said so, or its change passed or failed by itself.
+// base records the report of an intent on the base branch: its change fails as the base does,
+// the intent waits because the project said so, or its change passed or failed by itself.
 func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time) {
 	r, known := &s.Red, s.find(forge.GitBase) != nil
 	switch {
@@ -151,7 +156,8 @@ func (s *State) base(id forge.IntentID, m *forge.ObstacleReported, now time.Time
 		case m.Passed == verdict.TrialBase, r.Passed != "" && r.Passed != id:
 			s.green("")
 		default:
-			// It may mend the base branch. If the check is flaky instead, the next one passes as well.
+			// It may mend the base branch. If the check is flaky instead, the
+			// next one passes as well.
 			r.Passed, r.Vain = id, 0
 		}
 	}
@@ -164,7 +170,8 @@ func (s *State) green(mended string) {
 	s.Red = Red{Number: s.Red.Number, Mended: mended, Since: s.Number}
 }
 
-// Merged notes that a change was merged. It passed on exactly its parent, so the base branch passes.
+// Merged notes that a change was merged. It passed on exactly its parent, so
+// the base branch passes.
 func (s *State) Merged(out *outbox.Messages, active []forge.IntentID) {
 	if s.find(forge.GitBase) != nil {
 		s.green(s.Red.Base)
@@ -172,8 +179,9 @@ func (s *State) Merged(out *outbox.Messages, active []forge.IntentID) {
 	}
 }
 
-// Look has an intent look whether a red base branch passes, if it is time, and tells by which one a person hears of it. It is called after
-// each decision. It returns the timer to set; nil if it is set already, or none has to be.
+// Look has an intent look whether a red base branch passes, if it is time, and
+// tells by which one a person hears of it. It is called after each decision. It
+// returns the timer to set; nil if it is set already, or none has to be.
 func (s *State) Look(out *outbox.Messages, project forge.Key, active []forge.IntentID, paused bool, now time.Time) *forge.Timer {
 	r := &s.Red
 	if s.find(forge.GitBase) == nil {
@@ -213,7 +221,8 @@ func (s *State) LookTimer(project forge.Key) *forge.Timer {
 	return &forge.Timer{To: project, Key: lookTimer, At: s.Red.NextAt}
 }
 
-// NextLook ends a pause, or a look that took too long, because its timer fired, and reports whether it does. Look begins the next one.
+// NextLook ends a pause, or a look that took too long, because its timer fired,
+// and reports whether it does. Look begins the next one.
 func (s *State) NextLook(by rules.Version, fired *forge.TimerFired) bool {
 	r := &s.Red
 	if s.find(forge.GitBase) == nil || fired.Key != lookTimer || !r.NextAt.Equal(fired.At) {

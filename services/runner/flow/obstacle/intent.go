@@ -10,7 +10,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// Known has the accounts that an intent knows to refuse calls, and the steps that it holds because of them.
+// Known has the accounts that an intent knows to refuse calls, and the steps
+// that it holds because of them.
 type Known struct {
 	// Keeps says that the project keeps accounts; an older runner did not.
 	Keeps bool
@@ -20,13 +21,15 @@ type Known struct {
 	Asks bool
 	// Closed are the accounts that refuse calls.
 	Closed []forge.Obstacle
-	// Reports counts the messages to the project, and Answered is the newest one that it has answered.
+	// Reports counts the messages to the project, and Answered is the newest
+	// one that it has answered.
 	Reports, Answered int
 	// Held are the steps that wait for an account.
 	Held []Hold
 	// Look numbers the newest look at a red base branch that this intent was asked for.
 	Look int
-	// Lacks is by which answer in a row the project was told that a step of this intent waits for a replica that can do it; 0: none does.
+	// Lacks is by which answer in a row the project was told that a step of
+	// this intent waits for a replica that can do it; 0: none does.
 	Lacks int
 	// Looks are the tasks that look whether the base branch passes, by themselves.
 	Looks []forge.TaskID
@@ -42,8 +45,8 @@ type Hold struct {
 	Agent string
 }
 
-// Restrict tells a worker which accounts it must not call. That is settled when the command is issued:
-// it may have waited for money, or for the end of a pause.
+// Restrict tells a worker which accounts it must not call. That is settled when
+// the command is issued: it may have waited for money, or for the end of a pause.
 func (k *Known) Restrict(c *forge.Command, now time.Time) {
 	if k == nil || !k.Keeps && !c.Attempt.Step.CallsAgent() {
 		return
@@ -73,8 +76,8 @@ func (k *Known) Find(agent string, now time.Time) *forge.Obstacle {
 	return nil
 }
 
-// Refused notes that an account refused a call of this intent, so that no further one is made before the
-// project has said what it knows.
+// Refused notes that an account refused a call of this intent, so that no
+// further one is made before the project has said what it knows.
 func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 	if Closes(f, now) && k.Find(agent, now) == nil {
 		k.Closed = slices.DeleteFunc(slices.Clone(k.Closed), func(c forge.Obstacle) bool { return c.Agent == agent })
@@ -82,7 +85,8 @@ func (k *Known) Refused(agent string, f *forge.Failure, now time.Time) {
 	}
 }
 
-// Of returns the name that a failed step would wait for: the agent whose account it is, or the origin.
+// Of returns the name that a failed step would wait for: the agent whose
+// account it is, or the origin.
 func Of(r *forge.Result) string {
 	if reason := r.Failure().Reason; reason == forge.FailOrigin || reason == forge.FailHeld && r.Agent == "" {
 		return forge.GitOrigin
@@ -126,8 +130,8 @@ func (k *Known) Learn(m *forge.ObstaclesChanged, now time.Time) (free []Hold) {
 	return free
 }
 
-// Why returns, for a person, which account the intent waits for, and whether a person has to resume it; empty if
-// it waits for none.
+// Why returns, for a person, which account the intent waits for, and whether a
+// person has to resume it; empty if it waits for none.
 func (k *Known) Why(now time.Time) (why string, person bool) {
 	for _, h := range k.Held {
 		c := k.Find(h.Agent, now)
@@ -148,8 +152,9 @@ func (k *Known) Why(now time.Time) (why string, person bool) {
 	return why, false
 }
 
-// What an intent shows that asks a person on behalf of all that wait: of an account of agents, of the origin, and of a base branch that
-// does not pass, at which nothing looks while its task is paused.
+// What an intent shows that asks a person on behalf of all that wait: of an
+// account of agents, of the origin, and of a base branch that does not pass, at
+// which nothing looks while its task is paused.
 const (
 	asksAccount     = "no agent is called"
 	waitsForOrigin  = "waits for the origin"
@@ -157,8 +162,9 @@ const (
 	looksPaused     = "paused, and nothing looks whether the base branch passes"
 )
 
-// Asking returns the kind of wait and the activity of an intent that asks a person on behalf of all that wait: why is the
-// reason, and paused says that a person has paused every task that could look at a red base branch.
+// Asking returns the kind of wait and the activity of an intent that asks a
+// person on behalf of all that wait: why is the reason, and paused says that a
+// person has paused every task that could look at a red base branch.
 func Asking(why string, paused bool) (waiting forge.Waiting, activity string) {
 	switch {
 	case strings.HasPrefix(why, forge.BaseRed) && paused:
@@ -189,7 +195,8 @@ func outside(agent string) string {
 	return forge.AccountClosed + agent
 }
 
-// Words says in a line which account refuses calls, since when, how long and why, or what the origin or the replicas do not do.
+// Words says in a line which account refuses calls, since when, how long and
+// why, or what the origin or the replicas do not do.
 func Words(c *forge.Obstacle) string {
 	if c.Agent == forge.AnyReplica {
 		return fmt.Sprintf("%scan do a step since %s UTC: %s", forge.NoReplica, c.Since.UTC().Format("2006-01-02 15:04"), rule.FirstLine(c.Message))

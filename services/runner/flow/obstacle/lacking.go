@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// lacking records the report of an intent that no replica can do a step of it, or that none of its steps waits for that any more. No step is
-// held for it: what a replica lacks differs from step to step, and the replicas have them all. So it is for people alone.
+// lacking records the report of an intent that no replica can do a step of it, or that
+// none of its steps waits for that any more. No step is held for it: what a replica lacks
+// differs from step to step, and the replicas have them all. So it is for people alone.
 func (s *State) lacking(id forge.IntentID, m *forge.ObstacleReported, now time.Time) {
 	waits := m.Failure.Reason == forge.FailReplica
 	if waits && s.find(forge.AnyReplica) == nil {
@@ -22,7 +23,8 @@ func (s *State) lacking(id forge.IntentID, m *forge.ObstacleReported, now time.T
 	}
 }
 
-// found forgets an intent that does not wait for a replica any more, and the fact with the last of them.
+// found forgets an intent that does not wait for a replica any more, and the
+// fact with the last of them.
 func (s *State) found(id forge.IntentID) {
 	s.Lacks = slices.DeleteFunc(slices.Clone(s.Lacks), func(l forge.IntentID) bool { return l == id })
 	if len(s.Lacks) == 0 {
@@ -30,9 +32,10 @@ func (s *State) found(id forge.IntentID) {
 	}
 }
 
-// Lacking returns the report of an intent to its project when the first of its steps has waited for long for a replica that can do it, and when
-// none does any more; nil if the project was told. waits counts the answers that none can, with why; 0: nothing waits. It is told once more
-// by a later answer if a person has had the project forget it.
+// Lacking returns the report of an intent to its project when the first of its steps has
+// waited for long for a replica that can do it, and when none does any more; nil if the
+// project was told. waits counts the answers that none can, with why; 0: nothing waits.
+// It is told once more by a later answer if a person has had the project forget it.
 func (k *Known) Lacking(run, waits int, why string, now time.Time) *forge.ObstacleReported {
 	news := (waits > 0) != (k.Lacks > 0) || waits > k.Lacks && k.Find(forge.AnyReplica, now) == nil
 	if !k.Keeps || !news {

@@ -7,7 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestCloses: a failure closes an account if every other call would have it too; the end of a quota is believed for some days.
+// TestCloses: a failure closes an account if every other call would have it
+// too; the end of a quota is believed for some days.
 func TestCloses(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
@@ -30,8 +31,8 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestLongestRefusalStays: of several refusals of one account the one stays that lasts longest, since when the first came; a person is asked
-// before all.
+// TestLongestRefusalStays: of several refusals of one account the one stays
+// that lasts longest, since when the first came; a person is asked before all.
 func TestLongestRefusalStays(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	quota := func(d time.Duration) *forge.ObstacleReported {
@@ -59,7 +60,8 @@ func TestLongestRefusalStays(t *testing.T) {
 	}
 }
 
-// TestWhoLooks: the intent that was asked least looks at a red base branch, of these the one that came last; none that owes an answer.
+// TestWhoLooks: the intent that was asked least looks at a red base branch, of
+// these the one that came last; none that owes an answer.
 func TestWhoLooks(t *testing.T) {
 	var r Red
 	if got := r.next(); got != "" {
@@ -105,8 +107,8 @@ func TestRests(t *testing.T) {
 	}
 }
 
-// TestLearn: a step goes on when its account is open, by a message that was sent after the project heard why it waits; the one that is asked to look
-// goes on beside the others.
+// TestLearn: a step goes on when its account is open, by a message that was sent after the
+// project heard why it waits; the one that is asked to look goes on beside the others.
 func TestLearn(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	closed := func(agents ...string) (list []forge.Obstacle) {

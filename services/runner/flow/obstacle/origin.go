@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// saidAfter is how long an origin may be away before a person hears of it: most outages are shorter.
+	// saidAfter is how long an origin may be away before a person hears of it:
+	// most outages are shorter.
 	saidAfter = 15 * time.Second
-	// firstPatience is how long the first worker waits for the origin. The next waits twice as long: another
-	// replica may reach it at once, so the first must not hold all up for long.
+	// firstPatience is how long the first worker waits for the origin. The next waits twice as
+	// long: another replica may reach it at once, so the first must not hold all up for long.
 	firstPatience = 2 * time.Second
 	// longestPatience bounds that. A worker that waits looks every second or two, so that a longer
 	// wait delays nothing, and a night without the origin fills no journal.
 	longestPatience = time.Minute
 )
 
-// Away is the search for an origin that does not answer: one worker at a time waits for it, for all of the project.
-// The zero value is of one that answers.
+// Away is the search for an origin that does not answer: one worker at a time
+// waits for it, for all of the project. The zero value is of one that answers.
 type Away struct {
 	// Number counts the probes.
 	Number int
@@ -74,9 +75,10 @@ func (a *Away) attempt() forge.Attempt {
 	return forge.Attempt{Step: forge.StepProbe, Number: a.Number, Claim: 1}
 }
 
-// Begin begins a probe, if the origin does not answer and no other is under way, and reports whether it does. It is in the
-// name of an intent that waits, or of the one whose merge does. Where none waits, the fact is forgotten instead: a probe
-// for no intent would go on for ever, and the next step finds out as well.
+// Begin begins a probe, if the origin does not answer and no other is under way,
+// and reports whether it does. It is in the name of an intent that waits, or of
+// the one whose merge does. Where none waits, the fact is forgotten instead: a
+// probe for no intent would go on for ever, and the next step finds out as well.
 func (a *Away) Begin(out *outbox.Messages, s *State, merge forge.IntentID, active []forge.IntentID) bool {
 	if a.For != "" || !s.OriginAway() {
 		return false
@@ -110,7 +112,8 @@ func (s *State) Lost(out *outbox.Messages, id forge.IntentID, f *forge.Failure, 
 	s.sendAll(out, active)
 }
 
-// Probed takes a worker's report on whether the origin answers. What is of an older probe says nothing of now.
+// Probed takes a worker's report on whether the origin answers. What is of an
+// older probe says nothing of now.
 func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.IntentID, now time.Time) (forge.Decision, error) {
 	a := &s.Away
 	c := s.find(forge.GitOrigin)
@@ -118,15 +121,16 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 		return rule.Ignore("attempt %s is not open", r.Attempt)
 	}
 	a.For = ""
-	// A probe that ended otherwise, such as by the death of its worker, proves nothing about the origin: another one follows.
+	// A probe that ended otherwise, such as by the death of its worker, proves
+	// nothing about the origin: another one follows.
 	if f := r.Failure(); f == nil && r.Answers() || f != nil && f.Reason == forge.FailRepository {
 		// A server that answers with a refusal is not away: each step reports its own refusal.
 		s.open()
 		s.sendAll(out, active)
 		return forge.Applied, nil
 	}
-	// Whoever waits is told only when it has lasted: an intent cannot look at the clock by itself, because only
-	// an event brings it the time, and none comes while it waits.
+	// Whoever waits is told only when it has lasted: an intent cannot look at the clock
+	// by itself, because only an event brings it the time, and none comes while it waits.
 	if !a.Said && now.Sub(c.Since) >= saidAfter {
 		a.Said = true
 		s.Number++
@@ -135,7 +139,8 @@ func (s *State) Probed(out *outbox.Messages, r *forge.Result, active []forge.Int
 	return forge.Applied, nil
 }
 
-// open notes that the origin answers. A step that was issued before and says otherwise is out of date.
+// open notes that the origin answers. A step that was issued before and says
+// otherwise is out of date.
 func (s *State) open() {
 	s.Number++
 	s.Opened = s.Number

@@ -1,44 +1,49 @@
-// Package obstacle knows the obstacles that all intents of a project share, so that it makes no further call into a refusal
-// that is known: accounts of agents that refuse calls, a git origin that is away or refuses pushes, a red base branch.
+// Package obstacle knows the obstacles that all intents of a project share, so that
+// it makes no further call into a refusal that is known: accounts of agents that
+// refuse calls, a git origin that is away or refuses pushes, a red base branch.
 //
 //	          a call is refused                    the time has come, or a person resumes
 //	open ------------------------> closed --------------------------------------------> open
 //
-// The project has the fact (State); an intent knows of it by messages (Known), says so in its commands,
-// and holds the steps whose account is closed. An account is a back end of the project: which one
-// a step calls is the worker's to say, by the configuration and what is installed, so a command names
-// the accounts that are closed, and a worker that would have to call one of them makes no call and reports that.
+// The project has the fact (State); an intent knows of it by messages (Known), says so
+// in its commands, and holds the steps whose account is closed. An account is a back
+// end of the project: which one a step calls is the worker's to say, by the
+// configuration and what is installed, so a command names the accounts that are closed,
+// and a worker that would have to call one of them makes no call and reports that.
 //
-// Three things make that exact. An intent notes a refusal of its own at once, before the project has heard of
-// it, so that its other tasks make no further call. A refusal counts only if the call was issued after the
-// account was last opened: a call that was under way when a person mended the key is refused by the old one, and is
-// made again. And an intent lets its steps go only by a message that was sent after the project had heard why they
-// wait (Heard), not by one that was on its way before.
+// Three things make that exact. An intent notes a refusal of its own at once, before
+// the project has heard of it, so that its other tasks make no further call. A refusal
+// counts only if the call was issued after the account was last opened: a call that
+// was under way when a person mended the key is refused by the old one, and is made
+// again. And an intent lets its steps go only by a message that was sent after the
+// project had heard why they wait (Heard), not by one that was on its way before.
 //
-// The git origin is one more entry of the same list, forge.GitOrigin: while it does not answer, nothing can begin and
-// nothing can be merged. What is known of accounts is true of it as well, with two differences. Every step needs it, so
-// every command says that it is away. And no person opens it, but a probe (Away): a step of an implementer that waits for
-// it, one at a time for all of the project. A merge is the project's own step, so it is stopped, and not held by its intent.
+// The git origin is one more entry of the same list, forge.GitOrigin: while it does not answer,
+// nothing can begin and nothing can be merged. What is known of accounts is true of it as well,
+// with two differences. Every step needs it, so every command says that it is away. And no person
+// opens it, but a probe (Away): a step of an implementer that waits for it, one at a time for all
+// of the project. A merge is the project's own step, so it is stopped, and not held by its intent.
 //
 //	          a step, or a merge, is not answered              a probe is answered
 //	answers -----------------------------------> away, probed ---------------------> answers
 //	                                              |        ^
 //	                                              +--------+ a probe ends in vain: the next waits longer
 //
-// That the origin refuses pushes is an entry as well, forge.GitPush. No step is held for it, because only merges push to the
-// base branch, and these are the project's own: the merge queue stops by itself, knows when to try again, and has the fact
-// kept here (Pushes), so that intents and people hear of it in the same way. No command says it, since no worker
-// has to know.
+// That the origin refuses pushes is an entry as well, forge.GitPush. No step is held for it,
+// because only merges push to the base branch, and these are the project's own: the merge queue
+// stops by itself, knows when to try again, and has the fact kept here (Pushes), so that intents
+// and people hear of it in the same way. No command says it, since no worker has to know.
 //
-// That the base branch is red is one more, forge.GitBase: no change can pass on it. What an intent would have verified it holds by itself, so
-// no command says it either, and one intent at a time looks (Red). Changes in the merge queue that were not verified on
-// the red tip wait there.
+// That the base branch is red is one more, forge.GitBase: no change can pass on it. What an intent
+// would have verified it holds by itself, so no command says it either, and one intent at a time
+// looks (Red). Changes in the merge queue that were not verified on the red tip wait there.
 //
-// That no replica can do a step is one more, forge.AnyReplica. It is for people alone: nothing is held for it, and each step that waits stays with
-// the replicas. An intent reports it for as long as one of its steps has waited for long.
+// That no replica can do a step is one more, forge.AnyReplica. It is for people
+// alone: nothing is held for it, and each step that waits stays with the replicas.
+// An intent reports it for as long as one of its steps has waited for long.
 //
-// A person is asked once: by the first of the intents that wait (Waits). The others say that they wait, and
-// for what, but not that a person has to act.
+// A person is asked once: by the first of the intents that wait (Waits). The
+// others say that they wait, and for what, but not that a person has to act.
 package obstacle
 
 import (
@@ -58,16 +63,16 @@ const longest = 8 * 24 * time.Hour
 type State struct {
 	// Number rises whenever the project learns something of accounts.
 	Number int
-	// Opened is the number at which accounts were last opened by a person: refusals of calls that were
-	// issued under an older one are out of date.
+	// Opened is the number at which accounts were last opened by a person:
+	// refusals of calls that were issued under an older one are out of date.
 	Opened int
 	// Closed are the accounts that refuse calls.
 	Closed []forge.Obstacle
-	// Waits are the intents with steps that only a person can let go on, in the order in which they said so. The first of
-	// them asks the person, for all.
+	// Waits are the intents with steps that only a person can let go on, in the
+	// order in which they said so. The first of them asks the person, for all.
 	Waits []forge.IntentID
-	// Lacks are the intents with steps that no replica can do, in the order in which they said so. The first of them tells a person, for
-	// all, unless something else is told.
+	// Lacks are the intents with steps that no replica can do, in the order in which they
+	// said so. The first of them tells a person, for all, unless something else is told.
 	Lacks []forge.IntentID
 	// Away is the search for an origin that does not answer.
 	Away Away
@@ -101,8 +106,8 @@ func (s *State) Refused(out *outbox.Messages, id forge.IntentID, m *forge.Obstac
 	if s.Received == nil {
 		s.Received = map[forge.IntentID]int{}
 	}
-	// Each message makes a newer state, also where it tells nothing new: the answer has to be newer than what the
-	// intent knows, or it would be taken for a repetition.
+	// Each message makes a newer state, also where it tells nothing new: the answer has
+	// to be newer than what the intent knows, or it would be taken for a repetition.
 	s.Received[id] = m.Number
 	s.Number++
 	s.expire(now)
@@ -140,10 +145,12 @@ func (s *State) find(agent string) *forge.Obstacle {
 	return nil
 }
 
-// close notes a refusal. What is known already stays, unless credentials are refused as well, or the quota is longer.
+// close notes a refusal. What is known already stays, unless credentials are
+// refused as well, or the quota is longer.
 func (s *State) close(m *forge.ObstacleReported, now time.Time) {
 	next := closed(m.Agent, &m.Failure, now)
-	// One entry for each account: which of its refusals came first does not matter, which lasts longer does.
+	// One entry for each account: which of its refusals came first does not
+	// matter, which lasts longer does.
 	i := slices.IndexFunc(s.Closed, func(c forge.Obstacle) bool { return c.Agent == m.Agent })
 	if i < 0 {
 		s.Closed = append(slices.Clip(s.Closed), next)
@@ -191,7 +198,8 @@ func isAccount(c *forge.Obstacle) bool {
 	return !slices.Contains([]string{forge.GitOrigin, forge.GitPush, forge.GitBase, forge.AnyReplica}, c.Agent)
 }
 
-// asks returns the intent that asks the person about an account, or tells about the replicas; empty if none has to.
+// asks returns the intent that asks the person about an account, or tells about
+// the replicas; empty if none has to.
 func (s *State) asks() forge.IntentID {
 	switch {
 	case len(s.Waits) > 0 && s.refused():
@@ -202,12 +210,14 @@ func (s *State) asks() forge.IntentID {
 	return ""
 }
 
-// Resume opens all accounts, because a person says so, and reports whether there were any that refuse calls.
+// Resume opens all accounts, because a person says so, and reports whether
+// there were any that refuse calls.
 func (s *State) Resume(out *outbox.Messages, active []forge.IntentID, now time.Time) bool {
 	if !slices.ContainsFunc(s.Closed, func(c forge.Obstacle) bool { return isClosed(&c, now) }) {
 		return false
 	}
-	// Whoever still waits for a refused account is closed to that after another refusal, and says so again.
+	// Whoever still waits for a refused account is closed to that after another
+	// refusal, and says so again.
 	s.Number++
 	s.Opened, s.Closed, s.Waits, s.Lacks, s.Asker = s.Number, nil, nil, nil, ""
 	s.Away = Away{Number: s.Away.Number}
@@ -248,8 +258,8 @@ func (s *State) send(out *outbox.Messages, id forge.IntentID) {
 	out.Add(id, fmt.Sprintf("accounts/%s/%d", id, s.Number), s.Message(id))
 }
 
-// Message returns the message that an intent is told. Quotas that are over by now may be among the closed accounts:
-// who reads them looks at the time.
+// Message returns the message that an intent is told. Quotas that are over by
+// now may be among the closed accounts: who reads them looks at the time.
 func (s *State) Message(id forge.IntentID) *forge.ObstaclesChanged {
 	asks := id != "" && (s.asks() == id || s.Away.asker() == id || s.Asker == id && !s.OriginAway() || s.Red.Asker == id && s.quiet())
 	m := &forge.ObstaclesChanged{Number: s.Number, Heard: s.Received[id], Asks: asks, Closed: s.Closed}
@@ -259,9 +269,9 @@ func (s *State) Message(id forge.IntentID) *forge.ObstaclesChanged {
 	return m
 }
 
-// Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person hears of it. All that are
-// active are told if either has changed. The words stay those that were told first: a hook may print others each time, and
-// each telling is a message to every intent.
+// Pushes keeps whether the origin refuses pushes, nil if it does not, and by which intent a person
+// hears of it. All that are active are told if either has changed. The words stay those that were
+// told first: a hook may print others each time, and each telling is a message to every intent.
 func (s *State) Pushes(out *outbox.Messages, refused *forge.Obstacle, by forge.IntentID, active []forge.IntentID) {
 	known := s.find(forge.GitPush)
 	if refused == nil {

@@ -63,8 +63,8 @@ func (o *State) Reserved(a forge.Attempt) float64 {
 	return 0
 }
 
-// Accounts returns the number of the knowledge of accounts under which an open attempt was issued; 0 if there
-// is no such attempt.
+// Accounts returns the number of the knowledge of accounts under which an open
+// attempt was issued; 0 if there is no such attempt.
 func (o *State) Accounts(a forge.Attempt) int {
 	if i := o.index(a); i >= 0 {
 		return o.Commands[i].Accounts
@@ -93,8 +93,8 @@ func (o *State) HasTimerAt(key string, at time.Time) bool {
 	return slices.ContainsFunc(o.Timers, func(t forge.Timer) bool { return t.Key == key && t.At.Equal(at) })
 }
 
-// Idle reports whether nothing is waited for: no worker, no clock, and no other machine. Timers for which
-// looks says so are not waited for: they look whether a person has done something.
+// Idle reports whether nothing is waited for: no worker, no clock, and no other machine. Timers
+// for which looks says so are not waited for: they look whether a person has done something.
 func (o *State) Idle(looks func(timer string) bool) bool {
 	return len(o.Commands) == 0 && !slices.ContainsFunc(o.Timers, func(t forge.Timer) bool { return !looks(t.Key) }) &&
 		!slices.ContainsFunc(o.Messages, func(m Message) bool { return m.Reply })

@@ -73,7 +73,8 @@ func (s *State) Begin(of Task) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// End checks a person's end of a pause: of a task, or without one of the intent, of which steps may be held by an obstacle instead.
+// End checks a person's end of a pause: of a task, or without one of the
+// intent, of which steps may be held by an obstacle instead.
 func (s *State) End(id forge.TaskID, held bool) (forge.Decision, error) {
 	switch {
 	case id != "" && !s.Tasks[id]:

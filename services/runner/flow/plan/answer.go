@@ -50,7 +50,8 @@ type Plan struct {
 	// DependsOn are intents that have to be done before, besides those that the
 	// publisher named.
 	DependsOn []forge.IntentID
-	// Base is the commit of the base branch that the plan was made for; empty if the step read none.
+	// Base is the commit of the base branch that the plan was made for; empty
+	// if the step read none.
 	Base string
 }
 
@@ -137,14 +138,15 @@ func TakenIn(p *Parent, in *forge.Intake) Outcome {
 	return Outcome{Plan: &Plan{Tasks: tasks, Goal: true, Type: in.Type, Risk: in.Risk}}
 }
 
-// withChecks returns the criteria of an intake with those that a command decides in their places, whatever
-// the intake made of them, and their checks. Where a command decides every criterion, an intake adds none.
+// withChecks returns the criteria of an intake with those that a command
+// decides in their places, whatever the intake made of them, and their checks.
+// Where a command decides every criterion, an intake adds none.
 //
-// That a command decides is the word of whoever asked for the goal. An agent that could drop or reword a check
-// would decide what others are measured by.
+// That a command decides is the word of whoever asked for the goal. An agent
+// that could drop or reword a check would decide what others are measured by.
 func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
-	// Words that read like a check are none: a person who approves the plan would take them for one. Those of the
-	// goal's own checks, which an answer may repeat, have their places below.
+	// Words that read like a check are none: a person who approves the plan would take them for
+	// one. Those of the goal's own checks, which an answer may repeat, have their places below.
 	texts := slices.DeleteFunc(slices.Clone(answered), forge.LikeCheck.MatchString)
 	if len(in.Checks) == 0 {
 		return texts, nil
@@ -153,7 +155,8 @@ func withChecks(in *forge.Intent, answered []string) ([]string, []forge.Check) {
 	if len(in.Checks) == len(in.Criteria) {
 		texts = nil
 	}
-	// A check has its place by what was asked for; the texts keep the order of the answer around it.
+	// A check has its place by what was asked for; the texts keep the order of
+	// the answer around it.
 	var criteria []string
 	var checks []forge.Check
 	left := in.Checks

@@ -77,7 +77,8 @@ func (g *Gate) Claims(in *forge.Intent, c *Change) []string {
 	of := claimedTask{in.Project, in.ID, c.Task}
 	p := claimedPlan{Of: of, Run: c.Run, Plan: g.Hash, Requirement: hex.EncodeToString(text[:]), Risk: string(in.Risk)}
 	if c.Reviews > 1 {
-		// Only there: who verifies may have a version that knows neither, and takes no unknown field.
+		// Only there: who verifies may have a version that knows neither, and
+		// takes no unknown field.
 		p.Reviews, p.Policy = c.Reviews, c.Policy
 	}
 	for _, r := range in.Requesters {

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// A verifier of the version before two reviewers refuses a statement with a field that it does not know. So a change that one
-// reviewer was enough for has none of these.
+// A verifier of the version before two reviewers refuses a statement with a field that
+// it does not know. So a change that one reviewer was enough for has none of these.
 func TestOneReviewIsProvenAsBefore(t *testing.T) {
 	for n, two := range map[int]bool{0: false, 1: false, 2: true} {
 		claims := (&Gate{Hash: "h"}).Claims(&forge.Intent{}, &Change{Run: 1, Task: "a", Reviews: n, Policy: "c0ffee"})

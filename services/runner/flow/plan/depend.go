@@ -63,9 +63,10 @@ func (l Dependencies) WaitsFor(id forge.IntentID) bool {
 	return slices.ContainsFunc(l, func(d Dependency) bool { return d.ID == id && d.Status == "" })
 }
 
-// Ended takes how an intent that is waited for ended. It returns the rule that ends
-// the run because of that, and why; an empty rule if the run goes on. One that does not
-// exist blocks the run until it is there and done: systems that submit several intents are not told in which order they are decided on.
+// Ended takes how an intent that is waited for ended. It returns the rule that
+// ends the run because of that, and why; an empty rule if the run goes on. One
+// that does not exist blocks the run until it is there and done: systems that
+// submit several intents are not told in which order they are decided on.
 func (l Dependencies) Ended(by rules.Version, d *forge.DependencyEnded) (name, why string) {
 	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent })
 	switch {
@@ -82,8 +83,9 @@ func (l Dependencies) Ended(by rules.Version, d *forge.DependencyEnded) (name, w
 	return "", ""
 }
 
-// Freed takes that an intent that failed, or was not there, got done after all, and reports whether nothing blocks
-// the run any more: it does not while another one is known to have failed, or if this one never blocked it.
+// Freed takes that an intent that failed, or was not there, got done after all,
+// and reports whether nothing blocks the run any more: it does not while
+// another one is known to have failed, or if this one never blocked it.
 func (l Dependencies) Freed(d *forge.DependencyEnded) bool {
 	failed := func(x Dependency) bool { return x.Absent || x.Status != "" && x.Status != forge.StatusDone }
 	i := slices.IndexFunc(l, func(x Dependency) bool { return x.ID == d.Intent && failed(x) })

@@ -26,8 +26,8 @@ func (g *Gate) Doubtful(in *forge.Intent) bool {
 // AsksFirst returns why a person has to let the intent be analyzed; empty if no person has to, or
 // one has approved exactly this text.
 func (g *Gate) AsksFirst(in *forge.Intent, p *forge.Policy) string {
-	// The risk that an analysis judged says nothing here: there was none, or a person let it be made. That of a
-	// recipe is its own, and known without a call.
+	// The risk that an analysis judged says nothing here: there was none, or a
+	// person let it be made. That of a recipe is its own, and known without a call.
 	var why string
 	switch {
 	case !g.Doubtful(in), g.Cleared == g.Text(in), p.AnalyzeBeforeApproval == analyzeAlways,
@@ -64,18 +64,20 @@ func (p *Part) Texts() []string {
 	return nil
 }
 
-// Asked returns all that a person approves who lets a request be analyzed: everything that decides how an agent is asked. The hash is made of
-// these parts and of nothing else, and whoever approves is shown them, so that the two cannot differ.
+// Asked returns all that a person approves who lets a request be analyzed: everything
+// that decides how an agent is asked. The hash is made of these parts and of nothing
+// else, and whoever approves is shown them, so that the two cannot differ.
 func (g *Gate) Asked(in *forge.Intent) []Part {
 	return []Part{
 		{"title", in.Title}, {"body", in.Body}, {"type", in.Type}, {"risk", g.Declared}, {"recipe", in.Recipe}, {"agent", in.Agent}, {"criteria", in.Criteria},
 	}
 }
 
-// Text returns the name of the text that a person lets be analyzed: a hash of Asked, so that an edit of it needs another approval. Answers, which
-// come later, are a person's word.
+// Text returns the name of the text that a person lets be analyzed: a hash of Asked, so that
+// an edit of it needs another approval. Answers, which come later, are a person's word.
 func (g *Gate) Text(in *forge.Intent) string {
-	// The word in front keeps it apart from the hash of a plan, which an approval names in the same field.
+	// The word in front keeps it apart from the hash of a plan, which an
+	// approval names in the same field.
 	h := sha256.New()
 	fmt.Fprint(h, "text")
 	for _, p := range g.Asked(in) {

@@ -63,7 +63,8 @@ func TestAsksFirst(t *testing.T) {
 	}
 }
 
-// The hash of a request is of all that whoever approves it is shown, and of nothing else: each part that differs makes another one.
+// The hash of a request is of all that whoever approves it is shown, and of
+// nothing else: each part that differs makes another one.
 func TestAllThatIsAskedIsShown(t *testing.T) {
 	in := forge.Intent{Settings: forge.Settings{
 		Title: "a title", Body: "a body", Type: "docs", Risk: forge.RiskLow, Recipe: "a recipe", Agent: "an agent", Criteria: []string{"one", "two"},

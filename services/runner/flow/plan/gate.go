@@ -26,7 +26,8 @@ type Gate struct {
 	Hash string
 	// Approved has the approvals of the plan; nil until there are enough of them.
 	Approved *approval.Granted
-	// Collected are the approvals of what the intent waits for, be it its analysis, the plan or changes.
+	// Collected are the approvals of what the intent waits for, be it its
+	// analysis, the plan or changes.
 	Collected approval.Collection
 }
 

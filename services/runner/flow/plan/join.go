@@ -9,18 +9,20 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// maxJoined bounds the plan, steps and context of a joined task together, in bytes: an agent is shown at least as much of each.
+// maxJoined bounds the plan, steps and context of a joined task together, in
+// bytes: an agent is shown at least as much of each.
 const maxJoined = 64 << 10
 
-// joins reports whether planned tasks become one. Those of a recipe do not: each runs a command of its own, for an item of
-// its own, which no other task could.
+// joins reports whether planned tasks become one. Those of a recipe do not: each
+// runs a command of its own, for an item of its own, which no other task could.
 func (p *Parent) joins(tasks []*task.Task) bool {
 	return p.Whole && len(tasks) > 1 && p.Intent.Recipe == ""
 }
 
-// join makes the one task of an intent that is merged as one change, whatever its analysis divided it into. Nothing of what was
-// planned is left out: plans and contexts become sections under the titles of their tasks, steps follow each other, and all of it is
-// in an order in which it can be done. tasks are not empty, and no circle is among them.
+// join makes the one task of an intent that is merged as one change, whatever its analysis
+// divided it into. Nothing of what was planned is left out: plans and contexts become
+// sections under the titles of their tasks, steps follow each other, and all of it is in
+// an order in which it can be done. tasks are not empty, and no circle is among them.
 func (p *Parent) join(tasks []*task.Task) ([]*task.Task, error) {
 	tasks = inOrder(tasks)
 	withContext := slices.DeleteFunc(slices.Clone(tasks), func(t *task.Task) bool { return t.Context == "" })
@@ -45,7 +47,8 @@ func (p *Parent) join(tasks []*task.Task) ([]*task.Task, error) {
 	return []*task.Task{one}, nil
 }
 
-// inOrder returns tasks so that each comes after those that it depends on, and otherwise as they were planned.
+// inOrder returns tasks so that each comes after those that it depends on, and
+// otherwise as they were planned.
 func inOrder(tasks []*task.Task) []*task.Task {
 	ordered, done := make([]*task.Task, 0, len(tasks)), make(map[forge.TaskID]bool, len(tasks))
 	isOpen := func(d forge.TaskID) bool { return !done[d] }
@@ -61,7 +64,8 @@ func inOrder(tasks []*task.Task) []*task.Task {
 	return ordered
 }
 
-// sections returns a text of each task under the task's title, which stands alone where the text is empty.
+// sections returns a text of each task under the task's title, which stands
+// alone where the text is empty.
 func sections(tasks []*task.Task, text func(*task.Task) string) string {
 	list := make([]string, len(tasks))
 	for i, t := range tasks {

@@ -16,7 +16,8 @@ func joining() *Parent {
 	return &Parent{Intent: &forge.Intent{ID: "a", Settings: forge.Settings{Title: "Extend"}}, Number: 1, Whole: true}
 }
 
-// anyPlans returns one to eight tasks, now and then with a circle or two of a name. The texts of each begin with its name.
+// anyPlans returns one to eight tasks, now and then with a circle or two of a
+// name. The texts of each begin with its name.
 func anyPlans(rng *rand.Rand) []forge.TaskPlan {
 	plans := make([]forge.TaskPlan, 1+rng.IntN(8))
 	for i, place := range rng.Perm(len(plans)) { // the i-th of an order in which all can be done, circles aside
@@ -47,8 +48,9 @@ func anyPlans(rng *rand.Rand) []forge.TaskPlan {
 	return plans
 }
 
-// TestJoin has an agent plan anything for an intent that is merged as one change. What cannot be carried out is refused as it is for every
-// other intent. All else becomes one task that has everything of it once, each task after those that it depends on.
+// TestJoin has an agent plan anything for an intent that is merged as one change. What
+// cannot be carried out is refused as it is for every other intent. All else becomes
+// one task that has everything of it once, each task after those that it depends on.
 func TestJoin(t *testing.T) {
 	joined, refused := 0, 0
 	for seed := range uint64(500) {
@@ -142,7 +144,8 @@ func TestJoinTakesAll(t *testing.T) {
 	}
 }
 
-// TestJoinBounds has more requirements than a review answers, more text than an agent is shown, and what is never joined.
+// TestJoinBounds has more requirements than a review answers, more text than an
+// agent is shown, and what is never joined.
 func TestJoinBounds(t *testing.T) {
 	many := func(of string, n int) forge.TaskPlan {
 		p := forge.TaskPlan{Title: of}

@@ -9,8 +9,8 @@ func SameOrigin(a, b forge.Origin) bool {
 	return a.EventID != "" && a.System == b.System && a.EventID == b.EventID
 }
 
-// Publisher returns who published an intent: a person by the name that the server knows, or the system
-// that sent it, whomever that one names.
+// Publisher returns who published an intent: a person by the name that the
+// server knows, or the system that sent it, whomever that one names.
 func Publisher(in *forge.Intent) string {
 	for _, p := range in.Requesters {
 		if p.Proven && in.Source == forge.SourceHuman {

@@ -53,13 +53,14 @@ type State struct {
 
 // Asked has the wishes of people who were to approve, and asked for something else.
 type Asked struct {
-	// Wish is the newest request for another plan, which the prompt of the next analysis repeats. It stays until the text of the
-	// intent changes, so that a retry and an architect get it too. Nil if there is none.
+	// Wish is the newest request for another plan, which the prompt of the next
+	// analysis repeats. It stays until the text of the intent changes, so that
+	// a retry and an architect get it too. Nil if there is none.
 	Wish *forge.Wish
 	// Wishes counts those about plans in this run.
 	Wishes int
-	// Last is the newest about anything that waited for approval, a plan or changes. Those who come later with the
-	// same hash are answered by it.
+	// Last is the newest about anything that waited for approval, a plan or
+	// changes. Those who come later with the same hash are answered by it.
 	Last approval.Wished
 }
 
@@ -122,8 +123,9 @@ func (s *State) Complete(c *forge.Command) {
 	s.Session.Assign(c)
 }
 
-// Drop forgets a plan, because the text that it is of has changed, or a person wants another one: then wish says which. The
-// step that made it makes the next one, in the same session, unless it is turned to another step.
+// Drop forgets a plan, because the text that it is of has changed, or a person
+// wants another one: then wish says which. The step that made it makes the next
+// one, in the same session, unless it is turned to another step.
 func (s *State) Drop(wish *forge.Wish) {
 	s.Children, s.Gate.Collected = nil, approval.Collection{}
 	s.Gate.Name("")

@@ -2,9 +2,9 @@ package plan
 
 import "github.com/pfl-forge/pfl-forge"
 
-// Policy is the policy in force, and how far it is known. It is that of the project on the commit of the base branch
-// that the newest analysis read, or that was read again since because a person said retry; before any of that it is
-// forge.DefaultPolicy.
+// Policy is the policy in force, and how far it is known. It is that of the project on
+// the commit of the base branch that the newest analysis read, or that was read again
+// since because a person said retry; before any of that it is forge.DefaultPolicy.
 type Policy struct {
 	forge.Policy
 	// Known says that it is the project's own, not the default.

@@ -1,8 +1,10 @@
-// Package projects holds the state machine of a project, which decides what spans intents: who is admitted, whose change
-// is merged next, who holds which files, what money is left, what is known and what is reflected on.
+// Package projects holds the state machine of a project, which decides what
+// spans intents: who is admitted, whose change is merged next, who holds which
+// files, what money is left, what is known and what is reflected on.
 //
-// Project is a composition like flow.Intent. It hands each event to the small machines that the event is about and makes
-// effects of what they return; steps.go has a function for each event. It knows intents by their messages alone.
+// Project is a composition like flow.Intent. It hands each event to the small
+// machines that the event is about and makes effects of what they return; steps.go
+// has a function for each event. It knows intents by their messages alone.
 package projects
 
 import (
@@ -49,9 +51,9 @@ import (
 //	SetSchedules      schedules
 //	PauseSchedule     schedules
 //
-// After an event that can let a merge start, the queue starts the next one. After
-// every event that was applied, the queue has those behind it tried, and the reflection that is due is started if the
-// ledger has budget for it.
+// After an event that can let a merge start, the queue starts the next one.
+// After every event that was applied, the queue has those behind it tried, and
+// the reflection that is due is started if the ledger has budget for it.
 type Project struct {
 	key   forge.Key
 	state state
@@ -64,7 +66,8 @@ type Project struct {
 	eff forge.Effects
 }
 
-// state is everything that a project remembers from one event to the next. It can be written as JSON and read back; see Snapshot.
+// state is everything that a project remembers from one event to the next. It
+// can be written as JSON and read back; see Snapshot.
 type state struct {
 	// Stamp says when the newest event was applied, and by which rules.
 	rule.Stamp
@@ -83,7 +86,8 @@ type state struct {
 	Reflection reflection.State
 	// Schedules submit intents at their times.
 	Schedules schedule.State
-	// Decided has the ids of the events that people sent, so that a redelivery is not taken for another act.
+	// Decided has the ids of the events that people sent, so that a redelivery
+	// is not taken for another act.
 	Decided map[string]bool
 }
 
@@ -93,7 +97,8 @@ func New(key forge.Key) *Project { return &Project{key: key} }
 // Rules returns the version of the rules that the newest event was applied by.
 func (p *Project) Rules() rules.Version { return p.state.DecidedBy }
 
-// Step decides on one event; see flow.Intent.Step. A request that comes once more is answered once more.
+// Step decides on one event; see flow.Intent.Step. A request that comes once
+// more is answered once more.
 func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ruling) {
 	p.now = ev.At
 	last := p.state.Stamp
@@ -123,7 +128,8 @@ func (p *Project) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.R
 	return eff, rule.Ruling(p.key, &ev, decision, err)
 }
 
-// decide hands an event to the step for its message. Unless it returns Applied, the state is as it was.
+// decide hands an event to the step for its message. Unless it returns Applied,
+// the state is as it was.
 func (p *Project) decide(ev *forge.Event) (forge.Decision, error) {
 	if p.state.Decided[ev.ID] {
 		p.state.Scheduler.Repeat(&p.out)

@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/scheduler"
 )
 
-// The steps of a project hand an event to its parts, in the order of the table at Project. They keep nothing themselves.
+// The steps of a project hand an event to its parts, in the order of the table
+// at Project. They keep nothing themselves.
 
 // admitRun admits a run of an intent, or answers once more.
 func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision, error) {
@@ -28,7 +29,8 @@ func (p *Project) admitRun(id forge.IntentID, m *forge.AdmitRun) (forge.Decision
 	return d, err
 }
 
-// fillIn fills in the facts that an intent is told when it is admitted and that the scheduler does not know.
+// fillIn fills in the facts that an intent is told when it is admitted and that
+// the scheduler does not know.
 func (p *Project) fillIn(in *scheduler.Intent, a *forge.RunAdmitted) {
 	a.Budget, a.ReadPolicy, a.AskFirst = p.state.Ledger.Limits, !p.state.Ledger.Known, true
 	a.Obstacles = p.state.Obstacles.Message("")
@@ -128,7 +130,8 @@ func (p *Project) met(id forge.IntentID, m *forge.ObstacleReported) (forge.Decis
 	return p.state.Obstacles.Refused(&p.out, id, m, p.state.Scheduler.Active, p.now)
 }
 
-// resumeAll ends the pause of the project, opens the accounts that refuse calls, and starts the next merge.
+// resumeAll ends the pause of the project, opens the accounts that refuse
+// calls, and starts the next merge.
 func (p *Project) resumeAll() (forge.Decision, error) {
 	// A person who resumes everything means both: what they paused, and what stopped by itself.
 	opened := p.state.Obstacles.Resume(&p.out, p.state.Scheduler.Active, p.now)
@@ -144,7 +147,8 @@ func (p *Project) resumeAll() (forge.Decision, error) {
 // merged takes a worker's report on a merge, and sets a timer if it is to be tried
 // again.
 func (p *Project) merged(r *forge.Result) (forge.Decision, error) {
-	// It is not an attempt that failed: it neither counts against the tries of the merge, nor gives its place to another.
+	// It is not an attempt that failed: it neither counts against the tries of
+	// the merge, nor gives its place to another.
 	if f := r.Failure(); f != nil && f.Reason == forge.FailOrigin && p.state.Queue.Stop(r) {
 		p.state.Obstacles.Lost(&p.out, r.To.Intent, f, p.state.Scheduler.Active, p.now)
 		return forge.Applied, nil
@@ -170,7 +174,8 @@ func (p *Project) commands() mergequeue.Commands {
 	return mergequeue.Commands{State: &p.state.Queue, Project: p.key.Project, By: p.state.DecidedBy}
 }
 
-// looked takes a gateway's report on a pull request, and sets a timer if something is to be tried again.
+// looked takes a gateway's report on a pull request, and sets a timer if
+// something is to be tried again.
 func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
 	before := p.state.Queue.Timers(p.key)
 	d, err := p.pulls().Looked(&p.out, p.state.DecidedBy, r, p.now)
@@ -182,8 +187,9 @@ func (p *Project) looked(r *forge.Result) (forge.Decision, error) {
 	return d, err
 }
 
-// probe issues a probe of an origin that does not answer, unless one is under way. It is called after each decision, because
-// many of them can be the reason: a report, the end of a probe, the end of the intent in whose name it was.
+// probe issues a probe of an origin that does not answer, unless one is under
+// way. It is called after each decision, because many of them can be the reason:
+// a report, the end of a probe, the end of the intent in whose name it was.
 func (p *Project) probe() {
 	var after forge.IntentID
 	if m := p.state.Queue.Current; m != nil && m.Stopped {
@@ -195,8 +201,9 @@ func (p *Project) probe() {
 	p.goOn()
 }
 
-// look has an intent look whether a red base branch passes, if it is time, and has the merges wait that cannot pass. It is called after
-// each decision, as probe is, with the timer that was set before that.
+// look has an intent look whether a red base branch passes, if it is time, and
+// has the merges wait that cannot pass. It is called after each decision, as
+// probe is, with the timer that was set before that.
 func (p *Project) look(set *forge.Timer) {
 	p.await(p.state.Obstacles.Look(&p.out, p.key, p.state.Scheduler.Active, p.state.Scheduler.Paused, p.now), set)
 	p.state.Queue.Red = p.state.Obstacles.RedBase()
@@ -230,7 +237,8 @@ func (p *Project) calendar() *schedule.Project {
 	return &schedule.Project{ID: p.key.Project, Paused: s.Paused, Now: p.now, Open: s.IsOpen, Known: s.IsKnown}
 }
 
-// retryMerge issues a merge again when its time has come, or the next one if the origin refused pushes until now.
+// retryMerge issues a merge again when its time has come, or the next one if
+// the origin refused pushes until now.
 func (p *Project) retryMerge(fired *forge.TimerFired) (forge.Decision, error) {
 	if p.state.Obstacles.NextLook(p.state.DecidedBy, fired) {
 		return forge.Applied, nil
@@ -263,9 +271,9 @@ func (p *Project) startNextMerge() {
 	}
 }
 
-// couple has the changes that wait for their merge tried meanwhile, and cancels trials that stand for nothing
-// any more. A change whose trial was waited for is merged then: it may have been taken out of the train, and nothing
-// else would begin its merge.
+// couple has the changes that wait for their merge tried meanwhile, and cancels trials
+// that stand for nothing any more. A change whose trial was waited for is merged then:
+// it may have been taken out of the train, and nothing else would begin its merge.
 func (p *Project) couple() {
 	stuck := p.state.Obstacles.OriginAway() || p.state.Queue.Refused.Stands()
 	issue, cancel := p.state.Queue.Couple(p.state.DecidedBy, p.state.Scheduler.Paused || stuck)

@@ -89,7 +89,8 @@ func (p *Project) shared() *forge.ProjectSummary {
 	}
 }
 
-// Knows returns every piece of knowledge, the oldest first; about a text, the most relevant first, as intents are told them.
+// Knows returns every piece of knowledge, the oldest first; about a text, the
+// most relevant first, as intents are told them.
 func (p *Project) Knows(about string) []forge.Knowledge {
 	if about == "" {
 		return slices.Clone(p.state.Knowledge.Known)

@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/pull"
 )
 
-// TestApprovedByTheirOwn: a forge takes pfl-forge for who pushed what became of a person's commit, and so counts an approval of that person as one
-// of another. It is not merged for that: only with one of another person, or with none where the forge asks for none.
+// TestApprovedByTheirOwn: a forge takes pfl-forge for who pushed what became of a person's
+// commit, and so counts an approval of that person as one of another. It is not merged for
+// that: only with one of another person, or with none where the forge asks for none.
 func TestApprovedByTheirOwn(t *testing.T) {
 	approved := func(by ...string) (list []forge.PullReview) {
 		for _, who := range by {

@@ -19,8 +19,8 @@ func (o *Ours) Failed(p *forge.PullPolicy, seen *forge.PullRequest) []forge.Pull
 	return failing
 }
 
-// Late returns the names of the checks that have to pass and have not ended, those of the policy first, each once; none where no name is
-// known of what is waited for.
+// Late returns the names of the checks that have to pass and have not ended, those
+// of the policy first, each once; none where no name is known of what is waited for.
 func Late(p *forge.PullPolicy, seen *forge.PullRequest) (names []string) {
 	for _, name := range p.Checks {
 		if !slices.ContainsFunc(seen.Checks, func(c forge.PullCheck) bool { return c.Name == name && hasEnded(&c) }) {
@@ -35,13 +35,15 @@ func Late(p *forge.PullPolicy, seen *forge.PullRequest) (names []string) {
 	return names
 }
 
-// AreMissing reports whether checks are waited for of which no name is known: the policy names none, and the forge reports none. It does so
-// until its CI has begun, and for ever where a repository has none.
+// AreMissing reports whether checks are waited for of which no name is known:
+// the policy names none, and the forge reports none. It does so until its CI
+// has begun, and for ever where a repository has none.
 func AreMissing(p *forge.PullPolicy, seen *forge.PullRequest) bool {
 	return len(p.Checks) == 0 && len(seen.Checks) == 0
 }
 
-// hasEnded reports whether a check has. A state of a newer version has not, as far as this one knows.
+// hasEnded reports whether a check has. A state of a newer version has not, as
+// far as this one knows.
 func hasEnded(c *forge.PullCheck) bool {
 	return c.State == forge.PullCheckFailed || c.State == forge.PullCheckPassed
 }

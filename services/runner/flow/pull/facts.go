@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Facts returns the contents of the pull request of a change: the intent, and how the change was verified and
-// reviewed. last are the reviews that its verdict was made of, and all those of the task.
+// Facts returns the contents of the pull request of a change: the intent, and
+// how the change was verified and reviewed. last are the reviews that its
+// verdict was made of, and all those of the task.
 func Facts(in *forge.Intent, c *forge.Rebase, last, all []forge.Review) *forge.PullFacts {
 	f := &forge.PullFacts{Request: in.Title, Files: c.Files}
 	if in.Body != "" {

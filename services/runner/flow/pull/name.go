@@ -20,14 +20,16 @@ func Names(given, commit string) bool {
 	return len(given) >= LeastCommit && strings.HasPrefix(commit, given)
 }
 
-// Nameable reports whether a person can be told to give a commit to a command, as a gateway or a worker says that it is at
-// a branch: it is of letters and digits, so that no shell and no command reads anything else in it.
+// Nameable reports whether a person can be told to give a commit to a command,
+// as a gateway or a worker says that it is at a branch: it is of letters and
+// digits, so that no shell and no command reads anything else in it.
 func Nameable(commit string) bool {
 	return len(commit) >= LeastCommit && commit[0] != '-' && strings.Trim(commit, "0123456789abcdefghijklmnopqrstuvwxyz-") == ""
 }
 
-// People returns the names by which the author of an adopted commit may be known as a person here: the name and the address
-// of it, and what stands before the @ of that, without the number that a forge may put there.
+// People returns the names by which the author of an adopted commit may be
+// known as a person here: the name and the address of it, and what stands
+// before the @ of that, without the number that a forge may put there.
 func People(a *forge.Adoption) (names []string) {
 	if a == nil {
 		return nil
@@ -46,8 +48,9 @@ func People(a *forge.Adoption) (names []string) {
 	return names
 }
 
-// Barred returns the people whose approval at the forge does not count where the policy bars requesters (bars): the people who adopted
-// commit a, its authors by name, and those who were barred by the adoption before, on top of which a stands. before may be nil.
+// Barred returns the people whose approval at the forge does not count where the policy
+// bars requesters (bars): the people who adopted commit a, its authors by name, and those
+// who were barred by the adoption before, on top of which a stands. before may be nil.
 func Barred(bars bool, by []string, a, before *forge.Adoption) (names []string) {
 	if !bars {
 		return nil
@@ -63,7 +66,8 @@ func Barred(bars bool, by []string, a, before *forge.Adoption) (names []string) 
 	return names
 }
 
-// Authors returns People of an adoption, and those of the ones before it that it bars, without some requesters.
+// Authors returns People of an adoption, and those of the ones before it that
+// it bars, without some requesters.
 func Authors(a *forge.Adoption, but []forge.Identity) []string {
 	if a == nil {
 		return nil
@@ -78,8 +82,8 @@ func Authors(a *forge.Adoption, but []forge.Identity) []string {
 	return names
 }
 
-// NotOffered returns why a commit that a person names cannot become the change of a task of an intent: seen says which
-// branches were seen where.
+// NotOffered returns why a commit that a person names cannot become the change
+// of a task of an intent: seen says which branches were seen where.
 func NotOffered(intent forge.IntentID, given string, seen []string) error {
 	switch {
 	case len(given) < LeastCommit:

@@ -27,21 +27,19 @@
 // a person asks for comes before what a check says, since it leads to another
 // change anyway.
 //
-// Who can lie: the text of a pull request, in which the gateway finds again
-// whose it is, can be edited by whoever may write to the repository. So a look
-// counts only if its number, or where that is not known yet its branches, are
-// those of the change, whatever the gateway takes it for. A review counts only
-// if the forge lets its author decide and the operator knows who that is:
-// everyone may press "approve" or "request changes" on a public repository. An
-// approval counts for the patch that it was given for, on whatever base that is,
-// and for no other. A forge may count one that was given for another patch, and
-// how many it wants is not known here: so as long as it shows one, that one is
-// waited for to be given again, or dismissed. A wish is heard once. Only who wished can take it back, so
-// one that the change was made again for is waited for, and does not have it
-// made again. Its words are known by their parts, since the whole changes as
-// soon as one of its remarks is resolved, or its line moves. A check counts by its name, and one that is named and not there
-// has not ended. Where none are named, one at least has to be there: a forge
-// shows none until its CI has begun.
+// Who can lie: the text of a pull request, in which the gateway finds again whose it is, can
+// be edited by whoever may write to the repository. So a look counts only if its number, or
+// where that is not known yet its branches, are those of the change, whatever the gateway
+// takes it for. A review counts only if the forge lets its author decide and the operator
+// knows who that is: everyone may press "approve" or "request changes" on a public repository.
+// An approval counts for the patch that it was given for, on whatever base that is, and for no
+// other. A forge may count one that was given for another patch, and how many it wants is not
+// known here: so as long as it shows one, that one is waited for to be given again, or
+// dismissed. A wish is heard once. Only who wished can take it back, so one that the change
+// was made again for is waited for, and does not have it made again. Its words are known by
+// their parts, since the whole changes as soon as one of its remarks is resolved, or its line
+// moves. A check counts by its name, and one that is named and not there has not ended. Where
+// none are named, one at least has to be there: a forge shows none until its CI has begun.
 package pull
 
 import (
@@ -119,9 +117,11 @@ type Ours struct {
 	Stuck string
 	// Unanswered are those in threads that have no answer at the forge yet.
 	Unanswered []Remark
-	// Barred are the people whose approval of Head does not count, because they made or adopted it: see forge.Adoption.
+	// Barred are the people whose approval of Head does not count, because they
+	// made or adopted it: see forge.Adoption.
 	Barred []string
-	// Replaced is the number of the newest adoption whose commit was replaced by the rebased change; 0 if none was.
+	// Replaced is the number of the newest adoption whose commit was replaced
+	// by the rebased change; 0 if none was.
 	Replaced int
 }
 
@@ -151,19 +151,22 @@ func (o *Ours) Push(h Head) {
 	o.Head, o.Patch, o.Parent, o.Tree = h.Commit, h.Patch, h.Parent, h.Tree
 }
 
-// Replaces reports whether a push may take the place of the commit of an adoption: once for each. It is asked by the number and
-// not by the commit, which a person may put back after it was replaced, and adopt again.
+// Replaces reports whether a push may take the place of the commit of an
+// adoption: once for each. It is asked by the number and not by the commit,
+// which a person may put back after it was replaced, and adopt again.
 func (o *Ours) Replaces(a *forge.Adoption) bool { return a != nil && a.Number > o.Replaced }
 
-// Replace notes that what is pushed next takes the place of a commit of another one, which the change began with. A look
-// that still shows that commit says nothing new, and whoever merges it merges what was verified nowhere.
+// Replace notes that what is pushed next takes the place of a commit of another
+// one, which the change began with. A look that still shows that commit says
+// nothing new, and whoever merges it merges what was verified nowhere.
 func (o *Ours) Replace(a *forge.Adoption) {
 	if o.Replaced = a.Number; !o.knows(a.Commit) {
 		o.Former = keep(append(slices.Clip(o.Former), Head{Commit: a.Commit}), maxKept)
 	}
 }
 
-// knows reports whether a commit is at the head branch, or was before, with the consent of the rules.
+// knows reports whether a commit is at the head branch, or was before, with the
+// consent of the rules.
 func (o *Ours) knows(commit string) bool { return commit == o.Head || o.isFormer(commit) }
 
 // present returns the commit that was pushed last.
@@ -334,7 +337,8 @@ func same(a, b *forge.PullRequest) bool {
 		slices.Equal(a.Checks, b.Checks) && slices.EqualFunc(a.Reviews, b.Reviews, sameReview)
 }
 
-// Name names a pull request for people, as owner/name#7, which GitLab spells with !, if its address says in which repository it is.
+// Name names a pull request for people, as owner/name#7, which GitLab spells
+// with !, if its address says in which repository it is.
 func Name(seen *forge.PullRequest) string {
 	number := strconv.Itoa(seen.Number)
 	_, place, _ := strings.Cut(seen.URL, "://")

@@ -30,8 +30,9 @@ func approvals(commits ...string) (list []forge.PullReview) {
 	return list
 }
 
-// TestWishesAreHeardOnce: what a change was made again for stays at the forge until its author takes it back. It keeps the change from being
-// merged, and does not have it made again; other words, or the same of a new commit, are another wish.
+// TestWishesAreHeardOnce: what a change was made again for stays at the forge until
+// its author takes it back. It keeps the change from being merged, and does not
+// have it made again; other words, or the same of a new commit, are another wish.
 func TestWishesAreHeardOnce(t *testing.T) {
 	o, seen := ours, green()
 	seen.Reviews = []forge.PullReview{{Person: "ada", Account: "ada17", May: true, Verdict: forge.PullChangesRequested, Commit: "h1", Text: "shorter"}}
@@ -124,7 +125,8 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestApprovalsOfTwoPatches: a forge that wants two approvals counts one of each patch. A person gives it again.
+// TestApprovalsOfTwoPatches: a forge that wants two approvals counts one of
+// each patch. A person gives it again.
 func TestApprovalsOfTwoPatches(t *testing.T) {
 	seen := green()
 	seen.Reviews = approvals("h0", "h1")
@@ -137,7 +139,8 @@ func TestApprovalsOfTwoPatches(t *testing.T) {
 	}
 }
 
-// TestMergedAtAFormerHead: what a person merges while the next commit is on its way is compared with what was verified of that.
+// TestMergedAtAFormerHead: what a person merges while the next commit is on its
+// way is compared with what was verified of that.
 func TestMergedAtAFormerHead(t *testing.T) {
 	o := pull.Ours{}
 	first, second := pull.Head{Commit: "h1", Patch: "p1", Parent: "m1", Tree: "t1"}, pull.Head{Commit: "h2", Patch: "p1", Parent: "m2", Tree: "t2"}
@@ -169,7 +172,8 @@ func TestBeforeTheNumber(t *testing.T) {
 	}
 }
 
-// TestNamedChecks counts only the checks that the project names: one that is not there has not ended, and others decide nothing.
+// TestNamedChecks counts only the checks that the project names: one that is
+// not there has not ended, and others decide nothing.
 func TestNamedChecks(t *testing.T) {
 	seen := green()
 	seen.Checks[1].State = forge.PullCheckFailed
@@ -206,8 +210,9 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestRemarksAreHeardOnce: of a review whose remarks are named nothing is new when one of them is resolved, its line moves, or the forge takes
-// the review along to another commit. Another remark, or another word of one, is another wish. Each is answered once the change is another.
+// TestRemarksAreHeardOnce: of a review whose remarks are named nothing is new when one of them
+// is resolved, its line moves, or the forge takes the review along to another commit. Another
+// remark, or another word of one, is another wish. Each is answered once the change is another.
 func TestRemarksAreHeardOnce(t *testing.T) {
 	o, seen := ours, green()
 	whole, first, second := forge.PullRemark{Digest: "w"}, forge.PullRemark{Thread: 5, Digest: "a"}, forge.PullRemark{Thread: 6, Digest: "b"}
@@ -249,8 +254,8 @@ func TestRemarksAreHeardOnce(t *testing.T) {
 	}
 }
 
-// TestQueuedStanding: in the forge's merge queue nothing of ours is in its way but a person's wish, a failed check, and a forge that wants it on the tip first.
-// That it was taken out counts once.
+// TestQueuedStanding: in the forge's merge queue nothing of ours is in its way but a person's wish,
+// a failed check, and a forge that wants it on the tip first. That it was taken out counts once.
 func TestQueuedStanding(t *testing.T) {
 	in := func(p *forge.PullRequest) { p.Queue = &forge.PullQueue{In: true, Position: 2} }
 	out := func(cause string) func(p *forge.PullRequest) {

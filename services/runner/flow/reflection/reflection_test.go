@@ -228,8 +228,8 @@ func reload(t *testing.T, s *reflection.State) {
 	*s = again
 }
 
-// What a reflection proposes is as much the wish of everyone whose words it read: of runs and of observations, proven
-// and claimed. Otherwise a person would approve their own wish by way of it.
+// What a reflection proposes is as much the wish of everyone whose words it read: of runs and of
+// observations, proven and claimed. Otherwise a person would approve their own wish by way of it.
 func TestRequestersAreInherited(t *testing.T) {
 	ann := forge.Identity{Name: "ann", Proven: true}
 	var s reflection.State

@@ -168,7 +168,8 @@ func (s *State) Repeat(out *outbox.Messages) {
 	}
 }
 
-// Submit proposes an intent of the rules' own, if there is one, and sends it until it exists. One that was proposed before is not proposed again.
+// Submit proposes an intent of the rules' own, if there is one, and sends it
+// until it exists. One that was proposed before is not proposed again.
 func (s *State) Submit(out *outbox.Messages, in *forge.Intent) {
 	if in == nil || slices.ContainsFunc(s.Proposals, func(p Proposal) bool { return p.ID == in.ID }) {
 		return

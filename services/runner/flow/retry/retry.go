@@ -43,7 +43,8 @@ type Counter struct {
 	Errors int
 	// Parks counts the waits at a limit in a row.
 	Parks int
-	// Waits counts the answers in a row that no replica can do it; Why is the newest, and At when it came.
+	// Waits counts the answers in a row that no replica can do it; Why is the
+	// newest, and At when it came.
 	Waits int
 	Why   string
 	At    time.Time
@@ -139,7 +140,8 @@ type Decision struct {
 	Action Action
 	// At is when the step is repeated, for Later.
 	At time.Time
-	// Rule is recorded with Detail, before the step is repeated; empty for NoBudget and GiveUp, and where it is recorded already.
+	// Rule is recorded with Detail, before the step is repeated; empty for
+	// NoBudget and GiveUp, and where it is recorded already.
 	Rule string
 	// Detail is recorded with Rule.
 	Detail string

@@ -23,7 +23,8 @@ const (
 	// WaitForIt: the agent is at a limit; another one takes over, or its reset
 	// is waited for.
 	WaitForIt
-	// AwaitWorker: at once, with more patience, as often as it takes, and the failure counts for nothing.
+	// AwaitWorker: at once, with more patience, as often as it takes, and the
+	// failure counts for nothing.
 	AwaitWorker
 	// CarryOn: at once, and the failure counts for nothing.
 	CarryOn
@@ -43,8 +44,8 @@ type Failure struct {
 	Keep bool
 	// Explain is set if the prompt of the next attempt says why this one failed.
 	Explain bool
-	// Elsewhere says that the reason may lie in the replica: the next attempt is for any of them, and not for the one that has
-	// the checkout.
+	// Elsewhere says that the reason may lie in the replica: the next attempt
+	// is for any of them, and not for the one that has the checkout.
 	Elsewhere bool
 }
 
@@ -93,14 +94,15 @@ func (f Failure) For(by rules.Version, last forge.ReplicaID) forge.ReplicaID {
 // laterFactor is how much longer the pause of TryLater is.
 const laterFactor = 30
 
-// firstPatience and longestPatience bound Patience. A person need not hear of a shorter wait, and each answer is a record of the journal.
+// firstPatience and longestPatience bound Patience. A person need not hear of a
+// shorter wait, and each answer is a record of the journal.
 const (
 	firstPatience   = 15 * time.Second
 	longestPatience = 15 * time.Minute
 )
 
-// Patience returns for how long replicas leave a step to one another before they answer that none can do it, after so many such answers in
-// a row. Meanwhile the first that can takes it.
+// Patience returns for how long replicas leave a step to one another before they answer that
+// none can do it, after so many such answers in a row. Meanwhile the first that can takes it.
 func Patience(waits int) time.Duration {
 	return min(firstPatience<<min(max(waits, 0), 10), longestPatience)
 }

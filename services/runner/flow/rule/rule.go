@@ -1,9 +1,10 @@
 // Package rule names the rules that adjust a flow, as the history has them (rule.go), and has
-// the table of consequences for each reason of a failure (failure.go). Every rule is explained to people in
-// one line, and shown by a script in testdata/scripts; tests see to both.
+// the table of consequences for each reason of a failure (failure.go). Every rule is explained
+// to people in one line, and shown by a script in testdata/scripts; tests see to both.
 //
-// Besides, all small machines use from it: the verdict that claims make (claim.go), the stamp of an event
-// and how a machine ignores or refuses one (stamp.go), and texts cut to their bounds (text.go).
+// Besides, all small machines use from it: the verdict that claims make
+// (claim.go), the stamp of an event and how a machine ignores or refuses one
+// (stamp.go), and texts cut to their bounds (text.go).
 package rule
 
 // The rules that adjust a flow.
@@ -54,8 +55,8 @@ const (
 	// Rework: the review rejected the change; the same session goes on with the
 	// feedback.
 	Rework = "rework"
-	// Checks: the reviewer asked for checks of the project before its verdict; they run on the commit, and the same
-	// session goes on with what they say.
+	// Checks: the reviewer asked for checks of the project before its verdict;
+	// they run on the commit, and the same session goes on with what they say.
 	Checks = "checks"
 	// SecondReview: the first reviewer approved, and the risk asks for a second one's
 	// approval as well.
@@ -81,8 +82,8 @@ const (
 	// FlakyCheck: a verify command passes and fails on the same tree, and fails without
 	// the change, too; the change counts as verified, and no attempt is spent.
 	FlakyCheck = "flaky-check"
-	// RedBase: the verify commands fail on the base branch as well; the task waits until they pass there, and
-	// no attempt is spent.
+	// RedBase: the verify commands fail on the base branch as well; the task
+	// waits until they pass there, and no attempt is spent.
 	RedBase = "red-base"
 	// Combination: the change passes where it was made and the base branch passes, but not both
 	// together; it is made again as after a conflict, with a file lock.
@@ -98,14 +99,16 @@ const (
 	ReviewAgain = "review-again"
 	// MergedLate: a merge that was given up turned out to have been made.
 	MergedLate = "merged-late"
-	// PullHeld: the pull request was closed, is to be merged elsewhere, or another one has changed its branch.
+	// PullHeld: the pull request was closed, is to be merged elsewhere, or
+	// another one has changed its branch.
 	PullHeld = "pull-request-held"
-	// PullAdopted: a person has a commit that another one pushed to the branch of the pull request become the change.
+	// PullAdopted: a person has a commit that another one pushed to the branch
+	// of the pull request become the change.
 	PullAdopted = "pull-request-adopted"
 	// ChecksFailed: checks of the forge failed on the pull request; their output is the feedback.
 	ChecksFailed = "checks-failed"
-	// ChangesWanted: a person who may asks for changes of a plan or a change that waits for approval, or at the pull
-	// request; their words are the feedback.
+	// ChangesWanted: a person who may asks for changes of a plan or a change that
+	// waits for approval, or at the pull request; their words are the feedback.
 	ChangesWanted = "changes-requested"
 	// Unproven: the forge merged a commit that was not verified on its parent.
 	Unproven = "merged-unproven"
@@ -126,7 +129,8 @@ const (
 	AwaitAccount = "wait-for-account"
 	// AwaitOrigin: the git origin does not answer; the step is held until it does.
 	AwaitOrigin = "wait-for-origin"
-	// AwaitReplica: no replica can do the step at present; it is tried again, and no retry is spent.
+	// AwaitReplica: no replica can do the step at present; it is tried again,
+	// and no retry is spent.
 	AwaitReplica = "wait-for-replica"
 	// FreshSession: the session is lost; a new one begins with a recap.
 	FreshSession = "new-session"

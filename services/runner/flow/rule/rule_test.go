@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
-// TestPauses: pauses double with each failure in a row, are thirty times as long for what is busy, and the patience with replicas is bounded.
+// TestPauses: pauses double with each failure in a row, are thirty times as
+// long for what is busy, and the patience with replicas is bounded.
 func TestPauses(t *testing.T) {
 	for errors, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		if got := rule.TryAgain.Pause(time.Second, errors); got != want {
@@ -29,7 +30,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestElsewhere: a reason that may lie in the replica has the next attempt made by any, by the rules that know of that.
+// TestElsewhere: a reason that may lie in the replica has the next attempt made
+// by any, by the rules that know of that.
 func TestElsewhere(t *testing.T) {
 	for reason, failure := range rule.Failures {
 		want := forge.ReplicaID("r1")
@@ -48,8 +50,9 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestVerdict: claims that show that all is met leave nothing to say; of each kind of lie something is said about the entry
-// that it is of, or the claims have no evidence of anything that the change did.
+// TestVerdict: claims that show that all is met leave nothing to say; of each
+// kind of lie something is said about the entry that it is of, or the claims
+// have no evidence of anything that the change did.
 func TestVerdict(t *testing.T) {
 	asked := []string{"it greets", "it is tested"}
 	if weighed, said, found := rule.Verdict("Requirement", asked, claimtest.Met(asked), 0.7); len(weighed) != 2 || len(said)+len(found) > 0 {
@@ -73,7 +76,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestVerdictIsBounded: what an agent wrote is kept at a size that every record can have, and is cut between characters.
+// TestVerdictIsBounded: what an agent wrote is kept at a size that every record
+// can have, and is cut between characters.
 func TestVerdictIsBounded(t *testing.T) {
 	long := strings.Repeat("ä", 5000)
 	claims := claimtest.Met([]string{"one"})

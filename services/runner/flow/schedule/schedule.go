@@ -1,8 +1,10 @@
 // Package schedule submits intents at the times that a project's schedules say.
 //
-// Of a schedule at most one intent is open: while the last one is, a time that comes is left out, and so is one at which the project is
-// paused. Times that nothing was running at lead to one intent together, or to none, as the schedule says. An intent is submitted until it
-// has asked to be admitted, and its id follows from the schedule and the time, so that no time ever leads to two of them.
+// Of a schedule at most one intent is open: while the last one is, a time that comes
+// is left out, and so is one at which the project is paused. Times that nothing was
+// running at lead to one intent together, or to none, as the schedule says. An
+// intent is submitted until it has asked to be admitted, and its id follows from the
+// schedule and the time, so that no time ever leads to two of them.
 //
 // # The life of a schedule
 //
@@ -45,11 +47,12 @@ const late = 10 * time.Minute
 // most is how many people a schedule remembers whose words are in it.
 const most = 20
 
-// maxText bounds all schedules together, in bytes of JSON: they are one message, and a part of the project's state.
+// maxText bounds all schedules together, in bytes of JSON: they are one
+// message, and a part of the project's state.
 const maxText = 200_000
 
-// State are the schedules of a project. The zero value has none. Copies of a state share the list, so that it is cloned before anything in
-// it changes.
+// State are the schedules of a project. The zero value has none. Copies of a
+// state share the list, so that it is cloned before anything in it changes.
 type State struct {
 	List []Entry // in the order in which they were set
 }
@@ -63,7 +66,8 @@ type Entry struct {
 	Reason string
 	Next   time.Time // when it is due; zero while it is paused
 	Last   time.Time // the newest time that it was due
-	// Submitted is the newest intent, and Skipped says why Last led to none. Submitted is of a time before that, then.
+	// Submitted is the newest intent, and Skipped says why Last led to none.
+	// Submitted is of a time before that, then.
 	Submitted forge.IntentID
 	Skipped   string
 	// Submitting is the intent that has not asked to be admitted yet.
@@ -119,9 +123,10 @@ func (s *State) set(by forge.Identity, m *forge.SetSchedules, p *Project) (forge
 	return forge.Applied, nil
 }
 
-// next returns the entry of a schedule that is applied again, unchanged if the schedule is the same. A changed one keeps its last time and
-// its open intent, so that no second intent is opened; its pause, because a person paused the name; and the requesters of its texts,
-// because another time of the day does not change who wrote them.
+// next returns the entry of a schedule that is applied again, unchanged if the schedule
+// is the same. A changed one keeps its last time and its open intent, so that no second
+// intent is opened; its pause, because a person paused the name; and the requesters of
+// its texts, because another time of the day does not change who wrote them.
 func (s *State) next(n *forge.Schedule, by forge.Identity) Entry {
 	at := s.find(n.Name)
 	if at < 0 {
@@ -160,8 +165,9 @@ func (s *State) find(name string) int {
 	return slices.IndexFunc(s.List, func(e Entry) bool { return e.Name == name })
 }
 
-// due sets when the schedule is due next, unless that is known. It was checked when it was set, and so it can be read; one that cannot,
-// after a change of what is allowed, is not due any more. A time that has come does not come again for a clock that is behind.
+// due sets when the schedule is due next, unless that is known. It was checked when it
+// was set, and so it can be read; one that cannot, after a change of what is allowed, is
+// not due any more. A time that has come does not come again for a clock that is behind.
 func (e *Entry) due(now time.Time) {
 	if e.Paused || !e.Next.IsZero() {
 		return
@@ -174,8 +180,8 @@ func (e *Entry) due(now time.Time) {
 	}
 }
 
-// Timer returns the timer of the schedule that is due first; nil if none is. There is one for all of them, so that fifty schedules cost
-// a project no more than one.
+// Timer returns the timer of the schedule that is due first; nil if none is. There
+// is one for all of them, so that fifty schedules cost a project no more than one.
 func (s *State) Timer(project forge.Key) *forge.Timer {
 	var at time.Time
 	for i := range s.List {
@@ -192,7 +198,8 @@ func (s *State) Timer(project forge.Key) *forge.Timer {
 // IsTimer reports whether a timer is that of the schedules.
 func IsTimer(fired *forge.TimerFired) bool { return fired.Key == timer }
 
-// Fire submits the intents of those that are due. Clocks differ, so a timer that has fired is due at its own time, too.
+// Fire submits the intents of those that are due. Clocks differ, so a timer
+// that has fired is due at its own time, too.
 func (s *State) Fire(out *outbox.Messages, fired *forge.TimerFired, p *Project) (forge.Decision, error) {
 	now := p.Now
 	if fired.At.After(now) {
@@ -212,8 +219,9 @@ func (s *State) Fire(out *outbox.Messages, fired *forge.TimerFired, p *Project) 
 
 func (e *Entry) isDue(now time.Time) bool { return !e.Next.IsZero() && !e.Next.After(now) }
 
-// fire submits the intent of a schedule that is due, or notes why not, and sets when it is due next. The next time is counted from now,
-// and not from the one that has come: however many were missed, they are one.
+// fire submits the intent of a schedule that is due, or notes why not, and sets
+// when it is due next. The next time is counted from now, and not from the one
+// that has come: however many were missed, they are one.
 func (e *Entry) fire(out *outbox.Messages, p *Project, now time.Time) {
 	e.Last, e.Skipped = e.Next, ""
 	switch {

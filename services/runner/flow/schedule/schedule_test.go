@@ -108,7 +108,8 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
-// TestClockBehindAfterwards has a time that has come not come again for a clock that is behind: its intent could never begin.
+// TestClockBehindAfterwards has a time that has come not come again for a clock
+// that is behind: its intent could never begin.
 func TestClockBehindAfterwards(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"changed": func(w *world) { _, _ = w.set(every("a", "0 * * * 0-6", "")) },
@@ -131,7 +132,8 @@ func TestClockBehindAfterwards(t *testing.T) {
 	}
 }
 
-// TestTakenID has a schedule go on whose intent's id was taken beforehand, by an intent that has entered and does not enter again.
+// TestTakenID has a schedule go on whose intent's id was taken beforehand, by
+// an intent that has entered and does not enter again.
 func TestTakenID(t *testing.T) {
 	for _, open := range []bool{true, false} {
 		w := world{now: start}
@@ -198,8 +200,9 @@ func TestRefusesSchedules(t *testing.T) {
 	}
 }
 
-// TestNoTimeTwice plays schedules with late timers, repeated deliveries, intents that end or do not, pauses and other schedules: no time
-// leads to two intents, of no schedule two are open, and a timer is set as long as one is due.
+// TestNoTimeTwice plays schedules with late timers, repeated deliveries, intents
+// that end or do not, pauses and other schedules: no time leads to two intents,
+// of no schedule two are open, and a timer is set as long as one is due.
 func TestNoTimeTwice(t *testing.T) {
 	crons := []string{"@hourly", "*/7 * * * *", "30 2 * * *", "0 0 1 * *"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -250,7 +253,8 @@ func TestNoTimeTwice(t *testing.T) {
 	})
 }
 
-// TestWordsStay has whoever put a schedule into words stay among the requesters of its intents, whoever changes it after that.
+// TestWordsStay has whoever put a schedule into words stay among the requesters
+// of its intents, whoever changes it after that.
 func TestWordsStay(t *testing.T) {
 	w := world{now: start}
 	_, _ = w.set(every("a", "@hourly", "")) // ada's words

@@ -59,7 +59,8 @@ func (s *State) isExpected(id forge.IntentID) bool {
 // maxGenerations bounds how far IsPart looks; a plan is not divided as often (policy.max_depth).
 const maxGenerations = 32
 
-// IsPart reports whether an intent is another one, or a part of its plan, or of the plan of such a part.
+// IsPart reports whether an intent is another one, or a part of its plan, or of
+// the plan of such a part.
 func (s *State) IsPart(id, of forge.IntentID) bool {
 	for range maxGenerations {
 		in := s.Intents[id]

@@ -21,9 +21,9 @@ type State struct {
 	Paused bool
 }
 
-// Intent is a project's view of one intent. When a run ends, its title, plan and children
-// are forgotten, and its dependencies too, unless it ended blocked. There is an entry of each that there ever was, so a snapshot
-// leaves out what is zero.
+// Intent is a project's view of one intent. When a run ends, its title, plan and
+// children are forgotten, and its dependencies too, unless it ended blocked. There
+// is an entry of each that there ever was, so a snapshot leaves out what is zero.
 type Intent struct {
 	// Run is the newest run.
 	Run int `json:"run,omitzero"`

@@ -10,7 +10,8 @@ import (
 
 // Adopting is about commits of another one on the branch of the task's pull request.
 type Adopting struct {
-	// Offer is the commit that the branch was seen at, while a person is asked what becomes of it; nil otherwise.
+	// Offer is the commit that the branch was seen at, while a person is asked
+	// what becomes of it; nil otherwise.
 	Offer *forge.Adoption
 	// Taken is the commit that is being put on the tip, to become the change; nil if none is.
 	Taken *forge.Adoption
@@ -18,9 +19,9 @@ type Adopting struct {
 	Adopted *forge.Adoption
 }
 
-// Taking has the rules about a commit of another one that a person has become the change. It is taken as it was seen
-// and nothing else, verified on the tip, and reviewed anew: no answer that was given before counts any more. Until it
-// is on the tip, the change is the one before.
+// Taking has the rules about a commit of another one that a person has become the change. It
+// is taken as it was seen and nothing else, verified on the tip, and reviewed anew: no answer
+// that was given before counts any more. Until it is on the tip, the change is the one before.
 //
 //	edited            a person says adopt            it is on the tip
 //	Offer ---------------> Taken ----------------------> Adopted --> reviewed, and proposed in its place
@@ -55,8 +56,8 @@ func (t Taking) Adopt(x *Turn, by string) {
 	t.step(x, Input{On: Adopted, Detail: strings.TrimSuffix(pull.Short(t.Taken.Commit)+" by "+by, " by ")})
 }
 
-// refused takes a worker's answer about the commit that is to be adopted, and reports whether the task waits for a person
-// again. Otherwise the commit is the change.
+// refused takes a worker's answer about the commit that is to be adopted, and reports
+// whether the task waits for a person again. Otherwise the commit is the change.
 func (t Taking) refused(x *Turn, rb *forge.Rebase) bool {
 	a := t.Taken
 	if a == nil {
@@ -101,8 +102,8 @@ func (t Taking) Of() *forge.Adoption {
 	return t.Adopted
 }
 
-// Authors returns the names of those who made the commits that changes under way began with, as these say, without some requesters, who may
-// have adopted them.
+// Authors returns the names of those who made the commits that changes under way
+// began with, as these say, without some requesters, who may have adopted them.
 func (s *Set) Authors(but []forge.Identity) (names []string) {
 	for _, t := range s.Tasks {
 		if !t.Ended() {

@@ -19,7 +19,8 @@ const (
 	whenRejected = "rejected"
 )
 
-// Round is the making of two changes for one task, one after the other, of which one goes on. A run has at most one: it is part of Spent.
+// Round is the making of two changes for one task, one after the other, of
+// which one goes on. A run has at most one: it is part of Spent.
 type Round struct {
 	// Begun says that there is one, or was.
 	Begun bool
@@ -33,8 +34,9 @@ type Round struct {
 	First *Aside
 	// Second says that the task works on the second, or goes on with it.
 	Second bool
-	// Lost are the first and last number of the implementations of the one that does not go on, or, before
-	// that is decided, of the one set aside. Whoever works on the other does not hear of their reviews.
+	// Lost are the first and last number of the implementations of the one that
+	// does not go on, or, before that is decided, of the one set aside. Whoever
+	// works on the other does not hear of their reviews.
 	Lost [2]int
 }
 
@@ -97,7 +99,8 @@ type Trial struct {
 	Files int
 }
 
-// Choose reports whether the second of two changes goes on, and why. The first does where nothing tells them apart.
+// Choose reports whether the second of two changes goes on, and why. The first
+// does where nothing tells them apart.
 func Choose(first, second *Trial) (two bool, why string) {
 	say := func(words string, a, b any) string { return fmt.Sprintf(words, a, b) }
 	files := func(n int) string { return rule.Count(n, "file") }
@@ -117,10 +120,12 @@ func Choose(first, second *Trial) (two bool, why string) {
 	return false, "nothing tells them apart, so the first"
 }
 
-// Best has two changes made for a task, and one of them go on. The methods stand on a type of their own, which has no state.
+// Best has two changes made for a task, and one of them go on. The methods
+// stand on a type of their own, which has no state.
 type Best struct{ *Task }
 
-// begin begins the round of a task before its change is made. Where no agent makes it there is none: a script makes the same change again.
+// begin begins the round of a task before its change is made. Where no agent
+// makes it there is none: a script makes the same change again.
 func (t Best) begin(x *Turn, when string) {
 	_, ordinary := x.Strategy.(Change)
 	if !ordinary || t.Round.Begun || t.Write != nil || x.Intent.Recipe != "" || !slices.Contains(x.Policy.BestOfTwo.When, when) {
@@ -132,7 +137,8 @@ func (t Best) begin(x *Turn, when string) {
 	}
 }
 
-// takes ends one of the two in place of the row for an event, and reports whether it did. Other events follow the table as ever.
+// takes ends one of the two in place of the row for an event, and reports
+// whether it did. Other events follow the table as ever.
 func (t Best) takes(x *Turn, in *Input) bool {
 	if !t.Round.Begun || t.Round.Over {
 		return false
@@ -153,7 +159,8 @@ func (t Best) takes(x *Turn, in *Input) bool {
 	return true
 }
 
-// reached returns how far the change of this moment came with what happened, and whether it is the end of it.
+// reached returns how far the change of this moment came with what happened,
+// and whether it is the end of it.
 func (t Best) reached(on On) (r Reached, end bool) {
 	second := t.Round.First != nil
 	switch on {
@@ -169,7 +176,8 @@ func (t Best) reached(on On) (r Reached, end bool) {
 	case Approved, Guarded:
 		return Accepted, t.Stage == Reviewing
 	case Conflict, Combination:
-		// A conflict ends the second change. The first one waits for the file lock, as a single change does.
+		// A conflict ends the second change. The first one waits for the file
+		// lock, as a single change does.
 		return Out, second && t.Stage == Rebasing
 	case NotNeeded, NothingToDo, Blocked, NoBudget, GaveUp:
 		return Out, second
@@ -202,7 +210,8 @@ func (t Best) trial(x *Turn, reached Reached) Trial {
 	return trial
 }
 
-// second sets the first of the two aside, and has the second made: from the tip, by an agent that knows nothing of the first.
+// second sets the first of the two aside, and has the second made: from the
+// tip, by an agent that knows nothing of the first.
 func (t Best) second(x *Turn, reached Reached, in *Input) {
 	t.Round.First = &Aside{
 		Trial: t.trial(x, reached), At: t.Stage, In: *in, Base: t.Base, Head: t.Head, Change: t.Candidate, Session: t.Session,
@@ -253,7 +262,8 @@ func (t Best) choose(x *Turn, reached Reached, in *Input) {
 	t.step(x, *in)
 }
 
-// back takes the first of the two from aside. Its reviews become the newest ones, since those are the ones that a verdict is made of.
+// back takes the first of the two from aside. Its reviews become the newest
+// ones, since those are the ones that a verdict is made of.
 func (t Best) back() {
 	f := t.Round.First
 	f.Session.Number = max(f.Session.Number, t.Session.Number) // no two sessions have one name
@@ -277,7 +287,8 @@ func (t Best) back() {
 // breakOff ends a round without a choice. The task goes on with what it works on.
 func (t Best) breakOff() { t.Round.First, t.Round.Over = nil, true }
 
-// reset puts a task that ended while its second change was made back to the first: a retry goes on with that.
+// reset puts a task that ended while its second change was made back to the
+// first: a retry goes on with that.
 func (t Best) reset() {
 	if f := t.Round.First; f != nil {
 		t.back()
@@ -285,7 +296,8 @@ func (t Best) reset() {
 	}
 }
 
-// VisibleReviews returns the reviews that whoever works on the change of this moment, or reviews it, gets: none of the other one.
+// VisibleReviews returns the reviews that whoever works on the change of this
+// moment, or reviews it, gets: none of the other one.
 func (t Best) VisibleReviews() []forge.Review {
 	lost := t.Round.Lost
 	if lost == [2]int{} {
@@ -294,7 +306,8 @@ func (t Best) VisibleReviews() []forge.Review {
 	return slices.DeleteFunc(slices.Clone(t.Reviews), func(rv forge.Review) bool { return rv.Attempt >= lost[0] && rv.Attempt <= lost[1] })
 }
 
-// named returns a change as people find it: by the attempt that it was made in, whose transcript is kept, and by its commit, which is kept as well.
+// named returns a change as people find it: by the attempt that it was made in,
+// whose transcript is kept, and by its commit, which is kept as well.
 func named(attempt int, head string) string {
 	return strings.TrimSuffix(fmt.Sprintf("implement %d, %.10s", attempt, head), ", ")
 }

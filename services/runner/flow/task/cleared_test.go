@@ -8,8 +8,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 )
 
-// Two people approved a patch because of protected paths. Later its reviewers disagree about the same patch; the rules
-// ask for two approvals, and one person says "approve". That has to wait for the other one.
+// Two people approved a patch because of protected paths. Later its reviewers
+// disagree about the same patch; the rules ask for two approvals, and one
+// person says "approve". That has to wait for the other one.
 func TestOldClearanceIsNoApprovalOfADispute(t *testing.T) {
 	c := &forge.Rebase{Base: "b", Head: "h", PatchID: "p", Files: []string{".github/x"}}
 	old := &approval.Granted{Rules: forge.Approvals{Count: 2}, Approvals: []approval.Approval{{By: "bob"}, {By: "eve"}}}

@@ -27,7 +27,8 @@ type Issue struct {
 	Replica forge.ReplicaID
 }
 
-// Wait has a change wait for a red base branch: until the project says so, or, where that does not keep such facts, until a time.
+// Wait has a change wait for a red base branch: until the project says so, or,
+// where that does not keep such facts, until a time.
 type Wait struct {
 	Task forge.TaskID
 	Step forge.Step
@@ -65,7 +66,8 @@ type Escalate struct{}
 // StopWork withdraws the task's commands.
 type StopWork struct{ Task *Task }
 
-// SendOverlap tells the intent of another task that the two do not merge, or, without files, that they do again.
+// SendOverlap tells the intent of another task that the two do not merge, or,
+// without files, that they do again.
 type SendOverlap struct {
 	To     forge.TaskID
 	Number int // counts the messages of the task, from 1

@@ -20,7 +20,8 @@ type Inquiry struct {
 	Runs []forge.CheckRun
 }
 
-// Asked decides on what a reviewer asks for. The methods stand on a type of their own, which has no state.
+// Asked decides on what a reviewer asks for. The methods stand on a type of
+// their own, which has no state.
 type Asked struct{ *Task }
 
 // Left returns for how many more checks the reviewer may ask. Each of them counts, whether or not
@@ -82,7 +83,8 @@ func (t Asked) runOf(rb *forge.Rebase, name string) forge.CheckRun {
 	return forge.CheckRun{ExitCode: -1, Output: "it did not run on this commit"}
 }
 
-// kept returns the runs as they stay with the review: with the end of what those printed that did not pass.
+// kept returns the runs as they stay with the review: with the end of what
+// those printed that did not pass.
 func (t Asked) kept() []forge.CheckRun {
 	runs := slices.Clone(t.Inquiry.Runs)
 	for i := range runs {

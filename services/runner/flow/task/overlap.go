@@ -17,7 +17,8 @@ type Overlap struct {
 	Received bool // the other task has found it
 }
 
-// ReportOverlaps replaces the overlaps that the task itself has found, and tells the other tasks of the difference.
+// ReportOverlaps replaces the overlaps that the task itself has found, and
+// tells the other tasks of the difference.
 func (t *Task) ReportOverlaps(x *Turn, found []forge.Overlap) {
 	for _, o := range t.Overlaps {
 		if !o.Received && !slices.ContainsFunc(found, func(f forge.Overlap) bool { return f.TaskID == o.TaskID }) {

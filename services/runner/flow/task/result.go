@@ -134,8 +134,8 @@ func VerifyFeedback(v *forge.VerifyReport) string {
 	return text
 }
 
-// Reviewed takes a review, whose verdict the rules make, and who answered. It returns why that is none of this change; then
-// nothing has happened.
+// Reviewed takes a review, whose verdict the rules make, and who answered. It
+// returns why that is none of this change; then nothing has happened.
 func (t *Task) Reviewed(x *Turn, review *forge.Review, answered forge.Reviewer) error {
 	rv := *review
 	pair, none := Pair{t}, errors.New("the review is not a verdict on commit "+t.Head)
@@ -275,7 +275,8 @@ func (t *Task) MergedLate(x *Turn, m *forge.MergeResult) {
 	t.step(x, Input{On: MergedLate, Detail: m.Commit})
 }
 
-// merged notes the commit of a task on the base branch, and whether it is another than what was verified.
+// merged notes the commit of a task on the base branch, and whether it is
+// another than what was verified.
 func merged(x *Turn, t *Task, m *forge.MergeResult) {
 	t.Base, t.Head, t.Commit = m.Parent, m.Commit, m.Commit
 	if m.Unproven != "" {
@@ -335,7 +336,8 @@ func (t *Task) GaveUp(x *Turn, step forge.Step, why string) {
 	}
 }
 
-// Uncount takes back that an attempt at a step counts. A step of the whole intent, without a task, has no such count.
+// Uncount takes back that an attempt at a step counts. A step of the whole
+// intent, without a task, has no such count.
 func (t *Task) Uncount(step forge.Step) {
 	if t != nil && Makes(step) {
 		t.Attempts--

@@ -184,9 +184,9 @@ func (t Pair) disagree(x *Turn) {
 	t.step(x, Input{On: DisagreedAgain, Detail: cause.Gist(feedback), Why: "its reviewers disagree again, so you decide: " + rule.FirstLine(feedback)})
 }
 
-// Rejects reports whether a person's answer says that a disputed change is rejected, and returns the words
-// that follow. All else is neither: who means to approve, and writes "yes", has not
-// asked for another attempt.
+// Rejects reports whether a person's answer says that a disputed change is
+// rejected, and returns the words that follow. All else is neither: who means
+// to approve, and writes "yes", has not asked for another attempt.
 func Rejects(answer string) (words string, is bool) {
 	answer = strings.TrimSpace(answer)
 	n := len(AnswerReject)

@@ -7,8 +7,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// TestCombine has what follows from the verdicts of two reviewers. Nothing but two approvals of the same commit by
-// different reviewers is an approval where two are needed.
+// TestCombine has what follows from the verdicts of two reviewers. Nothing but two
+// approvals of the same commit by different reviewers is an approval where two are needed.
 func TestCombine(t *testing.T) {
 	review := func(second bool, by, head string, v forge.Verdict) *forge.Review {
 		return &forge.Review{TaskID: "a-001", Head: head, By: forge.Reviewer{Agent: by}, Second: second, Verdict: v}

@@ -26,8 +26,9 @@ type Set struct {
 // Numbers are those of the newest attempts of a task: to implement, rebase and review it.
 type Numbers [3]int
 
-// Replace puts the tasks of another plan in place of those before; nil while there is none. A task that has the id of one before goes on
-// with its numbers: the result of an attempt that was given up may still come, and would be taken for that of the new plan's first one.
+// Replace puts the tasks of another plan in place of those before; nil while there is none.
+// A task that has the id of one before goes on with its numbers: the result of an attempt
+// that was given up may still come, and would be taken for that of the new plan's first one.
 func (s *Set) Replace(by rules.Version, tasks []*Task) {
 	if by.Has(rules.UsedNumbers) {
 		for _, t := range s.Tasks {
@@ -101,13 +102,15 @@ func (s *Set) Begun() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Attempts > 0 })
 }
 
-// ReliesOn reports whether the approval of a person lets a change under way be merged, and would count no more if they asked for what is
-// done. Those of some tasks are left out: what is made again needs another one.
+// ReliesOn reports whether the approval of a person lets a change under way be
+// merged, and would count no more if they asked for what is done. Those of some
+// tasks are left out: what is made again needs another one.
 func (s *Set) ReliesOn(by string, but ...*Task) bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return !slices.Contains(but, t) && !t.Ended() && t.Cleared.By.Voids(by) })
 }
 
-// Lapse forgets the approvals of changes by people who are among the requesters now. What was merged stays as it is.
+// Lapse forgets the approvals of changes by people who are among the requesters
+// now. What was merged stays as it is.
 func (s *Set) Lapse(requesters []forge.Identity) {
 	for _, t := range s.Tasks {
 		if t.Status != forge.TaskDone && t.Cleared.By.VoidsAny(requesters) {

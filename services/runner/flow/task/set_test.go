@@ -8,8 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
-// TestReplace has the numbers of attempts go on over a time in which there is no plan, and begin anew by older rules, as in the journals
-// that those have written.
+// TestReplace has the numbers of attempts go on over a time in which there is no
+// plan, and begin anew by older rules, as in the journals that those have written.
 func TestReplace(t *testing.T) {
 	for by, want := range map[rules.Version]int{rules.UsedNumbers.Since: 3, rules.UsedNumbers.Since - 1: 1} {
 		before := &task.Task{}

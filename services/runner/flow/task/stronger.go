@@ -12,10 +12,11 @@ import (
 // their own, which has no state.
 type Escalation struct{ *Task }
 
-// Stronger returns the model and effort that the next attempt of a step has in place of the configured ones:
-// the step of the escalation for as many setbacks as the task has had in this run, or the last
-// there is. It is nil before the first, and for a recipe, which has no model. The second of two changes, and what is made
-// of it, has the model and effort that the project names for that.
+// Stronger returns the model and effort that the next attempt of a step has in
+// place of the configured ones: the step of the escalation for as many setbacks
+// as the task has had in this run, or the last there is. It is nil before the
+// first, and for a recipe, which has no model. The second of two changes, and
+// what is made of it, has the model and effort that the project names for that.
 func (t Escalation) Stronger(p *forge.Policy, in *forge.Intent, step forge.Step) *forge.Stronger {
 	var list []forge.Stronger
 	switch {
@@ -37,8 +38,8 @@ func (t Escalation) Stronger(p *forge.Policy, in *forge.Intent, step forge.Step)
 	return &s
 }
 
-// Setback counts evidence that what was made is not good enough, and records if what follows is made or
-// judged in a stronger way than before.
+// Setback counts evidence that what was made is not good enough, and records if
+// what follows is made or judged in a stronger way than before.
 func (t Escalation) Setback(x *Turn) {
 	var said []string
 	steps := []forge.Step{x.Strategy.Step(Implementing), x.Strategy.Step(Reviewing)}

@@ -25,7 +25,8 @@ const (
 	Summarizing Stage = "summarizing"
 	// Reviewing has the change reviewed, or that of a goal judged.
 	Reviewing Stage = "reviewing"
-	// Checking runs checks of the project that the reviewer asked for, on the commit that is reviewed.
+	// Checking runs checks of the project that the reviewer asked for, on the
+	// commit that is reviewed.
 	Checking Stage = "checking"
 	// Locking waits for a file lock after a conflict.
 	Locking Stage = "locking"
@@ -58,7 +59,8 @@ type On string
 const (
 	// Ready: all tasks that it depends on are done.
 	Ready On = "dependencies done"
-	// Stands: they are, and a change of a former run was neither verified nor reviewed to its end, for which it is not to blame.
+	// Stands: they are, and a change of a former run was neither verified nor
+	// reviewed to its end, for which it is not to blame.
 	Stands On = "change stands"
 	// Committed: an attempt committed something.
 	Committed On = "committed"
@@ -82,7 +84,8 @@ const (
 	BaseRed On = "the base is red"
 	// LookAgain: the time has come to look, or a person says retry.
 	LookAgain On = "look again"
-	// Combination: the change passes where it was made, and fails with what was merged meanwhile. So may a recipe whose check fails.
+	// Combination: the change passes where it was made, and fails with what was
+	// merged meanwhile. So may a recipe whose check fails.
 	Combination On = "semantic conflict"
 	// Conflict: the change does not merge with what was merged meanwhile.
 	Conflict On = "conflict"
@@ -117,7 +120,8 @@ const (
 	FilesInTheWay On = "a person's files are in the way"
 	// FilesMoved: a person says retry.
 	FilesMoved On = "retry"
-	// PullHeld: its pull request was closed, is to be merged elsewhere, or another one has changed its branch.
+	// PullHeld: its pull request was closed, is to be merged elsewhere, or
+	// another one has changed its branch.
 	PullHeld On = "its pull request waits for a person"
 	// PullFreed: that is over.
 	PullFreed On = "its pull request continues"
@@ -127,7 +131,8 @@ const (
 	NotAdopted On = "cannot be adopted"
 	// ChecksFailed: checks of the forge failed on it.
 	ChecksFailed On = "checks of the forge failed"
-	// ChangesWanted: a person who may asks for changes, at its pull request or where it waits for their approval.
+	// ChangesWanted: a person who may asks for changes, at its pull request or
+	// where it waits for their approval.
 	ChangesWanted On = "changes requested"
 	// MergeFailed: the merge failed for a reason that the task cannot mend.
 	MergeFailed On = "cannot be merged"
@@ -196,8 +201,8 @@ func (t Table) Mermaid() string {
 	return b.String()
 }
 
-// Changes is the table of a task that makes a change and has it reviewed. While two changes are made for one
-// task, Best.takes answers the ends of each in place of these rows.
+// Changes is the table of a task that makes a change and has it reviewed. While two changes
+// are made for one task, Best.takes answers the ends of each in place of these rows.
 var Changes = slices.Concat(Table{
 	{From: Pending, On: Ready, To: Implementing},
 	{From: Pending, On: Stands, To: Rebasing},

@@ -28,8 +28,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
 )
 
-// maxMerges bounds how often the merge of a task is asked for in a run: when commits from outside arrive faster
-// than changes are merged, or a person retries and their files are in the way each time.
+// maxMerges bounds how often the merge of a task is asked for in a run: when
+// commits from outside arrive faster than changes are merged, or a person
+// retries and their files are in the way each time.
 const maxMerges = 10
 
 // Meeting holds the overlaps of a task with others, and the account of those that were told.
@@ -100,14 +101,14 @@ type Beginning struct {
 	// Fresh says that the next implementation starts over from the tip of the base
 	// branch.
 	Fresh bool
-	// Stands says that the task failed because its change could not be verified or reviewed: a retry
-	// goes on with that. To make it again would find nothing to commit.
+	// Stands says that the task failed because its change could not be verified or
+	// reviewed: a retry goes on with that. To make it again would find nothing to commit.
 	Stands bool
 	// Continue says that the next implementation continues in the tree that the one
 	// before left, uncommitted files included.
 	Continue bool
-	// Wish is the newest request for changes by a person for whom the task waited. The next implement
-	// and review prompts repeat it. Nil if there is none.
+	// Wish is the newest request for changes by a person for whom the task waited.
+	// The next implement and review prompts repeat it. Nil if there is none.
 	Wish *forge.Wish
 }
 

@@ -6,15 +6,16 @@ import (
 )
 
 // decide makes the verdict of a review from its claims and issues, whatever it says
-// itself: the change is approved if it says so, has no issue, and every requirement is shown to be met. Otherwise it is
-// rejected, and every reason is one of the issues.
+// itself: the change is approved if it says so, has no issue, and every requirement is
+// shown to be met. Otherwise it is rejected, and every reason is one of the issues.
 //
 // A recipe's check has no claims: its exit code is a fact.
 func decide(x *Turn, t *Task, rv *forge.Review) {
 	Decide(rv, &t.Task, x.Intent.Recipe != "", x.Policy.MinConfidence)
 }
 
-// Decide is decide for a review of a task whose turn is over: least is the confidence that a claim needs.
+// Decide is decide for a review of a task whose turn is over: least is the
+// confidence that a claim needs.
 func Decide(rv *forge.Review, t *forge.Task, recipe bool, least float64) {
 	said, issues := rv.Verdict, len(rv.Issues)
 	var unmet, why []string

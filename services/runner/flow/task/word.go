@@ -18,7 +18,8 @@ type Spent struct {
 	Rejections int
 	// Merges counts the merges that were asked for.
 	Merges int
-	// Wishes counts how often people asked for changes, Early those of them that came before its merge was asked for.
+	// Wishes counts how often people asked for changes, Early those of them
+	// that came before its merge was asked for.
 	Wishes, Early int
 	// Asked counts the questions of agents that were blocked.
 	Asked int

@@ -1,7 +1,9 @@
-// Package facts says what journals and answers show, without the rules of flow: the simulator compares those with it.
+// Package facts says what journals and answers show, without the rules of flow:
+// the simulator compares those with it.
 //
-// The simulator gives every record to the checkers here (Accounts, Looks, Once, Pushes, Train, Turns and the Check functions), which keep
-// what they need and return an error where a decision contradicts it. They may not import flow, or a wrong rule would agree with itself.
+// The simulator gives every record to the checkers here (Accounts, Looks, Once, Pushes, Train,
+// Turns and the Check functions), which keep what they need and return an error where a
+// decision contradicts it. They may not import flow, or a wrong rule would agree with itself.
 package facts
 
 import (
@@ -30,8 +32,9 @@ func (a *Accounts) Learn(ev *forge.Event) {
 	}
 }
 
-// Check returns an error if an agent may be called although its account is known to refuse calls, or if
-// an intent failed by that. Of several events that were decided together the order is not known.
+// Check returns an error if an agent may be called although its account is
+// known to refuse calls, or if an intent failed by that. Of several events that
+// were decided together the order is not known.
 func (a *Accounts) Check(key forge.Key, rec *forge.Record, callsAgent func(*forge.Command) bool) error {
 	// With a project that keeps accounts, a bad key is a reason to wait, and never one to fail.
 	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailAuth)+": ") {

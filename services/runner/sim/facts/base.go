@@ -12,8 +12,9 @@ type Looks struct {
 	by     forge.IntentID
 }
 
-// Check returns an error if two intents are asked to look at a time. A look ends with what its intent says of the base branch, with
-// the end of its run, with a timer, or for all when the base branch passes or a person resumes them.
+// Check returns an error if two intents are asked to look at a time. A look ends
+// with what its intent says of the base branch, with the end of its run, with a
+// timer, or for all when the base branch passes or a person resumes them.
 func (l *Looks) Check(key forge.Key, rec *forge.Record) error {
 	if !key.IsProject() {
 		return nil
@@ -44,13 +45,15 @@ func (l *Looks) Check(key forge.Key, rec *forge.Record) error {
 	return nil
 }
 
-// base is read from an intent's journal: which of its tasks may have their changes verified although the base branch is known to be red.
+// base is read from an intent's journal: which of its tasks may have their
+// changes verified although the base branch is known to be red.
 type base struct {
 	looks   map[forge.TaskID]bool
 	retried bool
 }
 
-// check returns an error if a change is verified while the base branch is known to be red, and it is not asked to look.
+// check returns an error if a change is verified while the base branch is known
+// to be red, and it is not asked to look.
 func (b *base) check(rec *forge.Record, red bool) error {
 	if b.looks == nil {
 		b.looks = map[forge.TaskID]bool{}

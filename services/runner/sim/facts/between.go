@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// trees keeps, from the journal of a project, which trees passed or failed in trials, and when. Times are numbers of records.
+// trees keeps, from the journal of a project, which trees passed or failed in
+// trials, and when. Times are numbers of records.
 type trees struct {
 	now int
 	// begun says when each trial was asked for first.
@@ -23,8 +24,9 @@ type run struct {
 	began, ended int
 }
 
-// check returns an error if a merge is told that the base of its change passed between two failures of it, and no trial of the base began after
-// a failure of that very tree was known and was over before another one began.
+// check returns an error if a merge is told that the base of its change passed
+// between two failures of it, and no trial of the base began after a failure of
+// that very tree was known and was over before another one began.
 func (s *trees) check(rec *forge.Record) error {
 	if s.begun == nil {
 		s.begun, s.runs = map[forge.Attempt]int{}, map[string][]run{}

@@ -6,9 +6,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Claims answers requirements or criteria as a reviewer or judge does: mostly met, with evidence that
-// resolved. Now and then a claim is not met, its evidence did not resolve or is missing, its confidence is low, or it
-// is left out, given twice, or added.
+// Claims answers requirements or criteria as a reviewer or judge does: mostly met, with
+// evidence that resolved. Now and then a claim is not met, its evidence did not resolve
+// or is missing, its confidence is low, or it is left out, given twice, or added.
 func Claims(chance func(n int) bool, asked []string) []forge.Claim {
 	var list []forge.Claim
 	for i, text := range asked {
@@ -36,8 +36,8 @@ func Claims(chance func(n int) bool, asked []string) []forge.Claim {
 	return list
 }
 
-// Shown reports whether claims show that all that was asked is met. It says what must hold in its own
-// words, not in those of the rules.
+// Shown reports whether claims show that all that was asked is met. It says
+// what must hold in its own words, not in those of the rules.
 func Shown(asked []string, claims []forge.Claim) bool {
 	if len(claims) != len(asked) {
 		return false

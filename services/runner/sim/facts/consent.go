@@ -16,7 +16,8 @@ type Consent struct {
 	requesters map[string]bool
 	// plans and changes are the people who approved, by the hash of that.
 	plans, changes map[string]map[string]bool
-	// doubtful says that the policy decides whether a person lets the intent be analyzed, and cleared has the texts with which one did.
+	// doubtful says that the policy decides whether a person lets the intent be
+	// analyzed, and cleared has the texts with which one did.
 	doubtful bool
 	cleared  map[string]bool
 	// asks says that approvals are of the text, because there is no plan yet.
@@ -40,8 +41,8 @@ func NewConsent() *Consent {
 	return &Consent{requesters: map[string]bool{}, cleared: map[string]bool{}, plans: map[string]map[string]bool{}, changes: map[string]map[string]bool{}}
 }
 
-// Learn records an event of the journal, which has only what was decided on. It returns an error for an approval by a person who asked for the
-// intent, if the policy forbids that.
+// Learn records an event of the journal, which has only what was decided on. It returns an
+// error for an approval by a person who asked for the intent, if the policy forbids that.
 func (c *Consent) Learn(ev *forge.Event, policy forge.Approvals) error {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
@@ -81,7 +82,8 @@ func (c *Consent) Learn(ev *forge.Event, policy forge.Approvals) error {
 func (c *Consent) approved(hash, by string) {
 	of := c.plans
 	switch {
-	// An edit between two approvals makes another text of it; both stay approved, and the rules are stricter.
+	// An edit between two approvals makes another text of it; both stay
+	// approved, and the rules are stricter.
 	case c.asks:
 		c.cleared[c.title+"\n"+c.body] = true
 		return
@@ -106,7 +108,8 @@ func most(of map[string]map[string]bool) (n int) {
 	return n
 }
 
-// Check returns an error if something is done that lacks consent, and notes what approvals are of from then on.
+// Check returns an error if something is done that lacks consent, and notes
+// what approvals are of from then on.
 func (c *Consent) Check(rec *forge.Record, policy *Policy) error {
 	c.asks = rec.Summary.Waiting == forge.WaitingApproval && rec.Summary.TaskCount+len(rec.Summary.Children) == 0
 	if err := c.checkAnalysis(rec, policy); err != nil {
@@ -115,7 +118,8 @@ func (c *Consent) Check(rec *forge.Record, policy *Policy) error {
 	return c.checkMerges(rec, policy)
 }
 
-// checkAnalysis returns an error if an agent is to be called for a text that a person has to approve first, and did not.
+// checkAnalysis returns an error if an agent is to be called for a text that a
+// person has to approve first, and did not.
 func (c *Consent) checkAnalysis(rec *forge.Record, policy *Policy) error {
 	for i := range rec.Effects.Commands {
 		cmd := &rec.Effects.Commands[i]
@@ -127,7 +131,8 @@ func (c *Consent) checkAnalysis(rec *forge.Record, policy *Policy) error {
 	return nil
 }
 
-// checkMerges returns an error if a change of protected paths is to be merged with the approvals of fewer people than it takes.
+// checkMerges returns an error if a change of protected paths is to be merged
+// with the approvals of fewer people than it takes.
 func (c *Consent) checkMerges(rec *forge.Record, policy *Policy) error {
 	for i := range rec.Effects.Outbox {
 		m := forge.As[*forge.QueueMerge](rec.Effects.Outbox[i].Message)
@@ -144,8 +149,8 @@ func (c *Consent) checkMerges(rec *forge.Record, policy *Policy) error {
 // decides reports whether an answer decides between reviewers, and says nothing else.
 func decides(a *forge.Answer) bool { return a.Answer == "approve" || a.Answer == "reject" }
 
-// CallsAgent reports whether a command calls an agent, which costs money. A judge whom no criterion is left
-// for calls none.
+// CallsAgent reports whether a command calls an agent, which costs money. A
+// judge whom no criterion is left for calls none.
 func CallsAgent(c *forge.Command) bool {
 	s := c.Attempt.Step
 	if s == forge.StepJudge && len(c.Iteration().Goal.Criteria) == 0 {

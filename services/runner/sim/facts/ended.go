@@ -74,8 +74,8 @@ func DecisionOn(r *forge.Result, open map[forge.Attempt]bool) string {
 // Merged reports whether a merge took place.
 func Merged(i *forge.MergeResult) bool { return i != nil && i.Outcome == forge.MergeDone }
 
-// CheckBlocked returns an error if an intent, whose journal is given, is still blocked by another one that is done. Rules before
-// AbsentDependency left it so where the other did not exist yet.
+// CheckBlocked returns an error if an intent, whose journal is given, is still blocked by another
+// one that is done. Rules before AbsentDependency left it so where the other did not exist yet.
 func CheckBlocked(journal []forge.Record, others []forge.Key, summary func(forge.Key) *forge.Summary) error {
 	last := &journal[len(journal)-1].Summary
 	by := rules.First

@@ -8,19 +8,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Once is read from an intent's journal: of which tasks the newest change failed to verify, or was not verified yet.
+// Once is read from an intent's journal: of which tasks the newest change
+// failed to verify, or was not verified yet.
 //
-// It knows what workers reported, and neither stages nor candidates. A record of several events says of none of
-// them which command follows from it, so what is known is forgotten there.
+// It knows what workers reported, and neither stages nor candidates. A record of several events
+// says of none of them which command follows from it, so what is known is forgotten there.
 type Once struct {
-	// failed are those whose newest change failed, before its review or in its merge: what follows is verified first.
+	// failed are those whose newest change failed, before its review or in its
+	// merge: what follows is verified first.
 	failed map[forge.TaskID]bool
 	// left are those whose newest change was left to its merge: whoever reviews it is told so.
 	left map[forge.TaskID]bool
 }
 
-// Check returns an error if a change of which something bad is known is left to the merge, if a reviewer is not told that the change was
-// left to it, or if such a change is said to have passed. Of two changes for a task the one that failed need not be the one that goes on.
+// Check returns an error if a change of which something bad is known is left to the merge, if
+// a reviewer is not told that the change was left to it, or if such a change is said to have
+// passed. Of two changes for a task the one that failed need not be the one that goes on.
 func (o *Once) Check(rec *forge.Record, two bool) error {
 	if o.failed == nil {
 		o.failed, o.left = map[forge.TaskID]bool{}, map[forge.TaskID]bool{}

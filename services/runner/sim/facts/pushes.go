@@ -9,19 +9,21 @@ import (
 
 // Pushes is read from the journal of a project: what the origin refused and accepted.
 //
-// It counts as the origin would: two refusals in a row say that it refuses all, as long as none was accepted since.
-// Whether a refusal is a change's own it decides by what came before and after, and it knows nothing of the order in which the
-// rules try changes, nor of the time that they wait. What was withdrawn is left out, since the rules need not try it again.
+// It counts as the origin would: two refusals in a row say that it refuses all, as long as
+// none was accepted since. Whether a refusal is a change's own it decides by what came before
+// and after, and it knows nothing of the order in which the rules try changes, nor of the
+// time that they wait. What was withdrawn is left out, since the rules need not try it again.
 type Pushes struct {
-	// live has the number of the newest request to merge of each task that still wants to be merged, and of which its intent is.
+	// live has the number of the newest request to merge of each task that
+	// still wants to be merged, and of which its intent is.
 	live map[forge.TaskID]asking
 	// refused says of a request how many pushes had been accepted when it was refused last.
 	refused map[string]int
 	// own are the requests that were refused again after another was accepted.
 	own      map[string]bool
 	accepted int
-	// round counts the refusals since the project waited, or since a push was accepted. The rules may make two: of the oldest,
-	// and of another one.
+	// round counts the refusals since the project waited, or since a push was
+	// accepted. The rules may make two: of the oldest, and of another one.
 	round int
 }
 
@@ -31,8 +33,9 @@ type asking struct {
 	number int
 }
 
-// Check returns an error if a decision of the project fails a change for a refusal that may be one of all changes, if it tries one
-// change after the other while the origin refuses them, or if it does not wait for a time to try again.
+// Check returns an error if a decision of the project fails a change for a
+// refusal that may be one of all changes, if it tries one change after the other
+// while the origin refuses them, or if it does not wait for a time to try again.
 func (p *Pushes) Check(key forge.Key, rec *forge.Record) error {
 	if !key.IsProject() {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/rules"
 )
 
-// checkStands returns an error if a change is made again that failed only because it could not be verified or reviewed: a retry
-// without words of a person goes on with it. It does not judge goals, recipes, and changes that compete with another one.
+// checkStands returns an error if a change is made again that failed only because it
+// could not be verified or reviewed: a retry without words of a person goes on with
+// it. It does not judge goals, recipes, and changes that compete with another one.
 func checkStands(v *forge.View, journal []forge.Record) error {
 	if v.Summary.Goal != nil || v.Intent.Recipe != "" {
 		return nil
@@ -50,8 +51,8 @@ func checkStands(v *forge.View, journal []forge.Record) error {
 	return nil
 }
 
-// unchecked reports whether a task has failed by a result and the record of it, since its change could not be verified or
-// reviewed.
+// unchecked reports whether a task has failed by a result and the record of it,
+// since its change could not be verified or reviewed.
 func unchecked(rec *forge.Record, r *forge.Result) bool {
 	checks := r.Attempt.Step == forge.StepRebase || r.Attempt.Step == forge.StepReview
 	return r.Failure() != nil && checks && rules.Of(rec).Has(rules.StandingChange) && gaveUp(rec, r.Attempt.Task)

@@ -10,10 +10,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
 
-// Train is read from the journal of a project: which changes stopped when they were tried last, and on top of what.
+// Train is read from the journal of a project: which changes stopped when they
+// were tried last, and on top of what.
 //
-// It knows requests by their task and number, and nothing of the cars that the rules keep. That a change stopped says
-// nothing about it anywhere else, so it may be in another stack, or in the same one on another base.
+// It knows requests by their task and number, and nothing of the cars that the
+// rules keep. That a change stopped says nothing about it anywhere else, so it
+// may be in another stack, or in the same one on another base.
 type Train struct {
 	// trials are the newest trials of requests that have not been merged.
 	trials map[string]*trial
@@ -23,7 +25,8 @@ type Train struct {
 	Largest int
 	// trees keeps the trees that passed or failed in trials.
 	trees trees
-	// failed are the batches that did not pass as the record says, by the trial and what was ahead: it does not ask for the same ones again.
+	// failed are the batches that did not pass as the record says, by the trial
+	// and what was ahead: it does not ask for the same ones again.
 	failed map[string]bool
 }
 
@@ -40,8 +43,9 @@ type trial struct {
 	batch int
 }
 
-// Check returns an error if a decision of the project puts a change on top of one that stopped right there or is in doubt, has it tried a third
-// time where verify failed twice, has something tried although the project is paused, or tells a merge of a pass that was not where it says.
+// Check returns an error if a decision of the project puts a change on top of one that stopped
+// right there or is in doubt, has it tried a third time where verify failed twice, has something
+// tried although the project is paused, or tells a merge of a pass that was not where it says.
 func (t *Train) Check(rec *forge.Record) error {
 	if err := t.trees.check(rec); err != nil {
 		return err
@@ -65,7 +69,8 @@ func (t *Train) Check(rec *forge.Record) error {
 			return fmt.Errorf("%s is tried although the project is paused", c.Attempt)
 		}
 		n := &trial{claim: c.Attempt.Claim, batch: in.Batch}
-		// Where changes gather, what is ahead may have been another stack and be the same again without any trial in between.
+		// Where changes gather, what is ahead may have been another stack and
+		// be the same again without any trial in between.
 		one := in.Change.Batch < 2
 		for j := range in.Ahead {
 			ahead := request(in.Ahead[j].Task, in.Ahead[j].Number)
@@ -90,8 +95,9 @@ func (t *Train) Check(rec *forge.Record) error {
 	return nil
 }
 
-// learn records how a trial ended, or that something was merged. Then those behind it stand on the base branch with
-// what is left ahead of them, and what is known of others is about a base that is gone.
+// learn records how a trial ended, or that something was merged. Then those
+// behind it stand on the base branch with what is left ahead of them, and what
+// is known of others is about a base that is gone.
 func (t *Train) learn(r *forge.Result) {
 	in, name := cmp.Or(forge.As[*forge.MergeResult](r.Output), &forge.MergeResult{}), request(r.Attempt.Task, r.Attempt.Number)
 	if in.Outcome == forge.MergeDone {
@@ -150,8 +156,8 @@ func (t *Train) rides(c *forge.Command, n *trial) error {
 	return nil
 }
 
-// Ride adds a change to those of a batch, as a worker reports them, and reports whether the batch goes on. Now and then it may not ride, or the worker
-// mistakes it for another.
+// Ride adds a change to those of a batch, as a worker reports them, and reports whether
+// the batch goes on. Now and then it may not ride, or the worker mistakes it for another.
 func Ride(r *forge.MergeResult, f *forge.Rebase, chance func(n int) bool) bool {
 	if chance(20) {
 		f.Guarded = []string{"verify runs it"}
@@ -168,12 +174,14 @@ func batchOf(name string, n *trial) string { return fmt.Sprint(name, n.batch, n.
 // request names a request to merge.
 func request(task forge.TaskID, number int) string { return fmt.Sprint(task, "/", number) }
 
-// IsAbout reports whether a trial found something of exactly this patch on this tree, which becomes that one by it.
+// IsAbout reports whether a trial found something of exactly this patch on this
+// tree, which becomes that one by it.
 func IsAbout(found *forge.Rebase, patch, base, tree string) bool {
 	return found != nil && found.Verify != nil && found.PatchID == patch && found.BaseTree == base && found.Tree == tree
 }
 
-// FailedTwice returns the runs of a tree that are known of a change which failed twice in its trials.
+// FailedTwice returns the runs of a tree that are known of a change which
+// failed twice in its trials.
 func FailedTwice(tree string, found *forge.Rebase) []forge.CheckRun {
 	if verdict.PassedBetween(found.Verify.Trials) != "" {
 		return Runs(tree, "change-", "base+", "change-")
@@ -181,13 +189,15 @@ func FailedTwice(tree string, found *forge.Rebase) []forge.CheckRun {
 	return Runs(tree, "change-", "change-")
 }
 
-// Possible returns those of the faults that a change may have which failed twice: not that of the base, where that passed in between.
+// Possible returns those of the faults that a change may have which failed
+// twice: not that of the base, where that passed in between.
 func Possible(known []forge.CheckRun, ofBase string, faults []string) []string {
 	return slices.DeleteFunc(faults, func(f string) bool { return f == ofBase && verdict.PassedBetween(known) != "" })
 }
 
-// Because returns the runs of a change of which the first one says why they failed. Where the base has passed between two failures that were known
-// before, these are the first ones, in place of two failures and a run of the base.
+// Because returns the runs of a change of which the first one says why they
+// failed. Where the base has passed between two failures that were known before,
+// these are the first ones, in place of two failures and a run of the base.
 func Because(why string, known, runs []forge.CheckRun) []forge.CheckRun {
 	if verdict.PassedBetween(known) != "" {
 		runs = append(slices.Clone(known), runs[3:]...)
@@ -196,9 +206,10 @@ func Because(why string, known, runs []forge.CheckRun) []forge.CheckRun {
 	return runs
 }
 
-// Again returns the runs of a change that was unsteady before, and whether it passes in truth. It is so still, unless the check fails without it: a worker
-// that asks finds out, one that does not sees a pass, of which why says that it is none. Where that pass is the last of enough after a single
-// failure, it is one: a change is allowed to fail so seldom.
+// Again returns the runs of a change that was unsteady before, and whether it passes in
+// truth. It is so still, unless the check fails without it: a worker that asks finds out,
+// one that does not sees a pass, of which why says that it is none. Where that pass is the
+// last of enough after a single failure, it is one: a change is allowed to fail so seldom.
 func Again(rng *rand.Rand, tree, why string, tried []forge.CheckRun) (runs []forge.CheckRun, passed bool) {
 	switch rng.IntN(4) {
 	case 0:

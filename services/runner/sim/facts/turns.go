@@ -6,13 +6,16 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Turns is read from the journal of a project: whose merge was begun, and which the base branch has overtaken.
+// Turns is read from the journal of a project: whose merge was begun, and which
+// the base branch has overtaken.
 //
-// It knows requests in the order in which they were asked for, and not how often the rules have which patience.
+// It knows requests in the order in which they were asked for, and not how
+// often the rules have which patience.
 type Turns struct {
 	// waiting are the requests that were not answered, the oldest first.
 	waiting []*turn
-	// lockers are the tasks that asked for a file lock. While there is one, the oldest may have to wait.
+	// lockers are the tasks that asked for a file lock. While there is one, the
+	// oldest may have to wait.
 	lockers map[forge.TaskID]string
 	// Most is the largest number of times that one change was overtaken.
 	Most int
@@ -25,12 +28,14 @@ type turn struct {
 	intent string
 	// moves counts how often it was overtaken.
 	moves int
-	// others counts the merges of others that were begun since its own was, while it was the oldest.
+	// others counts the merges of others that were begun since its own was,
+	// while it was the oldest.
 	others int
 }
 
-// Check returns an error if a decision of the project fails a change, or has it wait for a time, because the base branch moved while it
-// was verified, or if it lets others go before the oldest again and again.
+// Check returns an error if a decision of the project fails a change, or has it
+// wait for a time, because the base branch moved while it was verified, or if
+// it lets others go before the oldest again and again.
 func (t *Turns) Check(key forge.Key, rec *forge.Record) error {
 	if !key.IsProject() {
 		return nil

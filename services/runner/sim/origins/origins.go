@@ -1,7 +1,9 @@
-// Package origins says what must hold of each decision while a git origin is away. It knows nothing of the world that is simulated.
+// Package origins says what must hold of each decision while a git origin is
+// away. It knows nothing of the world that is simulated.
 //
-// The simulator asks an Origin whether a worker reaches it, may push, or is overtaken, and gives every record to Check. An origin that is
-// away fails no intent, costs no attempt, and is reported to people once. Which worlds have such an origin follows from their seed.
+// The simulator asks an Origin whether a worker reaches it, may push, or is overtaken, and
+// gives every record to Check. An origin that is away fails no intent, costs no attempt,
+// and is reported to people once. Which worlds have such an origin follows from their seed.
 package origins
 
 import (
@@ -12,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Check returns an error if an intent failed because the origin was away, if several tell a person that it is or that it refuses pushes, or if
-// a project looks for it twice at a time.
+// Check returns an error if an intent failed because the origin was away, if several tell a
+// person that it is or that it refuses pushes, or if a project looks for it twice at a time.
 func Check(key forge.Key, rec *forge.Record) error {
 	if s := &rec.Summary; s.Status.Failed() && strings.Contains(s.Reason, string(forge.FailOrigin)+": ") {
 		return fmt.Errorf("%s failed because the origin was away: %s", key, s.Reason)

@@ -44,7 +44,8 @@ func (f *Forge) calm(p *pull, tip string, now time.Time, merge func(head string)
 	return false
 }
 
-// passes has one more check pass, or then one more reviewer approve the commit that is there now. It returns false if all have.
+// passes has one more check pass, or then one more reviewer approve the commit
+// that is there now. It returns false if all have.
 func (p *pull) passes(head string) bool {
 	for i, c := range p.Checks {
 		if c.State != forge.PullCheckPassed {

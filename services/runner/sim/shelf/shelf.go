@@ -1,8 +1,8 @@
-// Package shelf has the snapshots of a simulated project: true ones of any age, and others that a runner must not
-// go on with.
+// Package shelf has the snapshots of a simulated project: true ones of any age,
+// and others that a runner must not go on with.
 //
-// A world with the same seed goes the same way with any snapshots, as long as runners believe the right ones: the shelf
-// has a chance of its own, and takes nothing from the chances of the world.
+// A world with the same seed goes the same way with any snapshots, as long as runners believe the
+// right ones: the shelf has a chance of its own, and takes nothing from the chances of the world.
 package shelf
 
 import (
@@ -24,8 +24,8 @@ type Shelf struct {
 	records func() []forge.Record
 }
 
-// New returns the shelf of a world; nil if its runners begin without snapshots. It is one world in eight, of every kind,
-// that has them: they cost more than all else.
+// New returns the shelf of a world; nil if its runners begin without snapshots. It
+// is one world in eight, of every kind, that has them: they cost more than all else.
 func New(seed uint64, records func() []forge.Record) *Shelf {
 	if seed/16%8 != 3 {
 		return nil
@@ -63,8 +63,8 @@ func (s *Shelf) Use(d *machine.Driver) {
 	}
 }
 
-// Make has a runner make a snapshot now and then. It may begin with an older one itself, so that an error in one
-// is handed on.
+// Make has a runner make a snapshot now and then. It may begin with an older
+// one itself, so that an error in one is handed on.
 func (s *Shelf) Make(d *machine.Driver, key forge.Key) error {
 	if s == nil || s.rng.IntN(30) > 0 || len(s.records()) == 0 {
 		return nil
@@ -82,8 +82,9 @@ func (s *Shelf) Keep(_ context.Context, _ forge.Key, made *machine.Snapshot) err
 	return nil
 }
 
-// Newest implements machine.Snapshots: most of the time it returns the one that a runner has kept, a while ago. Each of the
-// others describes another state than that of the record which it names, or cannot be read.
+// Newest implements machine.Snapshots: most of the time it returns the one that
+// a runner has kept, a while ago. Each of the others describes another state
+// than that of the record which it names, or cannot be read.
 func (s *Shelf) Newest(_ context.Context, key forge.Key) (*machine.Snapshot, error) {
 	records := s.records()
 	n := len(records)
@@ -115,8 +116,8 @@ func (s *Shelf) Newest(_ context.Context, key forge.Key) (*machine.Snapshot, err
 	return &other, nil
 }
 
-// another returns the state of a project to which less has happened than its journal says. It says the same about when
-// the last decision was, so that this alone does not give it away.
+// another returns the state of a project to which less has happened than its journal says. It
+// says the same about when the last decision was, so that this alone does not give it away.
 func another(key forge.Key, records []forge.Record, without int) ([]byte, error) {
 	state, err := machine.Fold(key, records[:len(records)-without]).Snapshot()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package trunk is the base branch of a simulated world: a list of commits on which two changes conflict if they touch one file. It has no
-// trees: what a commit contains is the list of the changes below it.
+// Package trunk is the base branch of a simulated world: a list of commits on
+// which two changes conflict if they touch one file. It has no trees: what a
+// commit contains is the list of the changes below it.
 package trunk
 
 import (
@@ -135,7 +136,8 @@ func (r *Branch) Merged(task forge.TaskID) *Commit {
 	return &r.Main[i]
 }
 
-// Content returns the tree of a commit of the base branch: what was put onto it so far, whatever the commits.
+// Content returns the tree of a commit of the base branch: what was put onto it
+// so far, whatever the commits.
 func (r *Branch) Content(id string) string {
 	var tree string
 	for _, c := range r.Main {
@@ -155,7 +157,8 @@ func (c Commit) On(tree string) string {
 	return tree + " " + c.Patch
 }
 
-// Why says that a forge merged a change on another parent than the one that it was verified on; empty if it did not.
+// Why says that a forge merged a change on another parent than the one that it
+// was verified on; empty if it did not.
 func (c Commit) Why() string {
 	if c.Unproven {
 		return "its parent is another"

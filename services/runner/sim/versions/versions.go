@@ -1,8 +1,10 @@
-// Package versions has the runners of a simulated world know different versions of the rules: they are upgraded and rolled back at any
-// time, and what they take for the version that all of them know may be wrong.
+// Package versions has the runners of a simulated world know different versions
+// of the rules: they are upgraded and rolled back at any time, and what they
+// take for the version that all of them know may be wrong.
 //
-// The simulator asks for the version with which each runner decides, and gives every record to Check: a runner decides by the active
-// version or by that of the record before, and leaves a journal alone that it does not understand.
+// The simulator asks for the version with which each runner decides, and gives
+// every record to Check: a runner decides by the active version or by that of
+// the record before, and leaves a journal alone that it does not understand.
 package versions
 
 import (
@@ -20,8 +22,8 @@ var errNewer = errors.New("a newer version decided on this")
 // Refused reports whether an error is that of a runner which leaves a machine to newer ones.
 func Refused(err error) bool { return errors.Is(err, errNewer) }
 
-// Versions says what each runner of a world knows. It has a chance of its own, as the shelf of snapshots has. A nil one is of a world in
-// which all runners know the newest rules.
+// Versions says what each runner of a world knows. It has a chance of its own, as the shelf
+// of snapshots has. A nil one is of a world in which all runners know the newest rules.
 type Versions struct {
 	rng     *rand.Rand
 	runners map[int]*known
@@ -37,7 +39,8 @@ type known struct {
 	active rules.Version
 }
 
-// New returns the versions of a world: one in four of every kind has runners that know different ones.
+// New returns the versions of a world: one in four of every kind has runners
+// that know different ones.
 func New(seed uint64) *Versions {
 	if seed/4%4 != 1 {
 		return nil
@@ -50,7 +53,8 @@ func Only(by rules.Version) *Versions {
 	return &Versions{rng: rand.New(rand.NewPCG(0, 0)), runners: map[int]*known{}, only: by}
 }
 
-// Begin returns the active version as runner n sees it, which begins with any program while there are faults, and with the newest one after that.
+// Begin returns the active version as runner n sees it, which begins with any
+// program while there are faults, and with the newest one after that.
 func (v *Versions) Begin(n int, faults bool) func() rules.Version {
 	if v == nil {
 		return func() rules.Version { return rules.Newest }
@@ -83,8 +87,8 @@ func (v *Versions) Read(n int, records []forge.Record) error {
 	return nil
 }
 
-// Check returns an error unless runner n decided by the version that it takes for the active one, or by that of the record before, which
-// is never gone back behind.
+// Check returns an error unless runner n decided by the version that it takes for
+// the active one, or by that of the record before, which is never gone back behind.
 func (v *Versions) Check(n int, before []forge.Record, rec *forge.Record) error {
 	if v == nil {
 		return nil

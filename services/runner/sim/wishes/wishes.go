@@ -1,8 +1,8 @@
-// Package wishes has people who ask for changes of what waits for their approval, in some worlds of the simulator, and
-// knows what has to follow from that.
+// Package wishes has people who ask for changes of what waits for their approval,
+// in some worlds of the simulator, and knows what has to follow from that.
 //
-// They take nothing from the chances of the other worlds. They name what they saw, or something else; who approved is
-// among them, and some go on asking until they are refused.
+// They take nothing from the chances of the other worlds. They name what they saw, or
+// something else; who approved is among them, and some go on asking until they are refused.
 package wishes
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pathpattern"
 )
 
-// most bounds how often people ask in a world, so that it comes to rest although some would ask for ever. It is far above
-// what the rules allow of one plan or change in a run.
+// most bounds how often people ask in a world, so that it comes to rest although some
+// would ask for ever. It is far above what the rules allow of one plan or change in a run.
 const most = 60
 
 // People are those who ask for changes in one world. Nil ones are of a world without any.
@@ -29,13 +29,14 @@ type People struct {
 	known map[forge.Key]*known
 }
 
-// known is read from an intent's journal, without the rules of flow: by what was decided on, and which commands and
-// requests to merge followed in the same record. Records of several events say of none of them what followed from it, so
-// less is expected of these.
+// known is read from an intent's journal, without the rules of flow: by what was decided
+// on, and which commands and requests to merge followed in the same record. Records of
+// several events say of none of them what followed from it, so less is expected of these.
 type known struct {
 	// plan is the hash that the newest record shows.
 	plan string
-	// tasks has, of each task whose change was made again for a person, who approved anything since.
+	// tasks has, of each task whose change was made again for a person, who
+	// approved anything since.
 	tasks map[forge.TaskID]map[string]bool
 	// counts has the number of wishes since a run began, of a task, or of the plan without one.
 	counts map[forge.TaskID]int
@@ -50,7 +51,8 @@ func New(seed uint64) *People {
 	return &People{rng: rng, eager: rng.IntN(3) == 0, known: map[forge.Key]*known{}}
 }
 
-// Protects returns the paths that only people may change: in a world of these people there are some, so that they are asked.
+// Protects returns the paths that only people may change: in a world of these
+// people there are some, so that they are asked.
 func (p *People) Protects(paths []string) []string {
 	if p == nil {
 		return paths
@@ -58,8 +60,8 @@ func (p *People) Protects(paths []string) []string {
 	return []string{"f0"}
 }
 
-// Ask returns a person's event about an intent; nil if they leave it alone. While there are faults, they may ask for
-// something that cannot be.
+// Ask returns a person's event about an intent; nil if they leave it alone.
+// While there are faults, they may ask for something that cannot be.
 func (p *People) Ask(v *forge.View, faults bool) *forge.Event {
 	s := &v.Summary
 	if p.asked >= most || s.Waiting != forge.WaitingApproval && s.Waiting != forge.WaitingClarification {
@@ -86,7 +88,8 @@ func (p *People) Ask(v *forge.View, faults bool) *forge.Event {
 	return &forge.Event{To: s.Key, Actor: fmt.Sprintf("p%d", p.rng.IntN(4)), Message: m}
 }
 
-// disputed returns the commit of a change that its reviewers disagree about; empty if there is none.
+// disputed returns the commit of a change that its reviewers disagree about;
+// empty if there is none.
 func disputed(v *forge.View) string {
 	for _, c := range v.Intent.Clarifications {
 		if c.Answer == nil && strings.Contains(c.Question, "disagree") {
@@ -100,12 +103,13 @@ func disputed(v *forge.View) string {
 	return ""
 }
 
-// Same reports whether an agent comes to the same patch as before, whatever a person wants. Then an approval of the former
-// one would fit the next one as well, if it was not forgotten.
+// Same reports whether an agent comes to the same patch as before, whatever a person wants.
+// Then an approval of the former one would fit the next one as well, if it was not forgotten.
 func (p *People) Same(wish *forge.Wish) bool { return p != nil && wish != nil && p.rng.IntN(3) == 0 }
 
-// Check returns an error if a decision about an intent takes a wish that is none, does not hand its words on, takes more of them than a run
-// may have, or has a change of protected paths merged that was made again for one, with approvals since of fewer people than it takes.
+// Check returns an error if a decision about an intent takes a wish that is none, does not hand
+// its words on, takes more of them than a run may have, or has a change of protected paths
+// merged that was made again for one, with approvals since of fewer people than it takes.
 func (p *People) Check(rec *forge.Record, protected []string, count int) error {
 	if p == nil {
 		return nil
@@ -151,15 +155,16 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 	return nil
 }
 
-// approved notes that a person approved something. Which hash that was of does not matter: what is counted here is that
-// enough people looked after the change was made again.
+// approved notes that a person approved something. Which hash that was of does not matter:
+// what is counted here is that enough people looked after the change was made again.
 func (k *known) approved(by string) {
 	for _, people := range k.tasks {
 		people[by] = true
 	}
 }
 
-// wished takes a wish. The commands that follow from it say of which changes it is, and have its words; where they are held there are none.
+// wished takes a wish. The commands that follow from it say of which changes it
+// is, and have its words; where they are held there are none.
 func (k *known) wished(m *forge.RequestChanges, by string, rec *forge.Record) error {
 	single := len(rec.Events) == 1
 	if single && (m.Hash != k.plan || m.Hash == "") && !strings.HasPrefix(m.Hash, "c") { // a commit

@@ -1,4 +1,5 @@
-// Package admin is the commands about the program itself: init prepares a repository for it, version says what is running.
+// Package admin is the commands about the program itself: init prepares a
+// repository for it, version says what is running.
 package admin
 
 import (

@@ -46,9 +46,9 @@ func VersionCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// version returns the build information of the running binary.
-// It reads what the go command has put into the binary, so no build needs flags for it. Where nothing is there, the
-// version is devel and the commit empty.
+// version returns the build information of the running binary. It reads what
+// the go command has put into the binary, so no build needs flags for it. Where
+// nothing is there, the version is devel and the commit empty.
 func version() versionDoc {
 	v := versionDoc{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -22,8 +22,8 @@ import (
 // askAll asks a person everything that some intents ask, one question at a time, and says
 // who goes on once nothing is left open.
 //
-// The ids are gone through in the order in which they come. Ctrl-D at any question ends the command without an error,
-// because all that was answered is stored already; Ctrl-C is kit.ExitInterrupted.
+// The ids are gone through in the order in which they come. Ctrl-D at any question ends the command
+// without an error, because all that was answered is stored already; Ctrl-C is kit.ExitInterrupted.
 func askAll(ctx context.Context, a *kit.App, c *console.Console, ids []forge.IntentID) error {
 	skipped := 0
 	for _, id := range ids {
@@ -49,10 +49,11 @@ func askAll(ctx context.Context, a *kit.App, c *console.Console, ids []forge.Int
 // Ask asks a person what an intent asks, one question at a time, and sends each answer. It
 // returns how many they left open. The error is io.EOF if they want no more questions.
 //
-// The questions are read anew before each prompt: another person may have answered meanwhile, and the runner may have
-// asked more. A question that was skipped is not asked again in the same call, and counts as open. An answer that is
-// refused is printed, counts as open too, and does not end the call. An error is one of reading the intent or of the
-// terminal; the count is true with an error as well.
+// The questions are read anew before each prompt: another person may have answered
+// meanwhile, and the runner may have asked more. A question that was skipped is
+// not asked again in the same call, and counts as open. An answer that is refused
+// is printed, counts as open too, and does not end the call. An error is one of
+// reading the intent or of the terminal; the count is true with an error as well.
 func Ask(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID) (int, error) {
 	seen := map[string]bool{}
 	left := 0
@@ -90,8 +91,8 @@ type asking struct {
 
 // offerSame offers to give an answer to all other intents that ask the same.
 //
-// One key accepts for all of them or none. Nothing is printed if no other intent asks the same. A refusal of one intent
-// is printed, and the others still get the answer.
+// One key accepts for all of them or none. Nothing is printed if no other intent asks
+// the same. A refusal of one intent is printed, and the others still get the answer.
 func offerSame(ctx context.Context, a *kit.App, c *console.Console, id forge.IntentID, q *document.Question, text string) error {
 	others, err := askingTheSame(ctx, a, id, q)
 	if err != nil || len(others) == 0 {
@@ -113,10 +114,10 @@ func offerSame(ctx context.Context, a *kit.App, c *console.Console, id forge.Int
 	return nil
 }
 
-// askingTheSame returns the open questions of other intents that are the same in text,
-// context and suggestions.
-// Suggestions are compared because a question with the same words may offer other choices, and then the same answer
-// could mean something else. Each intent that waits for an answer is read whole, in order of the ids.
+// askingTheSame returns the open questions of other intents that are the same in
+// text, context and suggestions. Suggestions are compared because a question with the
+// same words may offer other choices, and then the same answer could mean something
+// else. Each intent that waits for an answer is read whole, in order of the ids.
 func askingTheSame(ctx context.Context, a *kit.App, id forge.IntentID, q *document.Question) ([]asking, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -149,8 +150,9 @@ func askingTheSame(ctx context.Context, a *kit.App, id forge.IntentID, q *docume
 // openQuestion returns the first question of an intent that is open now and was not seen
 // yet, and the intent's title. The question is nil if there is none.
 //
-// Questions are known by their text, which is the key of seen, and not by their number: a runner may add questions
-// while the person thinks. The target is closed before it returns, so that no run waits for the person.
+// Questions are known by their text, which is the key of seen, and not by their
+// number: a runner may add questions while the person thinks. The target is
+// closed before it returns, so that no run waits for the person.
 func openQuestion(ctx context.Context, a *kit.App, id forge.IntentID, seen map[string]bool) (*document.Question, string, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -172,8 +174,8 @@ func openQuestion(ctx context.Context, a *kit.App, id forge.IntentID, seen map[s
 	return &list[i], v.Intent.Title, nil
 }
 
-// showQuestion prints a question of an intent, with what a person can type.
-// Agents write the text, the context and the suggestions, so all three are stripped of what steers a terminal.
+// showQuestion prints a question of an intent, with what a person can type. Agents write the
+// text, the context and the suggestions, so all three are stripped of what steers a terminal.
 func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Question) {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "\n%s  %s\n%s\n", style.Bold(string(id)), kit.Safe(title), kit.Indent(style.Attention(kit.Safe(q.Question)), "  "))
@@ -192,8 +194,8 @@ func showQuestion(a *kit.App, id forge.IntentID, title string, q *document.Quest
 
 // chosen returns the answer that was typed; a number stands for what was suggested.
 //
-// It is empty if nothing but white space was typed. A number out of range, and one that is itself among the suggestions
-// ("2" as the answer to "how many?"), is taken as the text of the answer.
+// It is empty if nothing but white space was typed. A number out of range, and one that is itself
+// among the suggestions ("2" as the answer to "how many?"), is taken as the text of the answer.
 func chosen(q *document.Question, text string) string {
 	text = strings.TrimSpace(text)
 	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.SuggestedAnswers) && !slices.Contains(q.SuggestedAnswers, text) {
@@ -202,8 +204,8 @@ func chosen(q *document.Question, text string) string {
 	return text
 }
 
-// giveAnswer sends the answer to a question, and prints what became of it.
-// It opens the target for this one answer. The error is the refusal of the rules, or why nothing could be sent.
+// giveAnswer sends the answer to a question, and prints what became of it. It opens the target
+// for this one answer. The error is the refusal of the rules, or why nothing could be sent.
 func giveAnswer(ctx context.Context, a *kit.App, id forge.IntentID, q *document.Question, text string) error {
 	return target.Once(ctx, a, func(t *target.Target) error {
 		ruling, err := t.Ask(ctx, pending.Answer.Event(t.Key(id), pending.Said{Question: q, Text: text}))

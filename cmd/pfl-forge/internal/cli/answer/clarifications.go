@@ -13,9 +13,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// asked is a question that is open, as programs read it.
-// The fields of the question come first and on the same level, so that a program that reads the output of `pfl-forge
-// answer <id> -o json` reads these as well.
+// asked is a question that is open, as programs read it. The fields of the
+// question come first and on the same level, so that a program that reads the
+// output of `pfl-forge answer <id> -o json` reads these as well.
 type asked struct {
 	document.Question `yaml:",inline"`
 
@@ -43,8 +43,9 @@ func ClarificationsCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// clarifications prints every open question, those of an intent below its title.
-// With -o name a line has the id and the number of a question, separated by a tab, as `pfl-forge answer` takes them.
+// clarifications prints every open question, those of an intent below its
+// title. With -o name a line has the id and the number of a question, separated
+// by a tab, as `pfl-forge answer` takes them.
 func clarifications(ctx context.Context, a *kit.App, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -73,8 +74,9 @@ func clarifications(ctx context.Context, a *kit.App, format render.Format) error
 }
 
 // listOpen returns the open questions of all intents that wait for answers.
-// They are sorted by intent and then by number. The list is never nil, because a program that reads JSON gets [] and
-// not null. Answered questions are left out, and so are the questions of intents that wait for something else.
+// They are sorted by intent and then by number. The list is never nil, because
+// a program that reads JSON gets [] and not null. Answered questions are left
+// out, and so are the questions of intents that wait for something else.
 func listOpen(ctx context.Context, t *target.Target) ([]asked, error) {
 	all, err := t.Summaries(ctx)
 	if err != nil {

@@ -2,13 +2,13 @@
 // asks a person at a terminal one question after the other, and clarifications lists what
 // is open. Ask is open to the inbox and the live view, which ask the same way.
 //
-// Questions, and the word on each answer, are printed to standard output, hints to standard error. An answer is an
-// event like every other decision of a person: package pending makes it, package target sends it, and the rules of the
-// runner accept or refuse it. That the question is still open is decided there, and is checked here only to find the
-// question that was meant.
+// Questions, and the word on each answer, are printed to standard output, hints to standard
+// error. An answer is an event like every other decision of a person: package pending makes it,
+// package target sends it, and the rules of the runner accept or refuse it. That the question
+// is still open is decided there, and is checked here only to find the question that was meant.
 //
-// Beside the tests here, of the pure parts, the commands are tested by waiting.txtar and interactive.txtar in
-// cmd/pfl-forge/testdata/script.
+// Beside the tests here, of the pure parts, the commands are tested by
+// waiting.txtar and interactive.txtar in cmd/pfl-forge/testdata/script.
 package answer
 
 import (
@@ -30,9 +30,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Command returns the command answer.
-// It is a dialogue if there is a person at a terminal, the answer is not given and -o is not either. In all other cases
-// it needs the id, and lists or sends.
+// Command returns the command answer. It is a dialogue if there is a person at a terminal, the
+// answer is not given and -o is not either. In all other cases it needs the id, and lists or sends.
 func Command(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -72,8 +71,8 @@ func Command(a *kit.App) *cobra.Command {
 // answerAt asks a person at a terminal what the intent asks that an argument names, or what
 // all do.
 //
-// An intent that asks nothing is not an error: its questions are listed with their answers, so that a person sees what
-// was said. An id that does not exist is found out by that, too.
+// An intent that asks nothing is not an error: its questions are listed with their answers,
+// so that a person sees what was said. An id that does not exist is found out by that, too.
 func answerAt(ctx context.Context, a *kit.App, c *console.Console, args []string) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -135,8 +134,9 @@ func questions(ctx context.Context, a *kit.App, id forge.IntentID, format render
 
 // answer sends the answer that the arguments give to a question of an intent.
 //
-// It opens a Decider and not a Reader: in a repository the answer is then decided on in this process, and the command
-// ends with the ruling. args are the number and the answer, or the answer alone.
+// It opens a Decider and not a Reader: in a repository the answer is then
+// decided on in this process, and the command ends with the ruling. args are
+// the number and the answer, or the answer alone.
 func answer(ctx context.Context, a *kit.App, id forge.IntentID, args []string) error {
 	t, err := target.Decider(ctx, a)
 	if err != nil {
@@ -170,8 +170,9 @@ func answer(ctx context.Context, a *kit.App, id forge.IntentID, args []string) e
 // chooseQuestion returns the index of the question that the arguments are about, and the
 // answer to it. Without a number exactly one question must be open.
 //
-// The index counts from 0, the number in args from 1. A question that was answered before can be named by its number;
-// whether a second answer counts is decided by the rules. Errors name what to type instead.
+// The index counts from 0, the number in args from 1. A question that was
+// answered before can be named by its number; whether a second answer counts is
+// decided by the rules. Errors name what to type instead.
 func chooseQuestion(i *forge.Intent, args []string) (int, string, error) {
 	if len(args) == 2 {
 		n, err := strconv.Atoi(args[0])

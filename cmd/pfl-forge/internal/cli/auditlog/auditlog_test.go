@@ -48,8 +48,8 @@ var (
 	project = intent.ProjectKey()
 )
 
-// TestExportSteersNoTerminal: text of others is in an export as it was written, and nothing of it reaches a
-// terminal as anything but printable ASCII.
+// TestExportSteersNoTerminal: text of others is in an export as it was written,
+// and nothing of it reaches a terminal as anything but printable ASCII.
 func TestExportSteersNoTerminal(t *testing.T) {
 	const nasty = "a\x1b[2Jb\u009b31m\u202ec\u2028\r\n\x7f\"\\<é😀>"
 	lines := exported(t, entry(intent, 1, noon, forge.Event{ID: nasty, Actor: nasty, Message: &forge.Reject{Reason: nasty}}))
@@ -67,8 +67,8 @@ func TestExportSteersNoTerminal(t *testing.T) {
 	}
 }
 
-// TestExportOrder: the order is that of the decisions across journals, and of the records within a stream, also where the
-// clock of a runner was behind.
+// TestExportOrder: the order is that of the decisions across journals, and of
+// the records within a stream, also where the clock of a runner was behind.
 func TestExportOrder(t *testing.T) {
 	at := func(minutes int) time.Time { return noon.Add(time.Duration(minutes) * time.Minute) }
 	ev := func(id string) forge.Event { return forge.Event{ID: id, Actor: "ada", Message: &forge.Pause{}} }
@@ -90,8 +90,8 @@ func TestExportOrder(t *testing.T) {
 	}
 }
 
-// TestExportedActions: everything that people, systems and workers do is exported, and nothing that machines
-// and timers only tell one another.
+// TestExportedActions: everything that people, systems and workers do is
+// exported, and nothing that machines and timers only tell one another.
 func TestExportedActions(t *testing.T) {
 	for _, spec := range messages.All() {
 		ev := forge.Event{ID: "x", To: intent, Message: spec.Message}
@@ -119,8 +119,9 @@ func TestNamedWithTheirGateway(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoRecordDamagesNothing: a message that is no record is named, and leaves the journals whole, by which the exit code is 0. Whoever may
-// have the server answer could else have every check of the journals fail, as its answers land there. What is broken or missing does damage.
+// TestWhatIsNoRecordDamagesNothing: a message that is no record is named, and leaves the journals
+// whole, by which the exit code is 0. Whoever may have the server answer could else have every
+// check of the journals fail, as its answers land there. What is broken or missing does damage.
 func TestWhatIsNoRecordDamagesNothing(t *testing.T) {
 	const journal = "forge.journal.shop.one"
 	first := chain.Link{Ref: chain.Ref{Subject: journal, Seq: 1, Hash: chain.Hash{1}}}

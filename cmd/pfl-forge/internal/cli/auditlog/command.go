@@ -46,8 +46,8 @@ CloudEvent in a line of JSON, in the order of the decisions, with the sequence a
 
 The exit code is 1 if the journals are not whole, as audit-log verify finds; the events are printed all the same.`
 
-// Command returns the command audit-log with those below it.
-// Neither of them asks a runner: an auditor need not trust the one who wrote the journals (ADR-0047).
+// Command returns the command audit-log with those below it. Neither of them asks
+// a runner: an auditor need not trust the one who wrote the journals (ADR-0047).
 func Command(a *kit.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit-log",
@@ -84,9 +84,8 @@ func newScope(args []string, all bool) (scope, error) {
 	return s, err
 }
 
-// key returns the scope as the journals know it.
-// The empty key stands for every project. Of an intent the journal of its project is read as well, because its records
-// name that one's.
+// key returns the scope as the journals know it. The empty key stands for every project. Of
+// an intent the journal of its project is read as well, because its records name that one's.
 func (s scope) key(t *target.Target) forge.Key {
 	if s.all {
 		return forge.Key{}

@@ -37,9 +37,10 @@ func (c *collection) add(e *journal.Entry) error {
 
 // export prints the events of a scope.
 //
-// The lines are kept until all journals are read, since only then their order is known. since is part of the time that
-// is asked for, until is not. Records of a newer version are counted and left out. Journals that are not whole are
-// printed all the same, and make the exit code kit.ExitError: an audit needs what there is.
+// The lines are kept until all journals are read, since only then their order is
+// known. since is part of the time that is asked for, until is not. Records of a
+// newer version are counted and left out. Journals that are not whole are printed
+// all the same, and make the exit code kit.ExitError: an audit needs what there is.
 func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 	now := time.Now()
 	since, err := kit.ParseSince(f.since, now)
@@ -85,8 +86,8 @@ func export(ctx context.Context, a *kit.App, s scope, f *exportFlags) error {
 	return nil
 }
 
-// print prints the lines in the order of the decisions.
-// Every line is JSON in ASCII: texts of others steer no terminal, whatever they hold (TestExportSteersNoTerminal).
+// print prints the lines in the order of the decisions. Every line is JSON in ASCII:
+// texts of others steer no terminal, whatever they hold (TestExportSteersNoTerminal).
 func (c *collection) print(a *kit.App) error {
 	slices.SortFunc(c.lines, func(x, y audit.Line) int { return audit.Compare(x.Place, y.Place) })
 	out := bufio.NewWriter(a.Out)

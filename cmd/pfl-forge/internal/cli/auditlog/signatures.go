@@ -18,12 +18,13 @@ const (
 	unsigned chain.Kind = "unsigned"
 	// unproven events have one that does not hold, or is not that of the sender.
 	unproven chain.Kind = "unproven"
-	// reworded events were signed in another form, such as JSON: that they say the same is the runner's word.
+	// reworded events were signed in another form, such as JSON: that they say
+	// the same is the runner's word.
 	reworded chain.Kind = "reworded"
 )
 
-// signatures counts the events of people, systems and workers by their signatures.
-// Events of machines and timers are in none of the counts: they are not signed, but follow from others.
+// signatures counts the events of people, systems and workers by their signatures. Events of
+// machines and timers are in none of the counts: they are not signed, but follow from others.
 type signatures struct {
 	// Signed events are proven to be their author's, Reworded ones but for the content.
 	Signed   int `json:"signed"   yaml:"signed"`
@@ -54,10 +55,12 @@ func (s *signatures) add(e *journal.Entry) {
 	}
 }
 
-// examine counts an event, and returns the kind of finding that it is, empty for none, with detail and hint.
+// examine counts an event, and returns the kind of finding that it is, empty
+// for none, with detail and hint.
 //
-// Every event counts as exactly one of the four. A result in another form than was signed is not proven, since workers
-// sign the form that is journaled; a wish of a system may have come as JSON, and is only reworded.
+// Every event counts as exactly one of the four. A result in another form than
+// was signed is not proven, since workers sign the form that is journaled; a
+// wish of a system may have come as JSON, and is only reworded.
 func (s *signatures) examine(ev *forge.Event) (kind chain.Kind, detail, hint string) {
 	if ev.Signature == "" {
 		s.Unsigned++
@@ -87,8 +90,9 @@ func (s *signatures) examine(ev *forge.Event) (kind chain.Kind, detail, hint str
 	return "", "", ""
 }
 
-// owner returns an error if the account that signed a proof is not the one that the event says, or the proof is for something else.
-// A worker's result is its service's, and for this attempt alone: else a result could be moved to another one.
+// owner returns an error if the account that signed a proof is not the one that the
+// event says, or the proof is for something else. A worker's result is its service's,
+// and for this attempt alone: else a result could be moved to another one.
 func owner(ev *forge.Event, p *signed.Proof, account string) error {
 	author, err := senderOf(ev, p.Subject)
 	if r := forge.As[*forge.Result](ev.Message); r != nil {
@@ -107,9 +111,10 @@ func owner(ev *forge.Event, p *signed.Proof, account string) error {
 	return err
 }
 
-// senderOf returns the account behind the event of a person or a system, which was sent to a subject.
-// The subject is the one that was signed, so it names the sender whatever the runner has journaled (ADR-0016). With a
-// gateway it is the gateway's account, for the person whom it names (ADR-0094).
+// senderOf returns the account behind the event of a person or a system, which
+// was sent to a subject. The subject is the one that was signed, so it names
+// the sender whatever the runner has journaled (ADR-0016). With a gateway it is
+// the gateway's account, for the person whom it names (ADR-0094).
 func senderOf(ev *forge.Event, subject string) (string, error) {
 	from, err := subjects.ParseIntent(subject)
 	if api, apiErr := subjects.ParseAPI(subject); apiErr == nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestSignaturesInJournals examines events that a runner could have journaled: true ones, and true signatures beside other words.
+// TestSignaturesInJournals examines events that a runner could have journaled:
+// true ones, and true signatures beside other words.
 func TestSignaturesInJournals(t *testing.T) {
 	var list proof.Signers
 	keys := map[string]*proof.Key{}

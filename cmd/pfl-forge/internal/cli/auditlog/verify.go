@@ -40,8 +40,9 @@ type finding struct {
 
 // verify checks the journals of a scope, and prints what is wrong with them.
 //
-// The files of flags are read first. A checkpoint is written only if everything is whole, as the next verification
-// trusts it. The report is printed in any case; the exit code is kit.ExitError if it is not whole.
+// The files of flags are read first. A checkpoint is written only if everything
+// is whole, as the next verification trusts it. The report is printed in any
+// case; the exit code is kit.ExitError if it is not whole.
 func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 	var before *chain.Checkpoint
 	if f.since != "" {
@@ -94,8 +95,8 @@ func verify(ctx context.Context, a *kit.App, s scope, f *verifyFlags) error {
 	return nil
 }
 
-// read returns an Audit that has read the journals of a scope, and has their signatures examined, unless sigs is nil.
-// Each message is read once for both. It needs the right to read, and no more.
+// read returns an Audit that has read the journals of a scope, and has their signatures examined,
+// unless sigs is nil. Each message is read once for both. It needs the right to read, and no more.
 func read(ctx context.Context, t *target.Target, scope forge.Key, sigs *signatures) (*chain.Audit, error) {
 	chains := audit.Chains(scope)
 	if t.Bus == nil { // nothing was ever submitted, or all of it is gone
@@ -118,8 +119,9 @@ func has(audit *chain.Audit, key forge.Key) bool {
 	return err == nil && slices.ContainsFunc(audit.Heads(), func(r chain.Ref) bool { return r.Subject == subject })
 }
 
-// reportOf returns the findings of an Audit, and those about signatures if they were examined, as programs read them.
-// Foreign messages, and events without a signature or in another form, are findings that break nothing.
+// reportOf returns the findings of an Audit, and those about signatures if they
+// were examined, as programs read them. Foreign messages, and events without a
+// signature or in another form, are findings that break nothing.
 func reportOf(audit *chain.Audit, sigs *signatures) report {
 	rep := report{Whole: true, Findings: []finding{}}
 	rep.Journals, rep.Records = audit.Count()

@@ -155,7 +155,8 @@ func TestSecretsOfKubernetes(t *testing.T) {
 	}
 }
 
-// TestSecretsOfBackups: the account of backups has a Secret as pods read it, made at the beginning or added to what there is.
+// TestSecretsOfBackups: the account of backups has a Secret as pods read it,
+// made at the beginning or added to what there is.
 func TestSecretsOfBackups(t *testing.T) {
 	for name, list := range map[string][]secrets.Object{
 		"at the beginning": objects(t, run(t, "", "--kubernetes", "--backups")),

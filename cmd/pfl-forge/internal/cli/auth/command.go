@@ -6,14 +6,15 @@
 // Secrets, and package authority makes the certificates. The permissions are those of
 // package bus/access.
 //
-// Three commands. init makes keys, or renews some: it reads what exists into a plan, decides, and writes only the
-// secrets that have changed. sign signs one message for a system that has no library of ours. serve answers the
-// nats-server about people who log in (ADR-0059).
+// Three commands. init makes keys, or renews some: it reads what exists into a plan, decides,
+// and writes only the secrets that have changed. sign signs one message for a system that has
+// no library of ours. serve answers the nats-server about people who log in (ADR-0059).
 //
-// No seed is ever printed but in a Secret that was asked for, and report.go has the document without any. The order of
-// writing is part of the contract: trusted keys first, permissions last (package secrets), so that a call that is cut off
-// leaves a server that works. The guide is docs/guide-security.md; the tests here are of what init and sign write; the
-// permissions are tested with package bus/access.
+// No seed is ever printed but in a Secret that was asked for, and report.go has the
+// document without any. The order of writing is part of the contract: trusted keys
+// first, permissions last (package secrets), so that a call that is cut off leaves
+// a server that works. The guide is docs/guide-security.md; the tests here are of
+// what init and sign write; the permissions are tested with package bus/access.
 package auth
 
 import (
@@ -69,15 +70,15 @@ func Command(a *kit.App) *cobra.Command {
 // options are the flags of auth init.
 // They are as they were typed. check has been called before anything else reads them.
 type options struct {
-	// Where the secrets are read from and written to: the folder out, or with kubernetes Secrets, of which from names
-	// the file with those that exist.
+	// Where the secrets are read from and written to: the folder out, or with
+	// kubernetes Secrets, of which from names the file with those that exist.
 	kubernetes bool
 	namespace  string
 	out        string
 	from       string
 
-	// Which accounts are renewed or added. renew has names for --role; projects and noClean are about the new accounts
-	// alone. force renews all, and excludes renew.
+	// Which accounts are renewed or added. renew has names for --role; projects and
+	// noClean are about the new accounts alone. force renews all, and excludes renew.
 	renew     []string
 	people    []string
 	systems   []string
@@ -89,7 +90,8 @@ type options struct {
 	gateway   bool
 	force     bool
 
-	// The server's certificate: further names, an authority that is given with its key, or with noTLS none.
+	// The server's certificate: further names, an authority that is given with
+	// its key, or with noTLS none.
 	hosts         []string
 	caCert, caKey string
 	noTLS         bool
@@ -149,9 +151,9 @@ func initCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// renewable returns the names that --role takes in every installation.
-// They are sorted, for completion alone: accounts of people and systems can be named as well, and are not known before
-// the files are read.
+// renewable returns the names that --role takes in every installation. They are
+// sorted, for completion alone: accounts of people and systems can be named as
+// well, and are not known before the files are read.
 func renewable() []string {
 	names := []string{secrets.Server, consoleRole, string(access.Operator), string(access.Submitter)}
 	for _, role := range access.Services() {
@@ -164,9 +166,9 @@ func renewable() []string {
 // hostNames matches names of servers, of which the first part may be a wildcard.
 var hostNames = pattern.New(`^(\*\.)?[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*\.?$`)
 
-// check refuses flags that make no sense together.
-// Every error names its flag. Names of accounts and projects are checked as well, so that nothing is written before the
-// last of them is known to be good.
+// check refuses flags that make no sense together. Every error names its flag.
+// Names of accounts and projects are checked as well, so that nothing is
+// written before the last of them is known to be good.
 func (o *options) check() error {
 	switch {
 	case !o.kubernetes && o.out == "":
@@ -191,8 +193,8 @@ func (o *options) check() error {
 	return err
 }
 
-// accounts returns the accounts that the flags add.
-// They are in the order of the flags: people, systems, followers. All of them get the projects of --projects.
+// accounts returns the accounts that the flags add. They are in the order of the
+// flags: people, systems, followers. All of them get the projects of --projects.
 func (o *options) accounts() ([]access.Account, error) {
 	var projects []forge.ProjectID
 	for _, p := range o.projects {

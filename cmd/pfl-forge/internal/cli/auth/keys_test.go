@@ -66,8 +66,9 @@ func TestTrustedKeys(t *testing.T) {
 	}
 }
 
-// TestConsoleKey: with a gateway there is a key of its console, which stays when others are renewed, is renewed alone, and is made for a
-// gateway of before. As plain files there is none: a gateway makes it itself.
+// TestConsoleKey: with a gateway there is a key of its console, which stays
+// when others are renewed, is renewed alone, and is made for a gateway of
+// before. As plain files there is none: a gateway makes it itself.
 func TestConsoleKey(t *testing.T) {
 	const secret = "forge-gateway-console"
 	key := func(list []secrets.Object) string { return entry(t, list, secret, "console.key") }

@@ -36,9 +36,10 @@ type plan struct {
 
 // newPlan decides what is made new: everything where nothing exists.
 //
-// It writes nothing. Accounts are read from auth.conf, which is the only list of them; one that a person edited so that
-// it has other users is refused, since they would be lost. auth.conf is always among the changed ones, as it follows
-// from the accounts and from the permissions of this version: renewing one key brings all permissions up to date.
+// It writes nothing. Accounts are read from auth.conf, which is the only list of them; one
+// that a person edited so that it has other users is refused, since they would be lost.
+// auth.conf is always among the changed ones, as it follows from the accounts and from the
+// permissions of this version: renewing one key brings all permissions up to date.
 func newPlan(o *options, before secrets.Set) (*plan, error) {
 	p := &plan{changed: secrets.Set{}, whole: maps.Clone(before), renewed: map[string]bool{}}
 	if p.whole == nil {
@@ -79,7 +80,8 @@ func newPlan(o *options, before secrets.Set) (*plan, error) {
 	return p, nil
 }
 
-// wanted returns an error where the flags ask for nothing that can be done, with so many accounts to add to what exists.
+// wanted returns an error where the flags ask for nothing that can be done,
+// with so many accounts to add to what exists.
 func wanted(o *options, exists bool, added int, before secrets.Set) error {
 	switch {
 	case !exists && len(o.renew) > 0:
@@ -105,9 +107,10 @@ func (p *plan) single(o *options) []access.Account {
 	return list
 }
 
-// console makes the key by which the replicas of a gateway make sessions of its console, so that a session holds at each of them and
-// after a restart. A gateway whose settings are a file of its own machine makes that key itself.
-// A renewed key ends all sessions of the console, so a call that is about something else never renews it.
+// console makes the key by which the replicas of a gateway make sessions of its
+// console, so that a session holds at each of them and after a restart. A gateway whose
+// settings are a file of its own machine makes that key itself. A renewed key ends all
+// sessions of the console, so a call that is about something else never renews it.
 func (p *plan) console(o *options) {
 	if !o.kubernetes || access.Find(p.users, string(access.Gateway)) < 0 {
 		return
@@ -138,9 +141,9 @@ func basis() []access.Account {
 	)
 }
 
-// keys makes the keys that are new.
-// An account that exists and is added again is an error and not a renewal, which would lock out whoever has the key. A
-// new key of the account auth changes who issues the credentials of logins as well.
+// keys makes the keys that are new. An account that exists and is added again is
+// an error and not a renewal, which would lock out whoever has the key. A new
+// key of the account auth changes who issues the credentials of logins as well.
 func (p *plan) keys(o *options, added []access.Account) error {
 	for _, account := range added {
 		if access.Find(p.users, account.Name) >= 0 {
@@ -213,8 +216,9 @@ func (p *plan) trust(account *access.Account, seed []byte) error {
 	return nil
 }
 
-// trusted returns an error if the file of trusted keys would be begun anew without the keys of accounts that keep theirs:
-// a runner that reads it takes no further word of them, and results of workers would wait for ever.
+// trusted returns an error if the file of trusted keys would be begun anew
+// without the keys of accounts that keep theirs: a runner that reads it takes
+// no further word of them, and results of workers would wait for ever.
 func (p *plan) trusted(before secrets.Set) error {
 	if before[secrets.Signers][secrets.TrustedKeys] != nil || p.changed[secrets.Signers] == nil {
 		return nil
@@ -233,10 +237,9 @@ func (p *plan) trusted(before secrets.Set) error {
 		secrets.Conf, secrets.TrustedKeys, secrets.ObjectOf(secrets.Signers), strings.Join(left, ", "))
 }
 
-// certify makes the server's certificate, and the authority that signs it where none
-// is given or kept.
-// The authority's certificate goes to the accounts whose secrets are written anyhow; if it is kept, the others have it
-// already.
+// certify makes the server's certificate, and the authority that signs it where
+// none is given or kept. The authority's certificate goes to the accounts whose
+// secrets are written anyhow; if it is kept, the others have it already.
 func (p *plan) certify(o *options) error {
 	now := time.Now()
 	by, err := p.authority(o, now)
@@ -258,8 +261,8 @@ func (p *plan) certify(o *options) error {
 	return nil
 }
 
-// authority returns the one that is given, or kept from before, or a new one.
-// A server's certificate without its authority is an error: a new authority would be unknown to all clients.
+// authority returns the one that is given, or kept from before, or a new one. A server's
+// certificate without its authority is an error: a new authority would be unknown to all clients.
 func (p *plan) authority(o *options, now time.Time) (*authority.Certificate, error) {
 	kept := p.whole[secrets.Authority]
 	switch {
@@ -290,9 +293,9 @@ func (p *plan) entry(name, key string, content []byte) {
 	p.whole[name], p.changed[name] = entries, entries
 }
 
-// serverNames returns the names and addresses by which clients reach the server.
-// On Kubernetes these are the two services of deploy's NATS in every spelling that a client in the cluster may use, and
-// each pod behind them. The machine itself is always among them.
+// serverNames returns the names and addresses by which clients reach the server. On
+// Kubernetes these are the two services of deploy's NATS in every spelling that a client in
+// the cluster may use, and each pod behind them. The machine itself is always among them.
 func serverNames(o *options) []string {
 	var names []string
 	if o.kubernetes {

@@ -32,9 +32,9 @@ type tlsDoc struct {
 }
 
 // report prints the secrets that were written, and the accounts. Without --out the
-// Secrets are on standard output, and people are told on standard error.
-// What to do next, such as a restart that new keys need, is said on standard error. With -o name, and without a format,
-// standard output has the names of what was written, a line each.
+// Secrets are on standard output, and people are told on standard error. What to do
+// next, such as a restart that new keys need, is said on standard error. With -o name,
+// and without a format, standard output has the names of what was written, a line each.
 func report(a *kit.App, o *options, p *plan, written []string) error {
 	doc := document{Written: written}
 	var renewed []string

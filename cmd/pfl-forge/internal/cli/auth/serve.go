@@ -37,9 +37,8 @@ type serveOptions struct {
 	lifetime         time.Duration
 }
 
-// serveCommand returns the command auth serve.
-// Of the commands here it is the one that runs as a service: it logs JSON lines to standard error, and a signal ends it
-// with exit code 0.
+// serveCommand returns the command auth serve. Of the commands here it is the one that runs
+// as a service: it logs JSON lines to standard error, and a signal ends it with exit code 0.
 func serveCommand(a *kit.App) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
@@ -83,8 +82,8 @@ func (o *serveOptions) check(a *kit.App) error {
 	return nil
 }
 
-// accounts returns the accounts of the file as it is now.
-// It is called for each decision, so that a person who lost an account is not let in again by a login.
+// accounts returns the accounts of the file as it is now. It is called for each
+// decision, so that a person who lost an account is not let in again by a login.
 func (o *serveOptions) accounts() ([]access.Account, error) {
 	text, err := os.ReadFile(o.conf)
 	if err != nil {
@@ -99,8 +98,8 @@ func (o *serveOptions) accounts() ([]access.Account, error) {
 
 // serve lets in people and services until ctx ends.
 //
-// Both files are read once before it connects, so that a mistake ends it at the start and not at the first login. The
-// seed is cleared from memory at the end.
+// Both files are read once before it connects, so that a mistake ends it at the
+// start and not at the first login. The seed is cleared from memory at the end.
 func serve(ctx context.Context, a *kit.App, o *serveOptions) error {
 	level := slog.LevelInfo
 	if a.Verbose {

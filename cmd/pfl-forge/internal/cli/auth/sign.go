@@ -30,8 +30,8 @@ type signOptions struct{ account, subject, id, contentType string }
 // maxSigned bounds a message, in bytes: what a server takes with our settings.
 const maxSigned = 8 << 20
 
-// signCommand returns the command auth sign.
-// It needs no connection: --nkey is read, and nothing is sent. What is printed can be pasted behind --header of nats.
+// signCommand returns the command auth sign. It needs no connection: --nkey is
+// read, and nothing is sent. What is printed can be pasted behind --header of nats.
 func signCommand(a *kit.App) *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
@@ -74,9 +74,9 @@ func (o *signOptions) check(a *kit.App) error {
 	return nil
 }
 
-// printSigned prints the header for the message on standard input.
-// The clock of this machine is in the signature, which counts for ten minutes. The message is not printed. One that is
-// too large is refused here, before a server would.
+// printSigned prints the header for the message on standard input. The clock of
+// this machine is in the signature, which counts for ten minutes. The message
+// is not printed. One that is too large is refused here, before a server would.
 func printSigned(a *kit.App, o *signOptions) error {
 	key, err := bus.SigningKey(a.NKey, o.account)()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// TestTrustedKeysComeFirst checks the order in which files are written, and that the file of trusted keys is not begun anew beside
-// accounts whose keys it would lack.
+// TestTrustedKeysComeFirst checks the order in which files are written, and that the
+// file of trusted keys is not begun anew beside accounts whose keys it would lack.
 func TestTrustedKeysComeFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	run(t, "", "--out", dir)
@@ -48,7 +48,8 @@ func TestTrustedKeysComeFirst(t *testing.T) {
 	}
 }
 
-// TestRestartIsAskedFor: whoever changes a key where people log in is told that the server has to be restarted, and no other is.
+// TestRestartIsAskedFor: whoever changes a key where people log in is told that
+// the server has to be restarted, and no other is.
 func TestRestartIsAskedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	for _, c := range []struct {

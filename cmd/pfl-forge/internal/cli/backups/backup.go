@@ -5,10 +5,11 @@
 // restore in a repository finds the commits of the base branch that the
 // backup does not know: see compare.
 //
-// Three commands: backup copies, restore puts a copy into an empty server, and recover repairs a store where
-// there is no copy. They print each stream as it is done to standard error, and the result to standard output. The
-// reasons for the order of streams are in ADR-0073, those for folders of backups in ADR-0139, and those for a store
-// that lost something in ADR-0079. The tests are the scripts backup.txtar and recover.txtar in
+// Three commands: backup copies, restore puts a copy into an empty server, and recover
+// repairs a store where there is no copy. They print each stream as it is done to
+// standard error, and the result to standard output. The reasons for the order of streams
+// are in ADR-0073, those for folders of backups in ADR-0139, and those for a store that
+// lost something in ADR-0079. The tests are the scripts backup.txtar and recover.txtar in
 // cmd/pfl-forge/testdata/script, and TestBackupsByTheirAccount in the package above.
 package backups
 
@@ -45,8 +46,8 @@ const backupExample = `  pfl-forge backup ../backup-2026-11-25
   pfl-forge backup --server tls://nats.example.com --nkey backup.nk /var/backups/pfl-forge/monday
   pfl-forge backup --server tls://nats.example.com --nkey backup.nk --into /var/backups/pfl-forge --keep 14`
 
-// BackupCommand returns the command backup.
-// The folder and --into exclude each other by a check of its own, since one is an argument and no flag.
+// BackupCommand returns the command backup. The folder and --into exclude each
+// other by a check of its own, since one is an argument and no flag.
 func BackupCommand(a *kit.App) *cobra.Command {
 	var (
 		format render.Format
@@ -103,8 +104,9 @@ func write(ctx context.Context, a *kit.App, dir string, format render.Format) er
 
 // writeInto makes a backup in a folder of them, and removes those that are too many.
 //
-// A new backup is complete even if an older one could not be removed: then both the result is printed and an error is
-// returned, and a job that watches the exit code hears of the disk that fills up.
+// A new backup is complete even if an older one could not be removed: then both
+// the result is printed and an error is returned, and a job that watches the
+// exit code hears of the disk that fills up.
 func writeInto(ctx context.Context, a *kit.App, parent string, keep int, format render.Format) error {
 	b, end, err := server(ctx, a)
 	if err != nil {
@@ -153,10 +155,9 @@ func line(s *backup.Stream) string {
 	return fmt.Sprintf("%-24s %8d messages %10s", s.Name, s.Messages, render.Size(s.Bytes))
 }
 
-// server connects to the server that is copied. The caller ends the
-// connection.
-// An organisation's is reached as an administrator, who needs no project and no runner: a backup has all projects. In a
-// repository a server is started if no run has it; where nothing was ever submitted is an error.
+// server connects to the server that is copied. The caller ends the connection. An organisation's
+// is reached as an administrator, who needs no project and no runner: a backup has all projects. In
+// a repository a server is started if no run has it; where nothing was ever submitted is an error.
 func server(ctx context.Context, a *kit.App) (b *bus.Bus, end func(), err error) {
 	if a.Remote() {
 		if b, err = connect.Administrator(ctx, a); err != nil {

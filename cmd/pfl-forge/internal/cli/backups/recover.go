@@ -34,7 +34,8 @@ type recovered struct {
 	// Done is false with --dry-run.
 	Done    bool       `json:"done"    yaml:"done"`
 	Intents []recovery `json:"intents" yaml:"intents"`
-	// Contradiction says how the journals contradict one another; then nothing of the store goes on.
+	// Contradiction says how the journals contradict one another; then nothing
+	// of the store goes on.
 	Contradiction string `json:"contradiction,omitempty" yaml:"contradiction,omitempty"`
 	// Store is where the store was moved for that.
 	Store string `json:"store,omitempty" yaml:"store,omitempty"`
@@ -43,7 +44,8 @@ type recovered struct {
 // recovery tells how it goes on with an intent of which something is lost.
 type recovery struct {
 	local.Rescued `yaml:",inline"`
-	// Merged are the tasks that the base branch has, and that are not merged as far as the store knows.
+	// Merged are the tasks that the base branch has, and that are not merged as
+	// far as the store knows.
 	Merged local.Commits `json:"merged,omitempty" yaml:"merged,omitempty"`
 	// Paused says that the intent waits for a person.
 	Paused bool `json:"paused" yaml:"paused"`
@@ -77,8 +79,8 @@ func RecoverCommand(a *kit.App) *cobra.Command {
 
 // recoverStore sets aside what shows more than the store has, and has a person decide on the rest.
 //
-// Both ways fill in the same document, so that --dry-run is read as the real call is. Nothing lost is no error. After a
-// crash it can be called again.
+// Both ways fill in the same document, so that --dry-run is read as the real
+// call is. Nothing lost is no error. After a crash it can be called again.
 func recoverStore(ctx context.Context, a *kit.App, dryRun bool, format render.Format) error {
 	doc := recovered{Done: !dryRun, Intents: []recovery{}}
 	var err error
@@ -130,8 +132,9 @@ func missing(ctx context.Context, a *kit.App, doc *recovered) error {
 
 // rescued goes on with what the store has.
 //
-// The drafts are written and the files moved when the target is opened, by package local. Here the base branch is
-// compared, and each intent of which the store has an older state is paused, so that no run repeats work whose outcome
+// The drafts are written and the files moved when the target is opened, by
+// package local. Here the base branch is compared, and each intent of which the
+// store has an older state is paused, so that no run repeats work whose outcome
 // was lost. Of an intent that the store has nothing of there is nothing to pause.
 func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 	t, found, err := target.Rescuer(ctx, a, false)
@@ -168,8 +171,8 @@ func rescued(ctx context.Context, a *kit.App, doc *recovered) error {
 	return nil
 }
 
-// words says for a person what became of an intent, or with dry what is missing.
-// It names the commands that a person can choose from; the caller makes the text safe for a terminal.
+// words says for a person what became of an intent, or with dry what is missing. It names
+// the commands that a person can choose from; the caller makes the text safe for a terminal.
 func (r *recovery) words(dry bool) string {
 	lost := fmt.Sprintf("%s: the files show record %d, the store ends at %d", r.ID, r.Shown, r.Stored)
 	if r.Stored == 0 {

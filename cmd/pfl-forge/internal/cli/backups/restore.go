@@ -38,8 +38,8 @@ type restored struct {
 	Ahead []ahead `json:"ahead" yaml:"ahead"`
 }
 
-// RestoreCommand returns the command restore.
-// Only the bounds of --replicas are checked here: how many copies a cluster can keep its server says.
+// RestoreCommand returns the command restore. Only the bounds of --replicas are
+// checked here: how many copies a cluster can keep its server says.
 func RestoreCommand(a *kit.App) *cobra.Command {
 	var (
 		format   render.Format
@@ -67,9 +67,9 @@ func RestoreCommand(a *kit.App) *cobra.Command {
 
 // restore puts a backup back, and looks what git has beside it.
 //
-// The comparison with git needs a repository and a project, so with --server and without --project it is left out. The
-// exit code is kit.ExitError if a chain breaks in what was restored: everything is in place then, and a person has to
-// look.
+// The comparison with git needs a repository and a project, so with --server and
+// without --project it is left out. The exit code is kit.ExitError if a chain breaks
+// in what was restored: everything is in place then, and a person has to look.
 func restore(ctx context.Context, a *kit.App, dir string, replicas int, format render.Format) error {
 	got, err := put(ctx, a, dir, replicas)
 	if err != nil {
@@ -94,9 +94,9 @@ func restore(ctx context.Context, a *kit.App, dir string, replicas int, format r
 
 // put restores a backup.
 //
-// The backup is looked at before a server is started, so that a wrong path leaves nothing behind. A repository's server
-// keeps one copy of each stream, whatever the backup came from, and must not be held by a run. Errors say what to do
-// first.
+// The backup is looked at before a server is started, so that a wrong path leaves
+// nothing behind. A repository's server keeps one copy of each stream, whatever the
+// backup came from, and must not be held by a run. Errors say what to do first.
 func put(ctx context.Context, a *kit.App, dir string, replicas int) (*backup.Restored, error) {
 	o := backup.Options{Replicas: replicas, Done: func(s backup.Stream) { a.Say("%s", line(&s)) }}
 	if a.Remote() {
@@ -155,8 +155,8 @@ func printRestored(a *kit.App, doc *restored) error {
 // compared finds the intents of which git has more than the backup, and
 // pauses them in a repository.
 //
-// An organisation's intents are not paused from here: this account copies streams, and the runner, which would hear a
-// pause, is not up yet. They are printed for the administrator.
+// An organisation's intents are not paused from here: this account copies streams, and the
+// runner, which would hear a pause, is not up yet. They are printed for the administrator.
 func compared(ctx context.Context, a *kit.App) ([]ahead, error) {
 	if !a.Remote() {
 		// The files may show what came after the backup: they are set aside.

@@ -1,10 +1,10 @@
-// Package checks is the command checks: it says of each command that decides over changes how often it ran, failed,
-// and failed for no reason.
+// Package checks is the command checks: it says of each command that decides
+// over changes how often it ran, failed, and failed for no reason.
 //
-// It decides nothing. Whose fault a failure is was decided when it happened (package verdict); here the journals
-// are read and added up, so that a person sees which command is worth mending, and which one takes the time.
-// There is no state of its own: what ran before this command existed is counted as well, as far as it was
-// reported.
+// It decides nothing. Whose fault a failure is was decided when it happened (package
+// verdict); here the journals are read and added up, so that a person sees which
+// command is worth mending, and which one takes the time. There is no state of its own:
+// what ran before this command existed is counted as well, as far as it was reported.
 package checks
 
 import (

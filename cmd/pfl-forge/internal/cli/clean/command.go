@@ -187,8 +187,8 @@ func chooseOver(all []forge.Summary, ids []forge.IntentID, before time.Time) ([]
 	return list, nil
 }
 
-// cleanEach removes the things that each intent left in this repository, and prints them. An intent that left
-// nothing is not listed.
+// cleanEach removes the things that each intent left in this repository, and
+// prints them. An intent that left nothing is not listed.
 //
 // An error is about one intent and stops no other. All are returned together after the list is
 // printed, which says of each intent whether its leftovers are gone.

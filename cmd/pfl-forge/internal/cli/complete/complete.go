@@ -1,7 +1,9 @@
-// Package complete has the shell complete what a command takes: ids of intents and tasks, names of recipes and checks.
+// Package complete has the shell complete what a command takes: ids of intents
+// and tasks, names of recipes and checks.
 //
-// A completion opens the project as the command itself would, reads, and closes it. It prints nothing: where that does
-// not work the shell offers nothing, and the command says why when it is run.
+// A completion opens the project as the command itself would, reads, and closes
+// it. It prints nothing: where that does not work the shell offers nothing, and
+// the command says why when it is run.
 package complete
 
 import (

@@ -46,7 +46,8 @@ func Identify(a *kit.App, cfg *overhttp.Config) error {
 const missingToken = "a token is missing: put it into PFL_FORGE_TOKEN, or into the file of --token-file; " +
 	"if your organisation has logins: pfl-forge login"
 
-// useLogin has the login at the gateway say who asks, and by which authorities the gateway is known if no flag says it.
+// useLogin has the login at the gateway say who asks, and by which authorities
+// the gateway is known if no flag says it.
 func useLogin(a *kit.App, cfg *overhttp.Config) error {
 	if trust.StateHome(a.Getenv) == "" { // as in CI, where there can be no login
 		return kit.Usage(errors.New(missingToken))

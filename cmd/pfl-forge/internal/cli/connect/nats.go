@@ -1,8 +1,10 @@
-// Package connect turns the flags that say which organisation a command is about into a connection: to its NATS
-// server, by a token, a key, credentials, a context of the nats command line or a login, or to its gateway.
+// Package connect turns the flags that say which organisation a command is
+// about into a connection: to its NATS server, by a token, a key, credentials,
+// a context of the nats command line or a login, or to its gateway.
 //
-// Package target opens the connections of commands with it; login and the commands for administrators call it
-// themselves. Mistakes in flags are errors that begin with the flag, and no error repeats a secret.
+// Package target opens the connections of commands with it; login and the
+// commands for administrators call it themselves. Mistakes in flags are errors
+// that begin with the flag, and no error repeats a secret.
 package connect
 
 import (
@@ -25,8 +27,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// NATS returns how to reach the organisation's NATS. A flag overrides the context; without any credentials
-// the login at the server counts, if there is one. It makes no connection.
+// NATS returns how to reach the organisation's NATS. A flag overrides the context; without
+// any credentials the login at the server counts, if there is one. It makes no connection.
 func NATS(a *kit.App) (bus.Config, error) {
 	cfg := bus.Config{URL: a.Server, Creds: a.Creds}
 	if a.Context != "" {

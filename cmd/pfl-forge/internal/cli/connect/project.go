@@ -13,8 +13,8 @@ import (
 // namedProjects is how many projects an error or a table names.
 const namedProjects = 20
 
-// Project returns the project that --project names, or otherwise that of the repository at hand, which is empty without one.
-// One is needed.
+// Project returns the project that --project names, or otherwise that of the
+// repository at hand, which is empty without one. One is needed.
 func Project(a *kit.App, here forge.ProjectID) (forge.ProjectID, error) {
 	if a.Project != "" {
 		id, err := forge.ParseProjectID(a.Project)

@@ -12,10 +12,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// approveAll approves everything that waits for approval, with exactly the plans that
-// are listed.
-// A plan that changes between the list and the yes is refused, and the others go on. Without a terminal and without
-// --yes it is a mistake in the command line, before anything is read.
+// approveAll approves everything that waits for approval, with exactly the plans that are listed.
+// A plan that changes between the list and the yes is refused, and the others go on. Without a
+// terminal and without --yes it is a mistake in the command line, before anything is read.
 func approveAll(ctx context.Context, a *kit.App, yes bool) error {
 	c, ok := a.Terminal()
 	if ok {

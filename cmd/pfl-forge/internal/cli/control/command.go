@@ -4,11 +4,12 @@
 // What each of them sends is the choice of the same name in package pending. Send is open
 // to other packages: the commands of goals use it with a condition of their own.
 //
-// Each of them parses its arguments, and has one function send: decide for intents (decide.go), Send for intents, tasks
-// or the project (send.go), and a list with a question first for --all (approveall.go, retryall.go). Whether something
-// is possible the rules decide: here only mistakes in the command line are found. What became of each is printed as it
-// comes; the exit code is 1 if one was refused. The tests are scripts in cmd/pfl-forge/testdata/script, such as
-// approvals.txtar, pause.txtar and retryall.txtar.
+// Each of them parses its arguments, and has one function send: decide for intents
+// (decide.go), Send for intents, tasks or the project (send.go), and a list with a
+// question first for --all (approveall.go, retryall.go). Whether something is possible
+// the rules decide: here only mistakes in the command line are found. What became of each
+// is printed as it comes; the exit code is 1 if one was refused. The tests are scripts in
+// cmd/pfl-forge/testdata/script, such as approvals.txtar, pause.txtar and retryall.txtar.
 package control
 
 import (
@@ -64,8 +65,9 @@ func ResumeCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// CancelCommand returns the command that stops intents, tasks or everything for good.
-// Named intents are cancelled without a question; only --all asks, as it ends more than a person may have in mind.
+// CancelCommand returns the command that stops intents, tasks or everything for
+// good. Named intents are cancelled without a question; only --all asks, as it
+// ends more than a person may have in mind.
 func CancelCommand(a *kit.App) *cobra.Command {
 	var all, yes bool
 	var said pending.Said
@@ -92,8 +94,8 @@ func CancelCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// sureToCancel asks whether everything is to be cancelled.
-// The question has the number of intents that are open now. The target is closed while the person thinks.
+// sureToCancel asks whether everything is to be cancelled. The question has the
+// number of intents that are open now. The target is closed while the person thinks.
 func sureToCancel(ctx context.Context, a *kit.App) (bool, error) {
 	c, ok := a.Terminal()
 	if !ok {

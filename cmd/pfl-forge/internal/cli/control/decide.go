@@ -20,9 +20,9 @@ import (
 // commit matches the name of a commit, or as much of it as names one.
 var commit = pattern.New(`^[0-9a-f]{12,64}$`)
 
-// ApproveCommand returns the command that lets intents that wait for approval go on.
-// Without a hash it approves what waits at that moment. Whoever looked at something before, a script above all, names the hash of what was
-// seen: then nothing is approved that came to be meanwhile.
+// ApproveCommand returns the command that lets intents that wait for approval go on. Without a
+// hash it approves what waits at that moment. Whoever looked at something before, a script above
+// all, names the hash of what was seen: then nothing is approved that came to be meanwhile.
 func ApproveCommand(a *kit.App) *cobra.Command {
 	var plan string
 	var all, yes bool
@@ -57,7 +57,8 @@ func ApproveCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// RequestChangesCommand returns the command by which a plan or a change that waits for approval is made again, with a person's words.
+// RequestChangesCommand returns the command by which a plan or a change that
+// waits for approval is made again, with a person's words.
 func RequestChangesCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var format render.Format
@@ -83,9 +84,10 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// shown returns the Chooser of a wish for changes: of what waits now, unless the person says of what. Of a change that its
-// reviewers disagree about there is no hash in the summary but the plan's, which the rules refuse with the commit to name.
-// The hash of now is that of the view which is read right before the wish is sent.
+// shown returns the Chooser of a wish for changes: of what waits now, unless the
+// person says of what. Of a change that its reviewers disagree about there is no hash
+// in the summary but the plan's, which the rules refuse with the commit to name. The
+// hash of now is that of the view which is read right before the wish is sent.
 func shown(said *pending.Said) Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		of := *said
@@ -113,9 +115,9 @@ func RejectCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// RetryCommand returns the command that runs intents again that failed, or wait for files or for money.
-// The runner knows which of these it is; the command sends the same wish for all of them, with a budget and words for the agents if they
-// were given.
+// RetryCommand returns the command that runs intents again that failed, or wait for
+// files or for money. The runner knows which of these it is; the command sends the same
+// wish for all of them, with a budget and words for the agents if they were given.
 func RetryCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var f retryFlags
@@ -163,9 +165,8 @@ func RetryCommand(a *kit.App) *cobra.Command {
 }
 
 // decide sends the same choice for each intent. One that is refused does not keep the
-// others back.
-// An approval without a hash is given the one of the plan that is there now, so that the journal says which plan it
-// was. All ids are parsed before the first is sent.
+// others back. An approval without a hash is given the one of the plan that is there now,
+// so that the journal says which plan it was. All ids are parsed before the first is sent.
 func decide(ctx context.Context, a *kit.App, args []string, c *pending.Choice, said pending.Said) error {
 	ids, err := kit.IntentIDs(args)
 	if err != nil {

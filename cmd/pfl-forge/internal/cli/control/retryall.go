@@ -53,15 +53,16 @@ type failed struct {
 // baseReason is the reason of those that wait for a red base branch: nothing of them failed.
 const baseReason = "base"
 
-// fits reports whether an intent failed, or waits for a red base branch. With instructions only the former count:
-// they would have each of the latter mend the base branch.
+// fits reports whether an intent failed, or waits for a red base branch. With instructions
+// only the former count: they would have each of the latter mend the base branch.
 func fits(s *forge.Summary, said pending.Said) bool {
 	return s.Status.Failed() || s.Waiting == forge.WaitingBase && said.Text == ""
 }
 
-// retryAll retries everything that failed or waits for a red base branch, for a reason and since a time if these are given. What
-// is not failed any more when its turn comes is left alone, so that the command can be repeated.
-// In data formats there is one document: the list with --dry-run or without any, and otherwise the rulings.
+// retryAll retries everything that failed or waits for a red base branch, for a reason
+// and since a time if these are given. What is not failed any more when its turn comes
+// is left alone, so that the command can be repeated. In data formats there is one
+// document: the list with --dry-run or without any, and otherwise the rulings.
 func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said) error {
 	since, err := kit.ParseSince(f.since, time.Now())
 	if err != nil {
@@ -110,8 +111,8 @@ func retryAll(ctx context.Context, a *kit.App, f *retryFlags, said pending.Said)
 	return retryEach(ctx, a, list, f.format, said)
 }
 
-// oldest returns the failures that one command retries, those that failed first, and how many are left for the next. What fails once more
-// comes last then, so that each has its turn.
+// oldest returns the failures that one command retries, those that failed first, and how many
+// are left for the next. What fails once more comes last then, so that each has its turn.
 func oldest(list []failed) (first []failed, left int) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b failed) int {
 		return cmp.Or(a.At.Compare(b.At), strings.Compare(string(a.ID), string(b.ID)))
@@ -164,9 +165,9 @@ func printFailures(a *kit.App, list []failed) error {
 	return a.Table(&columns)
 }
 
-// failures returns the intents that fit, for a reason, empty for any, since a time.
-// They are sorted by id, and the list is never nil. Only those that may fit are read whole. reason is in the form of
-// normal.
+// failures returns the intents that fit, for a reason, empty for any, since a
+// time. They are sorted by id, and the list is never nil. Only those that may
+// fit are read whole. reason is in the form of normal.
 func failures(ctx context.Context, a *kit.App, reason string, since time.Time, said pending.Said) ([]failed, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -194,9 +195,10 @@ func failures(ctx context.Context, a *kit.App, reason string, since time.Time, s
 	return list, nil
 }
 
-// failureOf returns why the last run of an intent failed: for each task that failed, and for the
-// intent as a whole, how its last attempt ended, and whether another intent blocked it.
-// The intent as a whole counts only where no task gave a reason; reflections never do, as they come after the end.
+// failureOf returns why the last run of an intent failed: for each task that
+// failed, and for the intent as a whole, how its last attempt ended, and
+// whether another intent blocked it. The intent as a whole counts only where no
+// task gave a reason; reflections never do, as they come after the end.
 func failureOf(v *forge.View) failed {
 	f := failed{ID: v.Intent.ID, Reasons: []string{}, At: v.Summary.UpdatedAt, Why: v.Summary.Reason, Title: v.Intent.Title}
 	if v.Summary.Waiting == forge.WaitingBase {

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// TestRetriesInParts: of more failures than one command retries, those that failed first have their turn, and the next call has the rest.
+// TestRetriesInParts: of more failures than one command retries, those that
+// failed first have their turn, and the next call has the rest.
 func TestRetriesInParts(t *testing.T) {
 	const more = 3
 	begin := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

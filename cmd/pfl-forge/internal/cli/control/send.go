@@ -32,9 +32,9 @@ type Request struct {
 	Choose Chooser
 }
 
-// Send makes the choice of a command about the intents or tasks that its arguments name, or
-// about the project. One that is refused does not keep the others back.
-// They are sent in the order of the arguments, over one connection. Refusals and unknown ids are one error at the end.
+// Send makes the choice of a command about the intents or tasks that its arguments name, or about
+// the project. One that is refused does not keep the others back. They are sent in the order of
+// the arguments, over one connection. Refusals and unknown ids are one error at the end.
 func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	switch {
 	case r.All && len(args) > 0:
@@ -59,10 +59,9 @@ func Send(ctx context.Context, a *kit.App, args []string, r *Request) error {
 	})
 }
 
-// send makes the choice about one intent, about a task of it, or without a view about the
-// project.
-// v and task are nil about the project, task alone about a whole intent. A task has no machine of its own, so its
-// intent's is told.
+// send makes the choice about one intent, about a task of it, or without a view
+// about the project. v and task are nil about the project, task alone about a
+// whole intent. A task has no machine of its own, so its intent's is told.
 func send(ctx context.Context, t *target.Target, b *pending.Batch, who string, v *forge.View, task *forge.Task, r *Request) {
 	c, said, err := r.Choose(v)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package costs shows what agents used: the command for a project, and for show the attempts of an
 // intent, one by one.
 //
-// The command reads the journals of a project, and by HTTP prints the answer of a gateway; show calls Attempts for one intent. A ledger
-// divides the sums of the budgets among the attempts (services/runner/spending). An attempt counts when it ends, so totals agree with
-// the budgets.
+// The command reads the journals of a project, and by HTTP prints the answer of a gateway; show
+// calls Attempts for one intent. A ledger divides the sums of the budgets among the attempts
+// (services/runner/spending). An attempt counts when it ends, so totals agree with the budgets.
 package costs
 
 import (

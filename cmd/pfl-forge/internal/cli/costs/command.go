@@ -55,9 +55,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// costs prints the costs of agents, with a row for each group that --by names.
-// They are added up from the journals by this program, of all projects where they are asked for by project. The pages of a browser ask a
-// runner instead, which adds them up the same way.
+// costs prints the costs of agents, with a row for each group that --by names. They are
+// added up from the journals by this program, of all projects where they are asked for by
+// project. The pages of a browser ask a runner instead, which adds them up the same way.
 func costs(ctx context.Context, a *kit.App, f *flags) error {
 	now := time.Now()
 	by, err := document.ParseCostGroup(f.by)
@@ -129,9 +129,9 @@ func within(q *document.CostsRequest) string {
 	return " in this period"
 }
 
-// printTable prints a report as a table, and what is left of budgets.
-// The last row is the sum of all. What is left of a budget of a project or a day goes to standard error, below the table, so that a
-// script that cuts columns does not read it.
+// printTable prints a report as a table, and what is left of budgets. The last row
+// is the sum of all. What is left of a budget of a project or a day goes to standard
+// error, below the table, so that a script that cuts columns does not read it.
 func printTable(a *kit.App, rep *document.Costs) error {
 	columns := render.Columns{
 		Header: []string{strings.ToUpper(string(rep.By)), "COST", "IN", "OUT", "CACHE READ", "CACHE WRITE", "CALLS", "TURNS", "TIME"},

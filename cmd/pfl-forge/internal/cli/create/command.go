@@ -2,10 +2,10 @@
 // other packages that submit intents, goal run and audit: New makes an intent, Prepare
 // completes and checks it, and Submit stores it and prints its id.
 //
-// command.go has the command and the text, fields.go the flags for fields, which other commands share, and submit.go
-// the three steps. The id of a new intent is printed to standard output and nothing else, so that a script can take it;
-// hints go to standard error. Tests are here for the pure parts, and create.txtar in cmd/pfl-forge/testdata/script for
-// the command.
+// command.go has the command and the text, fields.go the flags for fields, which other
+// commands share, and submit.go the three steps. The id of a new intent is printed to standard
+// output and nothing else, so that a script can take it; hints go to standard error. Tests are
+// here for the pure parts, and create.txtar in cmd/pfl-forge/testdata/script for the command.
 package create
 
 import (
@@ -38,8 +38,8 @@ type flags struct {
 	format render.Format
 }
 
-// Command returns the command create.
-// The flags of fields come from the table in package document, so that files, the API and flags have the same.
+// Command returns the command create. The flags of fields come from the table
+// in package document, so that files, the API and flags have the same.
 func Command(a *kit.App) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
@@ -66,7 +66,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// oneID is the check of the arguments: the id, if there is one. More words are a text whose flag was forgotten.
+// oneID is the check of the arguments: the id, if there is one. More words are
+// a text whose flag was forgotten.
 func oneID(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 && !cmd.Flags().Changed("title") {
 		return kit.Usage(fmt.Errorf("unexpected argument %q: a text needs --title, as in pfl-forge create --title %q", args[1], strings.Join(args, " ")))
@@ -102,8 +103,8 @@ func create(ctx context.Context, a *kit.App, args []string, f *flags) error {
 
 // intent returns the intent that the flags describe, without an id.
 //
-// A title is taken from the first line of the text, or from the recipe; a text from the title. Without any of these it
-// is a mistake in the command line.
+// A title is taken from the first line of the text, or from the recipe; a text
+// from the title. Without any of these it is a mistake in the command line.
 func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	body, err := text(a, f)
 	if err != nil {
@@ -129,9 +130,9 @@ func intent(a *kit.App, f *flags) (*forge.Intent, error) {
 	return filled(said, title, body), nil
 }
 
-// text returns the body: of --body, of a file, or of standard input.
-// A longer text than an intent may have is refused and not cut. Only a regular file is read by its name, so that the
-// command does not hang at a pipe.
+// text returns the body: of --body, of a file, or of standard input. A longer
+// text than an intent may have is refused and not cut. Only a regular file is
+// read by its name, so that the command does not hang at a pipe.
 func text(a *kit.App, f *flags) (string, error) {
 	if f.file == "" {
 		return f.intent.Body, nil

@@ -14,8 +14,8 @@ import (
 )
 
 // Fields are flags for fields of an intent, as document.Fields describes them.
-// The zero value has no flags; Add and AddChecks bind it to those of a command, and Intent reads it after they were
-// parsed.
+// The zero value has no flags; Add and AddChecks bind it to those of a command,
+// and Intent reads it after they were parsed.
 type Fields struct {
 	intent    forge.Intent
 	dependsOn []string
@@ -46,8 +46,9 @@ func (f *Fields) Add(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// add gives a command the flag of a field. What the flag was given is read by Intent.
-// A field of a type that it does not know is a panic: a mistake in the table, which any call of the program shows.
+// add gives a command the flag of a field. What the flag was given is read by
+// Intent. A field of a type that it does not know is a panic: a mistake in the
+// table, which any call of the program shows.
 func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 	set, flag := cmd.Flags(), field.Flag
 	help := strings.ReplaceAll(flag.Help, "{agents}", strings.Join(config.Agents(), ", "))
@@ -83,8 +84,8 @@ func (f *Fields) add(cmd *cobra.Command, field *document.Field) {
 }
 
 // Intent returns an intent with the fields that were given, and no others.
-// Errors are mistakes in the command line, and name the flag. Ids are not parsed here but by Prepare, which knows the
-// intents that exist.
+// Errors are mistakes in the command line, and name the flag. Ids are not
+// parsed here but by Prepare, which knows the intents that exist.
 func (f *Fields) Intent() (forge.Intent, error) {
 	i := f.intent
 	for _, d := range f.dependsOn {

@@ -36,9 +36,9 @@ func filled(i forge.Intent, title, body string) *forge.Intent {
 }
 
 // Prepare completes an intent for a project, with a free id if it has none, and checks
-// everything about it that can be known before it is submitted. An organisation's project
-// that is not known is refused.
-// It writes nothing but i. Whether it is accepted the rules decide, which also see what was submitted meanwhile.
+// everything about it that can be known before it is submitted. An organisation's
+// project that is not known is refused. It writes nothing but i. Whether it is
+// accepted the rules decide, which also see what was submitted meanwhile.
 func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	all, err := t.Summaries(ctx)
 	if err != nil {
@@ -57,10 +57,9 @@ func Prepare(ctx context.Context, t *target.Target, i *forge.Intent) error {
 	return checkIntent(ctx, t, i)
 }
 
-// place gives an intent a free id if it has none, and refuses one that depends on intents
-// that do not exist.
-// all are the intents of the project. An id that is taken is an error, and no number is added to one that a person has
-// chosen.
+// place gives an intent a free id if it has none, and refuses one that depends
+// on intents that do not exist. all are the intents of the project. An id that
+// is taken is an error, and no number is added to one that a person has chosen.
 func place(i *forge.Intent, all []forge.Summary) error {
 	taken := map[forge.IntentID]bool{}
 	for k := range all {
@@ -130,9 +129,9 @@ func Store(ctx context.Context, t *target.Target, i *forge.Intent) (undecided st
 	return undecided, err
 }
 
-// Submit submits an intent, and prints its id and who goes on.
-// The id, or with a format for programs the intent, goes to standard output. That no runner has ruled yet is no error:
-// the wish is stored.
+// Submit submits an intent, and prints its id and who goes on. The id, or with
+// a format for programs the intent, goes to standard output. That no runner has
+// ruled yet is no error: the wish is stored.
 func Submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, format render.Format) error {
 	undecided, err := Store(ctx, t, i)
 	if err != nil {

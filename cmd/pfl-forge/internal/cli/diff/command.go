@@ -1,7 +1,8 @@
 // Package diff is the command that shows the change of an attempt as it is stored beside its
 // transcript: the one that the journal names, whether or not a repository is at hand.
 //
-// It reads the whole change at once, where a client by HTTP reads it by page: a person pipes it into a pager or a program.
+// It reads the whole change at once, where a client by HTTP reads it by page: a
+// person pipes it into a pager or a program.
 //
 // Names and lines were written by others. Everything that is printed goes through package term; in
 // the data formats they are as they are.

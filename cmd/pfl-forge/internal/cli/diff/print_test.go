@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 )
 
-// TestPrintedSafely: neither a name nor a line of a change writes more than a line to a terminal, moves its cursor or reorders its text.
+// TestPrintedSafely: neither a name nor a line of a change writes more than a
+// line to a terminal, moves its cursor or reorders its text.
 func TestPrintedSafely(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

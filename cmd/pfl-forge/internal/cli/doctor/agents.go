@@ -21,8 +21,9 @@ import (
 // others need their program. What names the intent ("an audit"), and cannot what a recipe is
 // no good for ("cannot audit").
 //
-// It warns and never refuses: the agent may be there by the time that the step runs, and the configuration of the base
-// branch may be another one. Each agent is looked at once, however many steps have it. Warnings go to standard error.
+// It warns and never refuses: the agent may be there by the time that the step
+// runs, and the configuration of the base branch may be another one. Each agent
+// is looked at once, however many steps have it. Warnings go to standard error.
 func WarnAgents(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, what, cannot string, steps ...forge.Step) {
 	if t.Repo == nil || t.Remote {
 		return // it is done elsewhere
@@ -66,8 +67,9 @@ func warnAgent(ctx context.Context, a *kit.App, cfg *config.Project, root, name,
 
 // checkAgents looks for the programs of all agents that the configuration names.
 //
-// A program that is missing or does not start is a warning and no failure: recipes need none. The programs are asked
-// for their version in a folder that is made for it and removed, within a minute for all.
+// A program that is missing or does not start is a warning and no failure:
+// recipes need none. The programs are asked for their version in a folder that
+// is made for it and removed, within a minute for all.
 func checkAgents(ctx context.Context, cfg *config.Project, root string) []diagnosis.Finding {
 	dir, err := os.MkdirTemp("", "pfl-forge-doctor-")
 	if err != nil {
@@ -91,9 +93,9 @@ func checkAgents(ctx context.Context, cfg *config.Project, root string) []diagno
 	return found
 }
 
-// checkEffort says which agents cannot be told how much to think, although the configuration does. It is
-// a warning only where the project has changed the levels: the others save money, and nothing else.
-// It reads the configuration alone, and runs nothing.
+// checkEffort says which agents cannot be told how much to think, although the
+// configuration does. It is a warning only where the project has changed the levels: the
+// others save money, and nothing else. It reads the configuration alone, and runs nothing.
 func checkEffort(cfg *config.Project) []diagnosis.Finding {
 	var found []diagnosis.Finding
 	for _, name := range cfg.UsedAgents() {

@@ -1,17 +1,19 @@
-// Package doctor is the command doctor: it checks everything that a run needs, here or at an organisation's server.
+// Package doctor is the command doctor: it checks everything that a run needs,
+// here or at an organisation's server.
 //
-// A check is a function that returns what it found, a finding or several (package diagnosis); examine lists them in their
-// order. To add a check, write such a function and name it there.
+// A check is a function that returns what it found, a finding or several (package diagnosis);
+// examine lists them in their order. To add a check, write such a function and name it there.
 //
-// The checks of this machine are here (examine.go, agents.go, sandbox.go, store.go), and are left out with --server. Those
-// of the server, its journals and the services are in package server.
+// The checks of this machine are here (examine.go, agents.go, sandbox.go, store.go), and are left
+// out with --server. Those of the server, its journals and the services are in package server.
 //
-// A check never ends the command: an error of its own is a finding, too, so that one thing that is wrong does not hide
-// the others. Checks change nothing, but for --repair, which is in package server.
+// A check never ends the command: an error of its own is a finding, too, so
+// that one thing that is wrong does not hide the others. Checks change nothing,
+// but for --repair, which is in package server.
 //
-// Findings are printed to standard output, as lines or as a document. The exit code tells a script whether one of them
-// is broken. The tests are doctor_test.go and auditlog_test.go of the package above, and the scripts of
-// cmd/pfl-forge/testdata/script.
+// Findings are printed to standard output, as lines or as a document. The exit code tells
+// a script whether one of them is broken. The tests are doctor_test.go and
+// auditlog_test.go of the package above, and the scripts of cmd/pfl-forge/testdata/script.
 package doctor
 
 import (

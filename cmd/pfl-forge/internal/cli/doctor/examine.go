@@ -26,9 +26,9 @@ const (
 // examine makes all checks, in the order in which they build on each other. It also returns
 // the replicas that work for an organisation.
 //
-// Where there is no repository the checks after that are left out, as all of them need one. A configuration that cannot
-// be read leaves out those that read it, and no others. Of an organisation this machine is not looked at: the work is
-// done elsewhere.
+// Where there is no repository the checks after that are left out, as all of them need
+// one. A configuration that cannot be read leaves out those that read it, and no
+// others. Of an organisation this machine is not looked at: the work is done elsewhere.
 func examine(ctx context.Context, a *kit.App, deep bool) ([]diagnosis.Finding, []server.Replica) {
 	if a.Remote() {
 		return server.Examine(ctx, a, deep)
@@ -70,8 +70,8 @@ func checkGit(ctx context.Context) diagnosis.Finding {
 	return diagnosis.New("git", diagnosis.Healthy, version, "")
 }
 
-// checkMerge says what a project needs whose changes are merged by pull requests: that is not to be seen from here.
-// It is a warning and no failure: services with a gateway may well do that part.
+// checkMerge says what a project needs whose changes are merged by pull requests: that is not to be
+// seen from here. It is a warning and no failure: services with a gateway may well do that part.
 func checkMerge(c *config.Project) []diagnosis.Finding {
 	if c.Merge.How != config.MergePull {
 		return nil
@@ -82,9 +82,9 @@ func checkMerge(c *config.Project) []diagnosis.Finding {
 	)}
 }
 
-// checkConfig says which configuration counts. One that cannot be read is found before.
-// The one of the base branch counts, as it does for runs: a file that was written and not committed is told of, with
-// the commands that commit it.
+// checkConfig says which configuration counts. One that cannot be read is found
+// before. The one of the base branch counts, as it does for runs: a file that
+// was written and not committed is told of, with the commands that commit it.
 func checkConfig(base *local.Base, root string) diagnosis.Finding {
 	if _, err := os.Stat(filepath.Join(root, config.FileName)); base.Stored == nil && err == nil {
 		return diagnosis.New(

@@ -16,10 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/demand"
 )
 
-// isolation checks the parts that keep agents and commands away from the machine, each part by
-// itself.
-// A variable of the environment that cannot be read is broken, since a run refuses to start with it; the checks that do
-// not need it are made nevertheless.
+// isolation checks the parts that keep agents and commands away from the machine, each
+// part by itself. A variable of the environment that cannot be read is broken, since a
+// run refuses to start with it; the checks that do not need it are made nevertheless.
 func isolation(ctx context.Context, a *kit.App, root string, cfg *config.Project) []diagnosis.Finding {
 	word, bounds, err := run.Demand(a)
 	if err != nil {
@@ -32,8 +31,9 @@ func isolation(ctx context.Context, a *kit.App, root string, cfg *config.Project
 // checkSandbox makes a sandbox, because whether that is allowed can be found out in no other
 // way.
 //
-// Where the project requires a sandbox it is tried whatever the word of this machine's user is. Networks are tried by
-// themselves, because a kernel may allow user namespaces and refuse those of networks.
+// Where the project requires a sandbox it is tried whatever the word of this
+// machine's user is. Networks are tried by themselves, because a kernel may
+// allow user namespaces and refuse those of networks.
 func checkSandbox(ctx context.Context, word demand.Demand, policy *config.Policy) []diagnosis.Finding {
 	required := word == demand.Require || policy.Sandbox == config.SandboxRequire
 	if word == demand.Unconfined && !required {
@@ -78,9 +78,9 @@ func checkProcesses() diagnosis.Finding {
 	return diagnosis.New("processes", diagnosis.Warning, "the number of processes a command may start is not limited; all of them end with it", "")
 }
 
-// checkBounds says how much of this machine a command may take: what it writes is in the state of the repository at root.
-// A bound that was asked for and cannot be kept is broken, because no command runs then. One that was not asked for is
-// a warning at most.
+// checkBounds says how much of this machine a command may take: what it writes is in the
+// state of the repository at root. A bound that was asked for and cannot be kept is
+// broken, because no command runs then. One that was not asked for is a warning at most.
 func checkBounds(root string, word demand.Demand, bounds demand.Bounds) []diagnosis.Finding {
 	memory := diagnosis.New("memory", diagnosis.Warning,
 		"what a command takes is not limited; when it is short, commands are ended first, the largest before others", "")
@@ -105,9 +105,9 @@ var providers = map[string]gateway.Provider{
 	config.AgentOpencode: gateway.Anthropic,
 }
 
-// checkKey says where the key for the model is, and never what it is.
-// Keys are read from the environment, as a run does, and only their names and accounts are printed. Only the project's
-// own agent is looked at, not those of roles. That a key is missing is a warning.
+// checkKey says where the key for the model is, and never what it is. Keys are read from
+// the environment, as a run does, and only their names and accounts are printed. Only the
+// project's own agent is looked at, not those of roles. That a key is missing is a warning.
 func checkKey(a *kit.App, cfg *config.Project) diagnosis.Finding {
 	accounts, err := gateway.Accounts(func(name string) (string, error) { return a.Getenv(name), nil })
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 // checkWritable checks that a run can write the repository's .forge folder. That a part of
 // it is missing is no problem, because a run makes it.
 //
-// It asks the kernel, and writes nothing to find out. Folders are checked two levels deep, and all files of logs and
-// nats, as a run appends to those; of all other files only the folders are looked at. The first
-// one that is refused is named, the others are counted.
+// It asks the kernel, and writes nothing to find out. Folders are checked two levels deep,
+// and all files of logs and nats, as a run appends to those; of all other files only the
+// folders are looked at. The first one that is refused is named, the others are counted.
 func checkWritable(root string) diagnosis.Finding {
 	dir := filepath.Join(root, layout.Dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {

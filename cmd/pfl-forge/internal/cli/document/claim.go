@@ -10,7 +10,8 @@ import (
 
 // The verdicts that every reader is told, in the words of package document.
 type (
-	// Claim is a requirement of a task or a criterion of a goal, with what the last verdict says of it.
+	// Claim is a requirement of a task or a criterion of a goal, with what the
+	// last verdict says of it.
 	Claim = document.Claim
 	// Citation is one piece of evidence, with what code found of it.
 	Citation = document.Citation

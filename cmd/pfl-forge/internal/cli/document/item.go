@@ -74,9 +74,9 @@ func ItemOf(s *forge.Summary) Item {
 	return i
 }
 
-// Place fills in where tasks are in the merge queue, and what they wait for there, as the projects say. An intent
-// does not know it: only its project knows the others. Both summaries are read one after the other, so
-// a task that has been merged meanwhile may still be told its place of before.
+// Place fills in where tasks are in the merge queue, and what they wait for there, as the projects
+// say. An intent does not know it: only its project knows the others. Both summaries are read one
+// after the other, so a task that has been merged meanwhile may still be told its place of before.
 func Place(projects []forge.Summary, list []Item) {
 	for p := range projects {
 		if projects[p].Project == nil {
@@ -93,8 +93,8 @@ func Place(projects []forge.Summary, list []Item) {
 	}
 }
 
-// WaitsFor says what a task waits for; nothing if that is not known, or if it has failed: then its detail is
-// the failure, which is told elsewhere.
+// WaitsFor says what a task waits for; nothing if that is not known, or if it
+// has failed: then its detail is the failure, which is told elsewhere.
 func (t *ActiveTask) WaitsFor() string {
 	if t.Status == forge.TaskFailed {
 		return ""
@@ -102,8 +102,8 @@ func (t *ActiveTask) WaitsFor() string {
 	return kit.Safe(render.FirstLine(t.Detail))
 }
 
-// Clashes returns a line for each pair of tasks whose changes do not merge. Each of the two is told of the other, by its
-// own worker, and the two need not be of one intent; a person is told once.
+// Clashes returns a line for each pair of tasks whose changes do not merge. Each of the two is told
+// of the other, by its own worker, and the two need not be of one intent; a person is told once.
 func Clashes(list []Item) (lines []string) {
 	told := map[[2]forge.TaskID]bool{}
 	for i := range list {
@@ -123,8 +123,8 @@ func Clashes(list []Item) (lines []string) {
 // PausedWhole reports whether all of an intent is paused, and not only tasks of it.
 func (i *Item) PausedWhole() bool { return i.Waiting == forge.WaitingPaused && i.Activity == "paused" }
 
-// AsksFirst reports whether an intent waits for a person to let it be analyzed: there is no plan yet that could wait
-// for approval, and the hash in its place is of the text.
+// AsksFirst reports whether an intent waits for a person to let it be analyzed: there is
+// no plan yet that could wait for approval, and the hash in its place is of the text.
 func AsksFirst(s *forge.Summary) bool {
 	return s.Waiting == forge.WaitingApproval && s.TaskCount == 0 && len(s.Children) == 0
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/document"
 )
 
-// A task in the merge queue says where it is there, and one that has failed says nothing of the kind.
+// A task in the merge queue says where it is there, and one that has failed
+// says nothing of the kind.
 func TestPlacesInTheMergeQueue(t *testing.T) {
 	s := forge.Summary{RunSummary: forge.RunSummary{Tasks: []forge.TaskSummary{
 		{ID: "a-001", Step: forge.StepMerge},

@@ -1,8 +1,10 @@
-// Package gateway has the command gateway init, which writes the settings of a forge-gateway for one repository at a forge, once it has
-// found there that the account may do what a gateway does. It asks no server of NATS.
+// Package gateway has the command gateway init, which writes the settings of a
+// forge-gateway for one repository at a forge, once it has found there that the
+// account may do what a gateway does. It asks no server of NATS.
 //
-// What it writes is small, and commented for the one who goes on from there: a gateway that listens on this machine alone, one forge, and two
-// rules. What it finds missing is told all at once, in the words of the forge's own pages, and nothing is written then.
+// What it writes is small, and commented for the one who goes on from there: a gateway
+// that listens on this machine alone, one forge, and two rules. What it finds missing is
+// told all at once, in the words of the forge's own pages, and nothing is written then.
 package gateway
 
 import (
@@ -36,14 +38,17 @@ const examples = `  pfl-forge gateway init --gitea https://git.example.com --rep
 
 // options is how the command was called.
 type options struct {
-	// urls has the forge's address by its kind: one of them is not empty. repository is owner/name there.
+	// urls has the forge's address by its kind: one of them is not empty.
+	// repository is owner/name there.
 	urls       map[string]*string
 	repository string
-	// tokenFile has the token of our account. In its place, app is the id of an App of GitHub, and keyFile has its key.
+	// tokenFile has the token of our account. In its place, app is the id of an
+	// App of GitHub, and keyFile has its key.
 	tokenFile, app, keyFile string
 	// project is the id of the project; empty for the name of the repository.
 	project string
-	// recipe is the name of the recipe that the rules give an intent; empty for the project's agent.
+	// recipe is the name of the recipe that the rules give an intent; empty for
+	// the project's agent.
 	recipe string
 	// The rest stands alone: the label of issues, those who may decide, and where the files go.
 	label  string

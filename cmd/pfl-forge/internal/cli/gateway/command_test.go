@@ -43,7 +43,8 @@ func try(args ...string) (out, said string, err error) {
 // repository is that of the fake, whose labels are asked for by the path.
 const repository = "root1/web"
 
-// atForge returns a fake with the repository root1/web, which bot may administer and ada write, and the flags for it as a kind of forge.
+// atForge returns a fake with the repository root1/web, which bot may
+// administer and ada write, and the flags for it as a kind of forge.
 func atForge(t *testing.T, kind string) (f *forgetest.Fake, flags []string) {
 	t.Helper()
 	f = forgetest.NewFake()
@@ -81,8 +82,8 @@ func asApp(t *testing.T, f *forgetest.Fake, flags []string) (app []string, insta
 	return append(flags[:4:4], "--app", "Iv1", "--key-file", secret(t, "app.pem", string(text))), f.Hub.Install("Iv1", &key().PublicKey, repository)
 }
 
-// TestInit: the files that it writes are settings that a gateway takes, at each kind of forge, and say what was asked for. It makes the label, and
-// the token and the key are in none.
+// TestInit: the files that it writes are settings that a gateway takes, at each kind of forge,
+// and say what was asked for. It makes the label, and the token and the key are in none.
 func TestInit(t *testing.T) {
 	for _, kind := range []string{kindGitea, kindGitHub, kindGitLab, "app"} {
 		t.Run(kind, func(t *testing.T) {
@@ -157,7 +158,8 @@ func TestInitQuotes(t *testing.T) {
 	}
 }
 
-// TestInitRefuses: what is missing or wrong is named by flag, or in the words of the forge, and then nothing is written.
+// TestInitRefuses: what is missing or wrong is named by flag, or in the words
+// of the forge, and then nothing is written.
 func TestInitRefuses(t *testing.T) {
 	f, flags := atForge(t, kindGitea)
 	token := flags[5]

@@ -11,7 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
 )
 
-// The kinds of forges, each the name of its flag, of its entry in the settings, and so of the system in whose name intents come.
+// The kinds of forges, each the name of its flag, of its entry in the settings,
+// and so of the system in whose name intents come.
 const (
 	kindGitea  = "gitea"
 	kindGitHub = "github"
@@ -40,7 +41,8 @@ type place struct {
 // ask asks the forge for what the account may. A right that is missing is no error, but an entry
 // of lacks; an error is an address that answers nothing, or a token that the forge does not know.
 func ask(ctx context.Context, o *options) (*place, error) {
-	// A relative file is meant from where the command is typed, and in the settings from their folder.
+	// A relative file is meant from where the command is typed, and in the
+	// settings from their folder.
 	token, err := filepath.Abs(o.tokenFile)
 	if err != nil {
 		return nil, err

@@ -5,9 +5,9 @@
 // have three things of their own: the file that describes one, the list with iterations and
 // criteria, and the exit codes of goal run.
 //
-// Goals are shown to standard output, progress and hints go to standard error. The commands are tested by goal.txtar
-// and goalinput.txtar in cmd/pfl-forge/testdata/script; the tests here are of the pure parts: which exit code, and how
-// a goal goes on.
+// Goals are shown to standard output, progress and hints go to standard error. The
+// commands are tested by goal.txtar and goalinput.txtar in cmd/pfl-forge/testdata/script;
+// the tests here are of the pure parts: which exit code, and how a goal goes on.
 package goal
 
 import (
@@ -72,9 +72,9 @@ func statusCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// read returns the goal that an argument names by its id.
-// An id that is malformed is a mistake in the command line; one of an intent without criteria is an error that says
-// where to look instead. Paths of files are left out of an organisation's goal.
+// read returns the goal that an argument names by its id. An id that is malformed is
+// a mistake in the command line; one of an intent without criteria is an error that
+// says where to look instead. Paths of files are left out of an organisation's goal.
 func read(ctx context.Context, t *target.Target, arg string) (*goalview.Document, error) {
 	id, err := forge.ParseIntentID(arg)
 	if err != nil {
@@ -100,8 +100,8 @@ func read(ctx context.Context, t *target.Target, arg string) (*goalview.Document
 // isGoal reports whether an intent has criteria.
 func isGoal(s *forge.Summary) bool { return s.Goal != nil }
 
-// cancelCommand returns the command goal cancel.
-// It is `pfl-forge cancel` for goals: the same event, sent by the same code, and a refusal for other intents.
+// cancelCommand returns the command goal cancel. It is `pfl-forge cancel` for
+// goals: the same event, sent by the same code, and a refusal for other intents.
 func cancelCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -124,8 +124,8 @@ func cancelCommand(a *kit.App) *cobra.Command {
 
 // resumeCommand returns the command goal resume.
 //
-// It has two meanings in one word, since to a person both are going on: goOn chooses between resuming and retrying by
-// how the goal stands when it is read.
+// It has two meanings in one word, since to a person both are going on: goOn
+// chooses between resuming and retrying by how the goal stands when it is read.
 func resumeCommand(a *kit.App) *cobra.Command {
 	var said pending.Said
 	var r control.Request
@@ -163,8 +163,8 @@ func onlyGoals(choose control.Chooser) control.Chooser {
 // paused is resumed, and any other one retried. It refuses where a person has to decide
 // something else first.
 //
-// A copy of Retry is made for its word alone: a person who typed resume reads "resumed". Whether a retry is possible is
-// decided by the rules, and not here.
+// A copy of Retry is made for its word alone: a person who typed resume reads
+// "resumed". Whether a retry is possible is decided by the rules, and not here.
 func goOn(said *pending.Said) control.Chooser {
 	return func(v *forge.View) (*pending.Choice, pending.Said, error) {
 		id, s := v.Intent.ID, &v.Summary

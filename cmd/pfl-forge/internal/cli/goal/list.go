@@ -25,8 +25,8 @@ func goals(ctx context.Context, t *target.Target) ([]forge.Summary, error) {
 	return slices.DeleteFunc(all, func(s forge.Summary) bool { return !isGoal(&s) }), nil
 }
 
-// listCommand returns the command goal list.
-// With -o name it prints ids, a line each. An empty list is said on standard error, and is no error.
+// listCommand returns the command goal list. With -o name it prints ids, a line
+// each. An empty list is said on standard error, and is no error.
 func listCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -52,8 +52,8 @@ func listCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// item is a goal in a list, as programs read it.
-// GoalCounts has the iterations and the criteria that are met. Costs are in US dollars, and of all iterations.
+// item is a goal in a list, as programs read it. GoalCounts has the iterations
+// and the criteria that are met. Costs are in US dollars, and of all iterations.
 type item struct {
 	ID               forge.IntentID   `json:"id"                yaml:"id"`
 	Title            string           `json:"title"             yaml:"title"`
@@ -70,8 +70,8 @@ type item struct {
 	UpdatedAt        time.Time        `json:"updated_at"        yaml:"updated_at"`
 }
 
-// itemOf returns the item of a goal.
-// The summary is that of a goal, so its Goal is not nil. Tokens are those that were not read from a cache.
+// itemOf returns the item of a goal. The summary is that of a goal, so its Goal
+// is not nil. Tokens are those that were not read from a cache.
 func itemOf(s *forge.Summary) item {
 	g := s.Goal
 	return item{

@@ -25,9 +25,10 @@ import (
 // readGoal returns the goal that the arguments name: a file, standard input, or a text with
 // criteria of flags.
 //
-// Which of them it is follows from the flags and not from the looks of the argument: with --criterion or --check it is
-// a text, and without them a file. So a text without criteria is an error, and is never taken for a goal that is met at
-// once. Without an argument it is task.yaml in the folder that the command is about.
+// Which of them it is follows from the flags and not from the looks of the argument:
+// with --criterion or --check it is a text, and without them a file. So a text
+// without criteria is an error, and is never taken for a goal that is met at once.
+// Without an argument it is task.yaml in the folder that the command is about.
 func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	if len(f.criteria)+len(f.fields.Checks()) > 0 {
 		switch {
@@ -64,8 +65,8 @@ func readGoal(a *kit.App, args []string, f *runFlags) (*goalfile.Goal, error) {
 	return parseGoal(name, file)
 }
 
-// parseGoal reads the file of a goal.
-// name stands for it in errors. At most goalfile.MaxBytes are taken, and one byte more so that Parse can tell.
+// parseGoal reads the file of a goal. name stands for it in errors. At most
+// goalfile.MaxBytes are taken, and one byte more so that Parse can tell.
 func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
 	data, err := io.ReadAll(io.LimitReader(from, goalfile.MaxBytes+1))
 	if err != nil {
@@ -74,9 +75,9 @@ func parseGoal(name string, from io.Reader) (*goalfile.Goal, error) {
 	return goalfile.Parse(name, data)
 }
 
-// intentOf returns the intent that a goal is, with what the flags add.
-// A flag counts more than the same option of the file. The id is empty unless --id was given; create.Prepare makes one.
-// Errors are mistakes in the command line, and name the flag where it was one.
+// intentOf returns the intent that a goal is, with what the flags add. A flag counts more
+// than the same option of the file. The id is empty unless --id was given; create.Prepare
+// makes one. Errors are mistakes in the command line, and name the flag where it was one.
 func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 	title := create.FirstLine(g.Task)
 	if title == "" {
@@ -105,10 +106,9 @@ func intentOf(g *goalfile.Goal, f *runFlags) (*forge.Intent, error) {
 	return i, nil
 }
 
-// goalBase returns the configuration that a goal is worked on with, and refuses what it
-// does not allow.
-// Tools that the project does not allow are an error here, before anything is stored; agents that do not work here are
-// a warning. The target is that of a repository.
+// goalBase returns the configuration that a goal is worked on with, and refuses what it does
+// not allow. Tools that the project does not allow are an error here, before anything is
+// stored; agents that do not work here are a warning. The target is that of a repository.
 func goalBase(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent) (*local.Base, error) {
 	base, err := t.Repo.Base(ctx)
 	if err != nil {
@@ -123,9 +123,8 @@ func goalBase(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent
 }
 
 // checkTools says which tools of a goal the project does not allow, and refuses a goal
-// that would have none.
-// Names are compared without the patterns in parentheses, such as Bash(go test *). Without wanted tools the project's
-// hold, and there is nothing to check.
+// that would have none. Names are compared without the patterns in parentheses, such as
+// Bash(go test *). Without wanted tools the project's hold, and there is nothing to check.
 func checkTools(a *kit.App, wanted, allowed []string) error {
 	name := func(tool string) string {
 		name, _, _ := strings.Cut(tool, "(")

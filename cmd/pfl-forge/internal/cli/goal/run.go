@@ -30,10 +30,10 @@ project that must pass.
 Exit codes: 0 every criterion is met, 1 usage or internal error, 2 the iterations are used
 up, or it ended with an error or was cancelled, 3 it waits for a person, 130 interrupted.`
 
-// runFlags are the flags of goal run.
-// criteria and the checks in fields make a goal of a text. maxIterations and model are 0 and empty unless given, and
-// then count more than the file's. id is empty for one that is made from the title. With dryRun nothing is stored, and
-// with detach nothing is worked on here.
+// runFlags are the flags of goal run. criteria and the checks in fields make a
+// goal of a text. maxIterations and model are 0 and empty unless given, and then
+// count more than the file's. id is empty for one that is made from the title.
+// With dryRun nothing is stored, and with detach nothing is worked on here.
 type runFlags struct {
 	criteria       []string
 	maxIterations  int
@@ -44,9 +44,9 @@ type runFlags struct {
 	format         render.Format
 }
 
-// runCommand returns the command goal run.
-// It is create and run in one, for a person or a script that waits for the end of exactly this goal: the exit code is the goal's own,
-// whatever else the run works on.
+// runCommand returns the command goal run. It is create and run in one, for a
+// person or a script that waits for the end of exactly this goal: the exit code
+// is the goal's own, whatever else the run works on.
 func runCommand(a *kit.App) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
@@ -86,11 +86,11 @@ func runCommand(a *kit.App) *cobra.Command {
 }
 
 // pursueNew reads a goal, submits it, works on it, and prints what came of it.
-// A call that was cut off can be given again with the same words: it goes on with the goal that is under way, and begins no other one
-// beside it.
+// A call that was cut off can be given again with the same words: it goes on
+// with the goal that is under way, and begins no other one beside it.
 //
-// Nothing is stored before all that can be checked is checked. Exit codes are returned as kit.Exit: see runHelp, and
-// outcome.
+// Nothing is stored before all that can be checked is checked. Exit codes are
+// returned as kit.Exit: see runHelp, and outcome.
 func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) error {
 	g, err := readGoal(a, args, f)
 	if err != nil {
@@ -147,9 +147,9 @@ func pursueNew(ctx context.Context, a *kit.App, args []string, f *runFlags) erro
 	return conclude(ctx, a, going, f.format)
 }
 
-// submit submits a goal and returns its id, or with reuse the id of one under way that asks
-// for the same.
-// The id goes to standard error, because the data of the command is the outcome, and that comes at the end.
+// submit submits a goal and returns its id, or with reuse the id of one under
+// way that asks for the same. The id goes to standard error, because the data
+// of the command is the outcome, and that comes at the end.
 func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, reuse bool) (forge.IntentID, error) {
 	if reuse {
 		switch id, err := sameGoal(ctx, t, i, ""); {
@@ -167,11 +167,12 @@ func submit(ctx context.Context, a *kit.App, t *target.Target, i *forge.Intent, 
 	return i.ID, nil
 }
 
-// sameGoal returns the id of a goal under way with the same text and criteria, empty if
-// there is none. With an id it looks at that goal alone, and an error says how it goes on if it has ended.
+// sameGoal returns the id of a goal under way with the same text and criteria, empty if there is
+// none. With an id it looks at that goal alone, and an error says how it goes on if it has ended.
 //
-// Title, text, criteria and checks have to be equal; options such as the model or the number of iterations need not be.
-// Titles are compared first because the list has them, and each other goal would have to be read.
+// Title, text, criteria and checks have to be equal; options such as the model
+// or the number of iterations need not be. Titles are compared first because
+// the list has them, and each other goal would have to be read.
 func sameGoal(ctx context.Context, t *target.Target, i *forge.Intent, named forge.IntentID) (forge.IntentID, error) {
 	list, err := goals(ctx, t)
 	if err != nil {
@@ -211,9 +212,9 @@ func pursue(ctx context.Context, a *kit.App, t *target.Target, base *local.Base,
 	return run.Work(ctx, a, t.Repo, base, &run.Options{Only: id})
 }
 
-// conclude prints the outcome of a goal, and returns the exit code.
-// It reads the goal anew, since the run's outcome has only the count of the criteria. The document goes to standard
-// output, the next command to standard error.
+// conclude prints the outcome of a goal, and returns the exit code. It reads
+// the goal anew, since the run's outcome has only the count of the criteria.
+// The document goes to standard output, the next command to standard error.
 func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -240,8 +241,9 @@ func conclude(ctx context.Context, a *kit.App, id forge.IntentID, format render.
 	return outcome(d)
 }
 
-// outcome returns the exit code of a goal as an error, nil if all its criteria are met.
-// A script tells by it whether a person is needed: a goal that waits is another case than one that has failed for good.
+// outcome returns the exit code of a goal as an error, nil if all its criteria
+// are met. A script tells by it whether a person is needed: a goal that waits
+// is another case than one that has failed for good.
 func outcome(d *goalview.Document) error {
 	switch d.Status {
 	case string(forge.LoopCompleted):

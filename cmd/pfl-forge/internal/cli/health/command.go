@@ -1,7 +1,8 @@
 // Package health is the command health: it says how well the work of a project went, by week.
 //
-// It reads the journals itself, as costs and checks do, so that it tells the same where no runner is up, and with the
-// ledger of a runner, so that a page of the console and this command never differ.
+// It reads the journals itself, as costs and checks do, so that it tells the
+// same where no runner is up, and with the ledger of a runner, so that a page
+// of the console and this command never differ.
 package health
 
 import (
@@ -74,9 +75,9 @@ func show(ctx context.Context, a *kit.App, req figures.HealthRequest, format ren
 	})
 }
 
-// readHealth returns the health of the project. By HTTP a runner adds up the journals; otherwise this
-// program does, with the same ledger. A repository in which nothing was ever submitted has no
-// journal: its weeks are there, and empty.
+// readHealth returns the health of the project. By HTTP a runner adds up the
+// journals; otherwise this program does, with the same ledger. A repository in
+// which nothing was ever submitted has no journal: its weeks are there, and empty.
 func readHealth(ctx context.Context, t *target.Target, req figures.HealthRequest) (figures.Health, error) {
 	ledger := health.Ledger{Keep: figures.MostHealthWeeks}
 	switch {

@@ -6,8 +6,8 @@
 // A run is history only when it has ended: show and status are about the
 // present one.
 //
-// command.go has the list, run.go one run, document.go the types that programs read. Both go to standard output. The
-// test of the command is history.txtar in cmd/pfl-forge/testdata/script.
+// command.go has the list, run.go one run, document.go the types that programs read. Both go to
+// standard output. The test of the command is history.txtar in cmd/pfl-forge/testdata/script.
 package history
 
 import (
@@ -79,8 +79,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// wants returns the function that reports whether a finished run is asked for.
-// Errors are mistakes in the command line, and name the flag. A run has to fit all filters that are given.
+// wants returns the function that reports whether a finished run is asked for. Errors are
+// mistakes in the command line, and name the flag. A run has to fit all filters that are given.
 func (f *flags) wants(now time.Time) (func(*forge.History) bool, error) {
 	since, err := kit.ParseSince(f.since, now)
 	if err != nil {
@@ -114,9 +114,8 @@ func (f *flags) none() string {
 	return "no run has ended yet; what is under way: pfl-forge status"
 }
 
-// history prints the list of finished runs.
-// Over NATS all runs are read and then cut, by HTTP no more than are needed. -o name has an intent and a run a line,
-// with a tab between them.
+// history prints the list of finished runs. Over NATS all runs are read and then cut, by HTTP
+// no more than are needed. -o name has an intent and a run a line, with a tab between them.
 func history(ctx context.Context, a *kit.App, f *flags) error {
 	wants, err := f.wants(time.Now())
 	if err != nil {

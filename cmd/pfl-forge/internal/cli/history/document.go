@@ -69,7 +69,8 @@ type happened struct {
 	// Task is the task that it is about; empty if it is about the whole intent.
 	Task forge.TaskID `json:"task,omitempty" yaml:"task,omitempty"`
 
-	// Step to CostUSD describe an attempt: its name, outcome, agent and usage. Outcome is ok, rejected, another verdict, or the name of a failure.
+	// Step to CostUSD describe an attempt: its name, outcome, agent and usage.
+	// Outcome is ok, rejected, another verdict, or the name of a failure.
 	Step         forge.Step `json:"step,omitempty"          yaml:"step,omitempty"`
 	Attempt      int        `json:"attempt,omitempty"       yaml:"attempt,omitempty"`
 	Outcome      string     `json:"outcome,omitempty"       yaml:"outcome,omitempty"`
@@ -105,8 +106,8 @@ type observation struct {
 // nameOf returns the line of a finished run with -o name.
 func nameOf(r *pastRun) string { return fmt.Sprintf("%s\t%d", r.Intent, r.Run) }
 
-// pastRunOf returns a finished run as a list has it.
-// The begin is that of the earliest attempt: its end less its duration. A run without attempts began when it ended.
+// pastRunOf returns a finished run as a list has it. The begin is that of the earliest
+// attempt: its end less its duration. A run without attempts began when it ended.
 func pastRunOf(h *forge.History) pastRun {
 	r := pastRun{
 		Intent: h.IntentID, Run: h.Run, Title: h.Title, Type: h.IntentType, Risk: h.IntentRisk, Source: h.Source,

@@ -14,8 +14,8 @@ import (
 // repeatable reports whether a choice can be made about many intents at once: one that cannot
 // be taken back is made one by one, and so are answers.
 //
-// Approving, retrying and resuming can be followed by a pause or a cancel. Rejecting and cancelling end an intent for
-// good.
+// Approving, retrying and resuming can be followed by a pause or a cancel.
+// Rejecting and cancelling end an intent for good.
 func repeatable(c *pending.Choice) bool {
 	return c == pending.Approve || c == pending.Retry || c == pending.Resume
 }
@@ -23,8 +23,8 @@ func repeatable(c *pending.Choice) bool {
 // alike reports whether a choice about one intent can be made about another one as well: it
 // waits for the same, a plan or a change of protected paths alike, and its risk is no higher.
 //
-// The bound on the risk keeps a person who looked at a small change from approving a dangerous one with the same key.
-// For the other choices the risk does not count.
+// The bound on the risk keeps a person who looked at a small change from approving
+// a dangerous one with the same key. For the other choices the risk does not count.
 func alike(c *pending.Choice, one, other *forge.Summary) bool {
 	return c.Fits(other) && other.Waiting == one.Waiting &&
 		(c != pending.Approve || other.Activity == one.Activity && other.Risk.Rank() <= one.Risk.Rank())
@@ -42,9 +42,9 @@ func allHelp(c *pending.Choice, s *forge.Summary) string {
 // chooseAll makes a choice about the decision that is shown and all alike that are left, after
 // it has listed them.
 //
-// Each intent is sent with the plan that the list was made from, so the rules refuse those whose plan has changed
-// since. Refusals are one error at the end, and do not keep the others back. Without the person's yes nothing is
-// sent, and the same decision stays.
+// Each intent is sent with the plan that the list was made from, so the rules refuse
+// those whose plan has changed since. Refusals are one error at the end, and do not keep
+// the others back. Without the person's yes nothing is sent, and the same decision stays.
 func (w *walk) chooseAll(ctx context.Context, d *pending.Decision, c *pending.Choice) (step, error) {
 	list, err := w.allAlike(ctx, d, c)
 	if err != nil {
@@ -76,9 +76,8 @@ func (w *walk) chooseAll(ctx context.Context, d *pending.Decision, c *pending.Ch
 }
 
 // allAlike returns the intent of a decision, and those that are left and alike, as they are
-// now.
-// The decision's own summary comes first, and is the one that was shown; the others are read anew, in the order of the
-// inbox, and those that were decided meanwhile are left out.
+// now. The decision's own summary comes first, and is the one that was shown; the others are
+// read anew, in the order of the inbox, and those that were decided meanwhile are left out.
 func (w *walk) allAlike(ctx context.Context, d *pending.Decision, c *pending.Choice) ([]forge.Summary, error) {
 	t, err := target.Reader(ctx, w.app)
 	if err != nil {

@@ -4,13 +4,14 @@
 // What a decision is and what can be done about it is in package pending; here it is
 // printed and asked for.
 //
-// It has two halves. command.go prints the list, for pipes, for --list and for -o. walk.go is the dialogue: walk goes
-// back and forth between decisions, visit shows one of them, ask reads keys, and each key is a function that returns
-// the next step. look.go has the keys that only show something, all.go those that decide many intents at once.
+// It has two halves. command.go prints the list, for pipes, for --list and for -o.
+// walk.go is the dialogue: walk goes back and forth between decisions, visit shows one of
+// them, ask reads keys, and each key is a function that returns the next step. look.go
+// has the keys that only show something, all.go those that decide many intents at once.
 //
-// Everything is read anew for each decision, and the connection is closed while the person thinks, so that neither a
-// run nor another person waits for this one. The tests are the scripts inbox.txtar, interactive.txtar and waiting.txtar
-// in cmd/pfl-forge/testdata/script.
+// Everything is read anew for each decision, and the connection is closed while the person
+// thinks, so that neither a run nor another person waits for this one. The tests are the
+// scripts inbox.txtar, interactive.txtar and waiting.txtar in cmd/pfl-forge/testdata/script.
 package inbox
 
 import (
@@ -64,9 +65,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// list prints every pending decision, with the commands that decide it.
-// With -o json and -o yaml the decisions are the document; with -o name it is an id a line. That the list is empty is
-// said on standard error, and the exit code is 0 all the same.
+// list prints every pending decision, with the commands that decide it. With -o json
+// and -o yaml the decisions are the document; with -o name it is an id a line. That
+// the list is empty is said on standard error, and the exit code is 0 all the same.
 func list(ctx context.Context, a *kit.App, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -97,8 +98,9 @@ func list(ctx context.Context, a *kit.App, format render.Format) error {
 
 // sayNothing says that nothing waits for a person, or what hides that something may.
 //
-// A repository's store that has lost messages shows fewer intents than there were, and an empty inbox would read as
-// good news (ADR-0079). Only the repository's own store can be looked into from here.
+// A repository's store that has lost messages shows fewer intents than there
+// were, and an empty inbox would read as good news (ADR-0079). Only the
+// repository's own store can be looked into from here.
 func sayNothing(ctx context.Context, a *kit.App, t *target.Target) {
 	if t.Repo != nil && !t.Remote {
 		lost, err := t.Repo.FindLost(ctx, t.Bus)
@@ -112,8 +114,9 @@ func sayNothing(ctx context.Context, a *kit.App, t *target.Target) {
 
 // printDecision prints everything that a person needs to know for a decision.
 //
-// The order is that in which a person needs it: why it waits, what failed, who asked, the plan or the questions, and
-// the cost. While questions are open the plan is left out, since the answers may change it. Both halves of the package
+// The order is that in which a person needs it: why it waits, what failed, who
+// asked, the plan or the questions, and the cost. While questions are open the
+// plan is left out, since the answers may change it. Both halves of the package
 // print a decision by it, so the list and the dialogue show the same.
 func printDecision(a *kit.App, e *pending.Decision) {
 	style := a.Style(a.Out)
@@ -184,7 +187,8 @@ func printRequest(a *kit.App, e *pending.Decision) {
 	fmt.Fprintf(a.Out, "  created %s ago (%s)\n", render.Age(time.Since(e.CreatedAt)), strings.Join(parts, ", "))
 }
 
-// printAsked prints one part of what a hash is of. The body stands for itself, all others behind their name.
+// printAsked prints one part of what a hash is of. The body stands for itself,
+// all others behind their name.
 func printAsked(a *kit.App, p *model.Asked) {
 	for _, text := range p.Texts {
 		if p.Name != "body" {
@@ -205,14 +209,14 @@ func printHidden(a *kit.App, e *pending.Decision) {
 	}
 }
 
-// maxNames bounds how many files a line names.
-// A change of protected paths may touch hundreds; the key p of the dialogue, and pfl-forge show, list all.
+// maxNames bounds how many files a line names. A change of protected paths may
+// touch hundreds; the key p of the dialogue, and pfl-forge show, list all.
 const maxNames = 8
 
 // printWork prints a task, and what came of it so far.
 //
-// The plan is printed only of a task that has not begun: later the changed files and the outcome of verify say more.
-// Failures and issues come last, next to the prompt.
+// The plan is printed only of a task that has not begun: later the changed files and
+// the outcome of verify say more. Failures and issues come last, next to the prompt.
 func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	fmt.Fprintf(a.Out, "  %s  %s  %s\n", w.ID, w.Status, kit.Safe(w.Title))
 	if w.Paused {
@@ -227,8 +231,9 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 		fmt.Fprintf(a.Out, "      %s\n", render.Count(w.Attempts, "attempt"))
 	}
 	switch {
-	// Who approves a change of protected files has to know that nothing has run on it. Nothing lands because of that: what fails
-	// in the merge goes back to its agent, and is asked for again.
+	// Who approves a change of protected files has to know that nothing has run
+	// on it. Nothing lands because of that: what fails in the merge goes back
+	// to its agent, and is asked for again.
 	case w.Unverified:
 		fmt.Fprintln(a.Out, "      verify: runs in its merge, on what is merged")
 	case w.Verify != nil && !w.Verify.Passed:
@@ -237,8 +242,8 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)
 }
 
-// names prints the first of some files in a line, and how many more there are.
-// Nothing is printed if there are none. Paths come from a repository, so they are made safe for a terminal.
+// names prints the first of some files in a line, and how many more there are. Nothing is
+// printed if there are none. Paths come from a repository, so they are made safe for a terminal.
 func names(a *kit.App, what string, files []string) {
 	if len(files) == 0 {
 		return

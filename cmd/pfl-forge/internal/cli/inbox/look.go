@@ -16,9 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// plan prints the whole plan, and the reviews so far.
-// It prints all that the decision holds, without a bound, and reads nothing: it is the plan whose fingerprint an
-// approval sends. Child intents come before the tasks.
+// plan prints the whole plan, and the reviews so far. It prints all that the
+// decision holds, without a bound, and reads nothing: it is the plan whose
+// fingerprint an approval sends. Child intents come before the tasks.
 func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 	if len(e.Children) > 0 {
 		w.app.Heading(render.Count(len(e.Children), "child intent"))
@@ -57,8 +57,8 @@ func (w *walk) plan(_ context.Context, e *pending.Decision) (step, error) {
 
 // diff prints the last change of every task that is not merged.
 //
-// Through a gateway the runner is asked for the lines; elsewhere git is, in the repository at hand. A task without a
-// change has nothing to show, and one that is merged is left to pfl-forge show.
+// Through a gateway the runner is asked for the lines; elsewhere git is, in the repository at hand.
+// A task without a change has nothing to show, and one that is merged is left to pfl-forge show.
 func (w *walk) diff(ctx context.Context, e *pending.Decision) (step, error) {
 	t, err := target.Reader(ctx, w.app)
 	if err != nil {

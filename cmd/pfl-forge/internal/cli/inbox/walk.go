@@ -17,9 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/console"
 )
 
-// walk goes through the inbox with a person, who decides with keys.
-// It holds no connection: each look and each decision opens one of its own. It lives for one call of through, in one
-// goroutine.
+// walk goes through the inbox with a person, who decides with keys. It holds no connection: each
+// look and each decision opens one of its own. It lives for one call of through, in one goroutine.
 type walk struct {
 	app     *kit.App
 	console *console.Console
@@ -27,8 +26,8 @@ type walk struct {
 	goesOn  string           // who goes on with what was decided; empty while nothing was
 }
 
-// step says what comes after a key.
-// It is the only answer that a key gives to the loop in walk, so that each key can be read by itself.
+// step says what comes after a key. It is the only answer that a key gives to
+// the loop in walk, so that each key can be read by itself.
 type step int
 
 const (
@@ -47,10 +46,10 @@ type key struct {
 	do   func(context.Context, *pending.Decision) (step, error)
 }
 
-// keys returns the keys for a decision, in the order in which they are shown.
-// The choices come first, and those that are about all only if others are left; then the keys that show something,
-// which are there only if there is something to show; then those that move. The letters of choices are in package
-// pending, the others here, and no two may be the same.
+// keys returns the keys for a decision, in the order in which they are shown. The choices
+// come first, and those that are about all only if others are left; then the keys that show
+// something, which are there only if there is something to show; then those that move. The
+// letters of choices are in package pending, the others here, and no two may be the same.
 func (w *walk) keys(d *pending.Decision) []key {
 	var list []key
 	for _, c := range pending.Choices(&d.Summary) {
@@ -88,9 +87,9 @@ func (w *walk) help(_ context.Context, d *pending.Decision) (step, error) {
 	return stay, nil
 }
 
-// through goes through the inbox, one decision after the other.
-// The list of ids is made once, at the beginning: what begins to wait later is in the next call. After the last one it
-// says who goes on with the decisions, if any was made.
+// through goes through the inbox, one decision after the other. The list of ids
+// is made once, at the beginning: what begins to wait later is in the next call.
+// After the last one it says who goes on with the decisions, if any was made.
 func through(ctx context.Context, a *kit.App, c *console.Console) error {
 	ids, err := waitingIDs(ctx, a)
 	if err != nil {
@@ -137,9 +136,8 @@ func (w *walk) walk(ctx context.Context, ids []forge.IntentID) error {
 	return nil
 }
 
-// waitingIDs returns the intents that wait for a person.
-// They are sorted by id. Intents that wait for a red base branch are one decision (ADR-0083), and only the first of
-// them is returned.
+// waitingIDs returns the intents that wait for a person. They are sorted by id. Intents that wait
+// for a red base branch are one decision (ADR-0083), and only the first of them is returned.
 func waitingIDs(ctx context.Context, a *kit.App) ([]forge.IntentID, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -168,9 +166,9 @@ func (w *walk) look(ctx context.Context, id forge.IntentID) (*pending.Decision, 
 	return pending.Load(ctx, t, id)
 }
 
-// visit shows a decision until a person is done with it, and returns where they go then: stay
-// if it was decided meanwhile, and is passed over.
-// place says which one of how many it is, and is printed before the title. Ctrl-D is quit and no error.
+// visit shows a decision until a person is done with it, and returns where they go
+// then: stay if it was decided meanwhile, and is passed over. place says which one
+// of how many it is, and is printed before the title. Ctrl-D is quit and no error.
 func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step, error) {
 	for {
 		d, err := w.look(ctx, id)
@@ -191,9 +189,9 @@ func (w *walk) visit(ctx context.Context, id forge.IntentID, place string) (step
 
 // ask reads keys until one leads away from the decision.
 //
-// Ctrl-D inside a choice, as in the line for a reason, takes back that choice alone. An error of a choice is printed,
-// and the decision is shown anew, as it may have changed: the inbox goes on. Only Ctrl-C, a signal and a terminal that
-// is gone end it.
+// Ctrl-D inside a choice, as in the line for a reason, takes back that choice alone. An
+// error of a choice is printed, and the decision is shown anew, as it may have changed:
+// the inbox goes on. Only Ctrl-C, a signal and a terminal that is gone end it.
 func (w *walk) ask(ctx context.Context, d *pending.Decision) (step, error) {
 	keys := w.keys(d)
 	for {
@@ -230,8 +228,8 @@ func (w *walk) prompt(keys []key) {
 	fmt.Fprintf(w.app.Out, "%s > ", strings.Join(parts, "  "))
 }
 
-// read waits until one of the keys is pressed.
-// Every other key is passed over without a word. The case counts: a is about one intent, A about all alike.
+// read waits until one of the keys is pressed. Every other key is passed over
+// without a word. The case counts: a is about one intent, A about all alike.
 func (w *walk) read(ctx context.Context, keys []key) (*key, error) {
 	for {
 		pressed, err := w.console.Key(ctx)
@@ -248,8 +246,9 @@ func (w *walk) read(ctx context.Context, keys []key) (*key, error) {
 
 // choose asks for what a choice needs, sends it, and says what became of it.
 //
-// What it needs is asked before a connection is opened. The event names the plan that was shown, so that an approval of
-// a plan that was replaced meanwhile is refused. A refusal is an error, after which ask has the decision shown anew.
+// What it needs is asked before a connection is opened. The event names the plan
+// that was shown, so that an approval of a plan that was replaced meanwhile is
+// refused. A refusal is an error, after which ask has the decision shown anew.
 func (w *walk) choose(ctx context.Context, d *pending.Decision, c *pending.Choice) (step, error) {
 	said := pending.Said{}
 	switch need := c.Needs(&d.Summary); need.Kind {

@@ -1,8 +1,10 @@
-// Package intake has the command intake explain, which says what the rules of a gateway make of a webhook's delivery, and why. It reads
-// two files and asks no server and no forge: for who writes rules, before a gateway has them.
+// Package intake has the command intake explain, which says what the rules of a
+// gateway make of a webhook's delivery, and why. It reads two files and asks no
+// server and no forge: for who writes rules, before a gateway has them.
 //
-// The decision is that of services/gateway/intake, the package that the gateway itself decides with. Facts that a delivery does not have,
-// such as the permission of its author, are flags; limits count as unused.
+// The decision is that of services/gateway/intake, the package that the gateway
+// itself decides with. Facts that a delivery does not have, such as the
+// permission of its author, are flags; limits count as unused.
 package intake
 
 import (
@@ -121,7 +123,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// document is the outcome as programs read it. The names are those of the rules' file; what is empty is left to the project.
+// document is the outcome as programs read it. The names are those of the
+// rules' file; what is empty is left to the project.
 type document struct {
 	Do        intake.Do `json:"do"                   yaml:"do"`
 	Rule      string    `json:"rule,omitempty"       yaml:"rule,omitempty"`
@@ -138,8 +141,8 @@ type document struct {
 	Rules     []step    `json:"rules"                yaml:"rules"`
 }
 
-// asker is the account whose permission was looked at: of who put the label on that the rule names, who wrote the command, or who wrote
-// the text.
+// asker is the account whose permission was looked at: of who put the label on
+// that the rule names, who wrote the command, or who wrote the text.
 type asker struct {
 	ID         int64             `json:"id"                   yaml:"id"`
 	Login      string            `json:"login"                yaml:"login"`

@@ -12,7 +12,8 @@ import (
 // Missing returns the error for something that a command needs and did not get.
 func Missing(what string) error { return fmt.Errorf("%s is missing", what) }
 
-// MissingID returns the error for the id of an intent that a command needs and did not get. It says where ids are listed.
+// MissingID returns the error for the id of an intent that a command needs and
+// did not get. It says where ids are listed.
 func MissingID(what string) error {
 	return fmt.Errorf("%w; `pfl-forge inbox` lists what waits for you, `pfl-forge status` everything", Missing(what))
 }

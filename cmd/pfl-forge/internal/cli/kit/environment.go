@@ -54,8 +54,9 @@ func (w *Where) Complete(getenv func(string) string) (remembered string) {
 	return remembered
 }
 
-// NATSConfig returns the folder in which the nats command line keeps its contexts; empty if the environment names no home directory: a folder
-// that the command happens to run in, such as a repository, names no servers.
+// NATSConfig returns the folder in which the nats command line keeps its
+// contexts; empty if the environment names no home directory: a folder that the
+// command happens to run in, such as a repository, names no servers.
 func NATSConfig(getenv func(string) string) string {
 	home := getenv("XDG_CONFIG_HOME")
 	if home == "" {
@@ -136,8 +137,9 @@ func (w *Where) Remember() {
 	}
 }
 
-// withoutUser returns the address of a server without the name and the password that may stand before its host, however it is written: lines that
-// people are to paste end in chats and in the logs of other programs.
+// withoutUser returns the address of a server without the name and the password
+// that may stand before its host, however it is written: lines that people are
+// to paste end in chats and in the logs of other programs.
 func withoutUser(server string) string {
 	scheme, rest, found := strings.Cut(server, "://")
 	if !found {

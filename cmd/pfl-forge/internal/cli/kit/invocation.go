@@ -26,8 +26,8 @@ func (a *App) Invocation() Invocation {
 	return a.invocationOf(exe)
 }
 
-// invocationOf returns how the program in a file is called again. What `go run` built is gone as soon
-// as it ends, so then it is called by `go run` again.
+// invocationOf returns how the program in a file is called again. What `go run`
+// built is gone as soon as it ends, so then it is called by `go run` again.
 func (a *App) invocationOf(exe string) Invocation {
 	if strings.Contains(exe, string(filepath.Separator)+"go-build") {
 		if _, err := os.Stat(filepath.FromSlash("cmd/pfl-forge/main.go")); err != nil {

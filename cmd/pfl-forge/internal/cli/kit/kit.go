@@ -74,8 +74,8 @@ type Where struct {
 // the one that works in the repository itself.
 func (w *Where) Remote() bool { return w.Server != "" || w.Context != "" }
 
-// ByHTTP reports whether a command is about an organisation's pfl-forge that is asked through its gateway, and
-// not over NATS.
+// ByHTTP reports whether a command is about an organisation's pfl-forge that is
+// asked through its gateway, and not over NATS.
 func (w *Where) ByHTTP() bool {
 	scheme, _, found := strings.Cut(w.Server, "://")
 	return found && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))

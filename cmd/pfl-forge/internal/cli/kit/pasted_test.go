@@ -2,7 +2,8 @@ package kit
 
 import "testing"
 
-// TestPastedHasNoPassword: a command that is told to be pasted does not repeat what stands before the host in an address, which may be a password.
+// TestPastedHasNoPassword: a command that is told to be pasted does not repeat
+// what stands before the host in an address, which may be a password.
 func TestPastedHasNoPassword(t *testing.T) {
 	for server, want := range map[string]string{
 		"https://ada:hunter2@forge.example.com/x": "pfl-forge --server https://forge.example.com/x show a",

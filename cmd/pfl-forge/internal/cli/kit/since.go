@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ParseSince parses the value of a flag such as --since: a point in time, or how long
-// before now it is. A time of day is the last one that is over. The zero time stands for an empty value.
+// ParseSince parses the value of a flag such as --since: a point in time, or how long before now
+// it is. A time of day is the last one that is over. The zero time stands for an empty value.
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

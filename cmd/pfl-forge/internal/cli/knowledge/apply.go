@@ -37,8 +37,8 @@ type change struct {
 	message   *forge.Teach
 }
 
-// applyCommand returns the command that reads back what list has written to a file and a person has edited. Without --prune a piece that is
-// missing there stays: it may be newer than the file.
+// applyCommand returns the command that reads back what list has written to a file and a person
+// has edited. Without --prune a piece that is missing there stays: it may be newer than the file.
 func applyCommand(a *kit.App) *cobra.Command {
 	var prune, dryRun bool
 	cmd := &cobra.Command{
@@ -64,8 +64,8 @@ func applyCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// readFile returns a file, or standard input for -.
-// A longer file is an error and is not cut, which would look like a shorter one, and with --prune forget the rest.
+// readFile returns a file, or standard input for -. A longer file is an error and is
+// not cut, which would look like a shorter one, and with --prune forget the rest.
 func readFile(a *kit.App, path string) ([]byte, error) {
 	in := a.In
 	if path != "-" {
@@ -83,11 +83,12 @@ func readFile(a *kit.App, path string) ([]byte, error) {
 	return data, err
 }
 
-// parse returns the pieces of a file: objects one after the other, or one list of them. Empty fields
-// have their defaults, as in knowledge add. The error names the object, counted from 1, and the field.
+// parse returns the pieces of a file: objects one after the other, or one list
+// of them. Empty fields have their defaults, as in knowledge add. The error
+// names the object, counted from 1, and the field.
 //
-// Fields that no piece has are an error, so that a misspelt one is not dropped. The same id twice is one as well.
-// FuzzParse in this package reads whatever a person may give.
+// Fields that no piece has are an error, so that a misspelt one is not dropped. The same
+// id twice is one as well. FuzzParse in this package reads whatever a person may give.
 func parse(path string, data []byte) ([]forge.Knowledge, error) {
 	var raw []json.RawMessage
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
@@ -132,11 +133,13 @@ func parse(path string, data []byte) ([]forge.Knowledge, error) {
 	return list, nil
 }
 
-// changes returns the corrections, additions and removals that a file makes to what is known. A line whose id is unknown is an error:
-// what it stands for was forgotten, here or by another person, and an addition would bring it back.
+// changes returns the corrections, additions and removals that a file makes to
+// what is known. A line whose id is unknown is an error: what it stands for was
+// forgotten, here or by another person, and an addition would bring it back.
 //
-// They are in the order of the file, and then what is forgotten in the order of known. A file without any piece and
-// with prune is an error: it is more likely a failed pipe than a wish to forget everything.
+// They are in the order of the file, and then what is forgotten in the order of
+// known. A file without any piece and with prune is an error: it is more likely
+// a failed pipe than a wish to forget everything.
 func changes(path string, known, file []forge.Knowledge, prune bool) ([]change, error) {
 	if prune && len(file) == 0 {
 		return nil, fmt.Errorf("%s: --prune: it has no piece of knowledge; pfl-forge knowledge forget removes single ones", path)
@@ -189,8 +192,9 @@ func says(k *forge.Knowledge) forge.Knowledge {
 
 // apply sends the changes that a file makes, each as a message of its own.
 //
-// All changes are known to be valid before the first is sent. One that is refused does not hold back the others, and
-// the exit code says so. Another person's change between the look and the wish is not seen.
+// All changes are known to be valid before the first is sent. One that is
+// refused does not hold back the others, and the exit code says so. Another
+// person's change between the look and the wish is not seen.
 func apply(ctx context.Context, a *kit.App, path string, file []forge.Knowledge, prune, dryRun bool) error {
 	known, err := read(ctx, a, "")
 	if err != nil {

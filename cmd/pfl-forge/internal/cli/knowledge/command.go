@@ -1,13 +1,14 @@
-// Package knowledge is the command knowledge: what a project knows from the work on its goals, and what people
-// add, correct and have it forget.
+// Package knowledge is the command knowledge: what a project knows from the
+// work on its goals, and what people add, correct and have it forget.
 //
-// Six commands: list and show read, add, edit and forget send one word of a person, and apply.go reads a whole file
-// back. Knowledge is folded from the project's journal by package runner, which also orders it by a text, as agents are
-// told it: list --about shows that. Words are sent as forge.Teach to the project's machine, which decides
-// (services/runner/flow/knowledge has the rules and the bounds).
+// Six commands: list and show read, add, edit and forget send one word of a person,
+// and apply.go reads a whole file back. Knowledge is folded from the project's
+// journal by package runner, which also orders it by a text, as agents are told it:
+// list --about shows that. Words are sent as forge.Teach to the project's machine,
+// which decides (services/runner/flow/knowledge has the rules and the bounds).
 //
-// Data goes to standard output; that there is none is said on standard error. The test is knowledge.txtar in
-// cmd/pfl-forge/testdata/script.
+// Data goes to standard output; that there is none is said on standard error.
+// The test is knowledge.txtar in cmd/pfl-forge/testdata/script.
 package knowledge
 
 import (
@@ -82,8 +83,8 @@ func pieceOf(k *forge.Knowledge) piece {
 }
 
 // read returns the pieces of knowledge of the project; see runner.Knowledge.
-// Before the first intent there is none, without an error. It reads the whole journal of the project, since summaries
-// have no knowledge.
+// Before the first intent there is none, without an error. It reads the whole
+// journal of the project, since summaries have no knowledge.
 func read(ctx context.Context, a *kit.App, about string) ([]forge.Knowledge, error) {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -126,8 +127,8 @@ func ids(a *kit.App) cobra.CompletionFunc {
 	}
 }
 
-// listCommand returns the command that lists what the project knows. An agent is given a part of it alone, chosen by what it is about: with --about
-// the list is in the order of that choice.
+// listCommand returns the command that lists what the project knows. An agent is given a part of
+// it alone, chosen by what it is about: with --about the list is in the order of that choice.
 func listCommand(a *kit.App) *cobra.Command {
 	var about string
 	var kinds []string
@@ -165,8 +166,8 @@ func listCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// printTable prints pieces, each in a row.
-// Of a text the first line is shown; show has all of it. Where there are none, others says that the filter has left out some.
+// printTable prints pieces, each in a row. Of a text the first line is shown; show
+// has all of it. Where there are none, others says that the filter has left out some.
 func printTable(a *kit.App, list []piece, others bool, now time.Time) error {
 	if len(list) == 0 {
 		if others {
@@ -186,7 +187,8 @@ func printTable(a *kit.App, list []piece, others bool, now time.Time) error {
 	return a.Table(&columns)
 }
 
-// showCommand returns the command that shows one piece, with where it comes from: a person who judges it wants to know who has found it.
+// showCommand returns the command that shows one piece, with where it comes
+// from: a person who judges it wants to know who has found it.
 func showCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
@@ -233,8 +235,9 @@ func (s *said) flags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("confidence", cobra.FixedCompletions(texts(knowledge.Confidences()), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// apply sets the fields whose flags were given, and returns an error that names the flag of the first wrong one.
-// The rules of the project's machine are asked here already, so that a mistake is named by its flag.
+// apply sets the fields whose flags were given, and returns an error that names
+// the flag of the first wrong one. The rules of the project's machine are asked
+// here already, so that a mistake is named by its flag.
 func (s *said) apply(cmd *cobra.Command, k *forge.Knowledge) error {
 	for _, f := range []struct {
 		name string
@@ -270,8 +273,8 @@ func text(a *kit.App, arg string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// addCommand returns the command by which a person teaches the project something. It is believed, unless the person says otherwise, since
-// nothing has to confirm what a person says.
+// addCommand returns the command by which a person teaches the project something. It is
+// believed, unless the person says otherwise, since nothing has to confirm what a person says.
 func addCommand(a *kit.App) *cobra.Command {
 	var s said
 	cmd := &cobra.Command{
@@ -296,8 +299,8 @@ func addCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// editCommand returns the command that corrects a piece. What it does not name stays as it is, so that a text can be mended without knowing
-// the rest.
+// editCommand returns the command that corrects a piece. What it does not name
+// stays as it is, so that a text can be mended without knowing the rest.
 func editCommand(a *kit.App) *cobra.Command {
 	var s said
 	cmd := &cobra.Command{
@@ -328,7 +331,8 @@ func editCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// forgetCommand returns the command that has the project forget pieces. The journal keeps who had it do so.
+// forgetCommand returns the command that has the project forget pieces. The
+// journal keeps who had it do so.
 func forgetCommand(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "forget <id>...", Short: "have the project forget pieces of knowledge",

@@ -6,7 +6,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/knowledge"
 )
 
-// FuzzParse: a file of a person has pieces of knowledge that the project takes, each id once, or it is refused with a reason.
+// FuzzParse: a file of a person has pieces of knowledge that the project takes,
+// each id once, or it is refused with a reason.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"id":"k1","content":"c"}` + "\n" + `{"content":"d","confidence":"low"}`))
 	f.Add([]byte(`[{"id":"k1","content":"c"},{"id":"k1","content":"d"}]`))

@@ -61,8 +61,9 @@ func browse(ctx context.Context, a *kit.App, o *options, attempt identity.Attemp
 	}
 }
 
-// finish closes a server when it has written the answers that it has begun, so that the person who has logged in sees the page that says so
-// and not a connection that is reset. A browser that takes no answer delays that by patience at most.
+// finish closes a server when it has written the answers that it has begun, so that
+// the person who has logged in sees the page that says so and not a connection that
+// is reset. A browser that takes no answer delays that by patience at most.
 func finish(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -1,8 +1,9 @@
 // Package login begins and ends logins at an organisation's pfl-forge, by an OpenID
 // Connect issuer: the commands login, whoami and logout.
 //
-// At NATS a key of this machine is certified by the auth service; at a gateway the issuer's token itself is kept
-// (internal/overhttp/login). Package target uses the login of an address for every other command. The browser returns to a listener on
+// At NATS a key of this machine is certified by the auth service; at a gateway the
+// issuer's token itself is kept (internal/overhttp/login). Package target uses the
+// login of an address for every other command. The browser returns to a listener on
 // 127.0.0.1, and a code counts only for the login that asked for it, by state and PKCE.
 package login
 

@@ -72,8 +72,9 @@ func (p *person) run(ctx context.Context, command func(*kit.App) *cobra.Command,
 	return cmd.ExecuteContext(ctx)
 }
 
-// TestLogin is the whole way as an operator and a person go it: auth init --logins, a server with that auth.conf, auth serve, login on
-// the page of a real issuer and by a token, whoami, a request, and logout.
+// TestLogin is the whole way as an operator and a person go it: auth init
+// --logins, a server with that auth.conf, auth serve, login on the page of a
+// real issuer and by a token, whoami, a request, and logout.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	ctx := wait.Context(t)
@@ -198,8 +199,9 @@ func private(t *testing.T, dir string) {
 	}
 }
 
-// TestNoHome: without a home directory a login would be in the folder at hand, which may be a repository. It is refused with what to set, before the
-// issuer is asked; and a command with another token works.
+// TestNoHome: without a home directory a login would be in the folder at hand,
+// which may be a repository. It is refused with what to set, before the issuer
+// is asked; and a command with another token works.
 func TestNoHome(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

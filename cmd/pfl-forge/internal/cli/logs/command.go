@@ -1,7 +1,9 @@
-// Package logs is the command logs: it prints what happened to intents, and what happens, as lines or as data.
+// Package logs is the command logs: it prints what happened to intents, and
+// what happens, as lines or as data.
 //
-// Package entries reads it and puts it in order; here are the flags, the formats, and how a run that ends is followed.
-// PrintIntent and Timeline print the same lines for the inbox, the live view and show.
+// Package entries reads it and puts it in order; here are the flags, the
+// formats, and how a run that ends is followed. PrintIntent and Timeline print
+// the same lines for the inbox, the live view and show.
 package logs
 
 import (
@@ -113,12 +115,12 @@ func (f *flags) query(now time.Time) (entries.Query, error) {
 	return q, nil
 }
 
-// logs prints past entries, and with --follow also those that come.
-// Past entries come from journals and transcripts, in the order of their times, so that what was decided stands between the lines of the
-// agents that it was about.
+// logs prints past entries, and with --follow also those that come. Past entries
+// come from journals and transcripts, in the order of their times, so that what
+// was decided stands between the lines of the agents that it was about.
 //
-// By HTTP only one intent's log can be read, and not be followed (see entries.ReadHTTP). A store in which nothing was
-// submitted yet has no log, which is no error.
+// By HTTP only one intent's log can be read, and not be followed (see entries.ReadHTTP).
+// A store in which nothing was submitted yet has no log, which is no error.
 func logs(ctx context.Context, a *kit.App, args []string, f *flags) error {
 	q, err := f.query(time.Now())
 	if err != nil {
@@ -196,9 +198,9 @@ func readLogs(ctx context.Context, a *kit.App, t **target.Target, r *entries.Rea
 	return r.Read(ctx, left.Bus, false)
 }
 
-// endWithRun calls stop once the run has ended that is followed. The channel it returns
-// gets one value: true after that, or false if the context ended first.
-// An organisation's target has no session, and its server does not end with a run: the value is false at once.
+// endWithRun calls stop once the run has ended that is followed. The channel it returns gets
+// one value: true after that, or false if the context ended first. An organisation's target
+// has no session, and its server does not end with a run: the value is false at once.
 func endWithRun(ctx context.Context, t *target.Target, stop func()) <-chan bool {
 	ended := make(chan bool, 1)
 	if t.Session == nil {

@@ -70,7 +70,8 @@ const (
 	NeedAnswers                 // answers to the questions of the intent, one at a time
 )
 
-// Approve lets an intent go on with exactly the plan, or be analyzed with exactly the text, that the person saw.
+// Approve lets an intent go on with exactly the plan, or be analyzed with
+// exactly the text, that the person saw.
 var Approve = &Choice{
 	Key: 'a', Name: "approve", Done: "approved", GoesOn: true,
 	Help:  "approve exactly this plan, this change of protected paths, or that this text is analyzed",
@@ -92,9 +93,10 @@ var Approve = &Choice{
 	message: func(said Said) forge.Message { return &forge.Approve{Plan: said.Plan} },
 }
 
-// RequestChanges has exactly the plan, or the changes, that the person saw made again, with their words. It is not offered
-// of a text that waits before it is analyzed, of which nothing is made yet, nor where reviewers disagree: there the question
-// has to be read first, and the command takes the commit that it names.
+// RequestChanges has exactly the plan, or the changes, that the person saw made
+// again, with their words. It is not offered of a text that waits before it is
+// analyzed, of which nothing is made yet, nor where reviewers disagree: there the
+// question has to be read first, and the command takes the commit that it names.
 var RequestChanges = &Choice{
 	Key: 'w', Name: "want changes", Done: "is made again", GoesOn: true,
 	Help: "ask for changes of this plan, or this change: it is made again with your words, and waits again",
@@ -129,7 +131,8 @@ var Answer = &Choice{
 	},
 }
 
-// Retry runs an intent again that failed, or that waits for files, for money or for the base branch.
+// Retry runs an intent again that failed, or that waits for files, for money or
+// for the base branch.
 var Retry = &Choice{
 	Key: 't', Name: "retry", Done: "retried", GoesOn: true,
 	Help:  "run again what failed or waits; asks for instructions or a budget first",

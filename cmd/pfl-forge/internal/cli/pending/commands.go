@@ -8,10 +8,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
-// adopting matches the flag by which a commit is adopted, as the rules say it in the reason that an intent waits.
+// adopting matches the flag by which a commit is adopted, as the rules say it
+// in the reason that an intent waits.
 var adopting = pattern.New(` --adopt [0-9a-f]{12,64}`)
 
-// Commands returns the commands that a person can type about an intent: for its choices, how to see all of it, and how to see the first of its tasks.
+// Commands returns the commands that a person can type about an intent: for its
+// choices, how to see all of it, and how to see the first of its tasks.
 func Commands(s *forge.Summary) []string {
 	var list []string
 	for _, c := range Choices(s) {

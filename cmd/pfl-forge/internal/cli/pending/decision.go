@@ -33,11 +33,13 @@ type Decision struct {
 
 	Summary forge.Summary `json:"-" yaml:"-"` // the intent that it was made of
 
-	// Text is the body of an intent that waits for approval to be analyzed, and Asked all that its hash is of; otherwise both are empty.
+	// Text is the body of an intent that waits for approval to be analyzed, and
+	// Asked all that its hash is of; otherwise both are empty.
 	Text  string        `json:"text,omitempty"  yaml:"text,omitempty"`
 	Asked []model.Asked `json:"asked,omitempty" yaml:"asked,omitempty"`
 
-	// Hidden are the parts of the request that a page which shows it as Markdown would hide, while it waits for approval.
+	// Hidden are the parts of the request that a page which shows it as
+	// Markdown would hide, while it waits for approval.
 	Hidden []concealed.Finding `json:"hidden,omitempty" yaml:"hidden,omitempty"`
 
 	// Criteria are those of a goal as its last judgment says. Judged says that there is a
@@ -46,7 +48,8 @@ type Decision struct {
 	Judged   bool             `json:"judged,omitempty"   yaml:"judged,omitempty"` // there is a judgment
 	Commands []string         `json:"commands"           yaml:"commands"`         // what can be done, as it is typed
 
-	// Also are the other intents that wait for the same act of a person: that the base branch is mended.
+	// Also are the other intents that wait for the same act of a person: that
+	// the base branch is mended.
 	Also []forge.IntentID `json:"also,omitempty" yaml:"also,omitempty"`
 
 	// Work are the tasks of the plan.
@@ -102,8 +105,8 @@ type Verified struct {
 	Output  string `json:"output,omitempty"  yaml:"output,omitempty"`
 }
 
-// List returns every pending decision of a project, sorted by the intents' ids. A base branch that fails is one
-// decision, however many intents wait for it.
+// List returns every pending decision of a project, sorted by the intents' ids.
+// A base branch that fails is one decision, however many intents wait for it.
 func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 	all, err := t.Summaries(ctx)
 	if err != nil {
@@ -139,7 +142,8 @@ func List(ctx context.Context, t *target.Target) ([]*Decision, error) {
 	return list, nil
 }
 
-// waitingFor returns the intents that wait for what a fact of the project begins with, but for the one that says so.
+// waitingFor returns the intents that wait for what a fact of the project
+// begins with, but for the one that says so.
 func waitingFor(fact string, all []forge.Summary) (list []forge.IntentID) {
 	for i := range all {
 		if strings.HasPrefix(all[i].Activity, "waits: "+fact) {

@@ -1,8 +1,8 @@
-// Package queue is the command queue: it shows the merge queue of a project, with estimates, and what keeps all of its work
-// waiting.
+// Package queue is the command queue: it shows the merge queue of a project,
+// with estimates, and what keeps all of its work waiting.
 //
-// It prints a document that a runner makes on request (document, bus/requests), by NATS or HTTP alike, and computes nothing itself: the
-// console and the API show the same numbers.
+// It prints a document that a runner makes on request (document, bus/requests), by NATS or
+// HTTP alike, and computes nothing itself: the console and the API show the same numbers.
 package queue
 
 import (

@@ -63,8 +63,8 @@ func (o *other) adjust(dir string) func(*config.Project) {
 	}
 }
 
-// command returns the command to ask again with, for so many US dollars at most. Nothing in it names an
-// agent or model in place of those that are to be tried.
+// command returns the command to ask again with, for so many US dollars at most.
+// Nothing in it names an agent or model in place of those that are to be tried.
 func (o *other) command(old *forge.Command, usd float64) forge.Command {
 	cmd := *old
 	cmd.BudgetUSD, cmd.Replica, cmd.LimitedAgents = usd, "", nil
@@ -89,8 +89,8 @@ func (o *other) command(old *forge.Command, usd float64) forge.Command {
 // asker asks reviewers and judges of its own.
 type asker struct {
 	repos *jobs.Set
-	// dir holds checkouts, caches and scratch files until close. It is outside of the repository, so
-	// that a run may begin or go on meanwhile.
+	// dir holds checkouts, caches and scratch files until close. It is outside
+	// of the repository, so that a run may begin or go on meanwhile.
 	dir string
 	// do has the handlers of the reviewer, whose results are compared here and sent nowhere.
 	do    map[forge.Step]service.Handler
@@ -143,8 +143,8 @@ func (q *asker) close() error {
 	return caches.RemoveAll(q.dir)
 }
 
-// ask gives a command to a reviewer once more, in a conversation of its own, for so many US dollars at
-// most, and compares the answers. A failure is part of the comparison.
+// ask gives a command to a reviewer once more, in a conversation of its own, for so many
+// US dollars at most, and compares the answers. A failure is part of the comparison.
 func (q *asker) ask(ctx context.Context, old *question, usd float64) comparison {
 	cmd := q.other.command(&old.command, usd)
 	c := comparison{

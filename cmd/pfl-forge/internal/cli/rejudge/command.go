@@ -1,13 +1,15 @@
-// Package rejudge is the command rejudge: it has verdicts of the past given once more, and compares.
+// Package rejudge is the command rejudge: it has verdicts of the past given
+// once more, and compares.
 //
-// It goes in four steps, each in a file: the journals are read for commands of the steps review and
-// judge and for their results (past.go); a reviewer of this process gets each command again, with the
-// agent, the model or the system prompt that is to be tried (ask.go); both answers are weighed by the
-// rules of this program and laid side by side (compare.go); and the comparison is printed (this file).
+// It goes in four steps, each in a file: the journals are read for commands of the
+// steps review and judge and for their results (past.go); a reviewer of this process
+// gets each command again, with the agent, the model or the system prompt that is to
+// be tried (ask.go); both answers are weighed by the rules of this program and laid
+// side by side (compare.go); and the comparison is printed (this file).
 //
 // A comparison says nothing of who was right. It shows how often another model, or another
-// prompt, comes to the same verdict, and on which requirement it does not, so that a person can look
-// there. Asking without any replacement measures how steady the present reviewer is.
+// prompt, comes to the same verdict, and on which requirement it does not, so that a person
+// can look there. Asking without any replacement measures how steady the present reviewer is.
 package rejudge
 
 import (
@@ -93,8 +95,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// parse returns the query and the replacements that the flags and arguments make. Its errors name the
-// flag.
+// parse returns the query and the replacements that the flags and arguments
+// make. Its errors name the flag.
 func (f *flags) parse(args []string, now time.Time) (q *query, o *other, err error) {
 	q, o = &query{limit: f.limit}, &other{agent: f.agent, model: f.model}
 	if q.intents, err = kit.IntentIDs(args); err != nil {
@@ -152,8 +154,8 @@ func readPrompt(path string) (string, error) {
 	return string(text), nil
 }
 
-// rejudge asks again, one after the other, and prints the comparison. What was asked until Ctrl-C is
-// printed, too.
+// rejudge asks again, one after the other, and prints the comparison. What was
+// asked until Ctrl-C is printed, too.
 func rejudge(ctx context.Context, a *kit.App, q *query, o *other, f *flags) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

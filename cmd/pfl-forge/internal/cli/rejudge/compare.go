@@ -15,7 +15,8 @@ type comparison struct {
 	Attempt int            `json:"attempt"        yaml:"attempt"`
 	Head    string         `json:"head,omitempty" yaml:"head,omitempty"`
 
-	// Before is the verdict of then, weighed by the rules of now, so that only answers are compared.
+	// Before is the verdict of then, weighed by the rules of now, so that only
+	// answers are compared.
 	Before verdict  `json:"before"        yaml:"before"`
 	Now    *verdict `json:"now,omitempty" yaml:"now,omitempty"` // nil if there is no answer
 	// Agrees says that both come to the same verdict.
@@ -70,8 +71,9 @@ func (v *verdict) passes() bool {
 	return v.Verdict == string(forge.VerdictApproved) || v.Verdict == "complete"
 }
 
-// compare reports whether two answers to a question come to the same verdict, and on which claims
-// they differ. Two may agree on the verdict and differ on its reasons. noun names what claims are about.
+// compare reports whether two answers to a question come to the same verdict,
+// and on which claims they differ. Two may agree on the verdict and differ on
+// its reasons. noun names what claims are about.
 func compare(noun string, before, now *verdict) (agrees bool, flips []string) {
 	counts := map[int]*forge.Claim{}
 	for i := range before.claims {

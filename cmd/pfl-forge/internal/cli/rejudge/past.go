@@ -33,8 +33,8 @@ type query struct {
 	limit int
 }
 
-// find reads whole journals, since a command is in a record before that of its result. Journals are small
-// beside one call of a model.
+// find reads whole journals, since a command is in a record before that of its
+// result. Journals are small beside one call of a model.
 //
 // It returns the questions of a project that a model answered, the oldest first, and how many
 // there would be without the limit.
@@ -67,9 +67,10 @@ func find(ctx context.Context, t *target.Target, q *query) (list []question, all
 	return list, all, nil
 }
 
-// collector pairs commands with the results that were decided on. An attempt that was withdrawn, or
-// that failed, has a command and no verdict: it is left out, and so is a judgment that commands made alone. One that a lost worker's replacement
-// repeated has one command for each claim, of which one is answered.
+// collector pairs commands with the results that were decided on. An attempt
+// that was withdrawn, or that failed, has a command and no verdict: it is left
+// out, and so is a judgment that commands made alone. One that a lost worker's
+// replacement repeated has one command for each claim, of which one is answered.
 type collector struct {
 	*query
 	// open are the commands that have no answer yet, by their ids.
@@ -77,7 +78,8 @@ type collector struct {
 	list []question
 }
 
-// add takes the next record of an intent: first its events, which answer commands of records before.
+// add takes the next record of an intent: first its events, which answer
+// commands of records before.
 func (c *collector) add(rec *forge.Record) {
 	for i := range rec.Events {
 		ev := &rec.Events[i]
@@ -118,8 +120,9 @@ type verdict struct {
 	claims []forge.Claim
 }
 
-// weigh returns the verdict of an answer, and leaves the answer as it is. Both answers are weighed by
-// the same rules, which may be stricter than those of then: a comparison is of answers, not of rules. least is the confidence that a claim needs.
+// weigh returns the verdict of an answer, and leaves the answer as it is. Both
+// answers are weighed by the same rules, which may be stricter than those of then: a
+// comparison is of answers, not of rules. least is the confidence that a claim needs.
 func weigh(c *forge.Command, r *forge.Result, least float64) verdict {
 	v := verdict{Agent: r.Agent, Model: r.Model}
 	if rv := forge.As[*forge.Review](r.Output); rv != nil {

@@ -48,7 +48,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestCollector has an intent's records: only verdicts of models count that a command asked for, once.
+// TestCollector has an intent's records: only verdicts of models count that a
+// command asked for, once.
 func TestCollector(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	to := forge.Key{Project: "shop", Intent: "one"}

@@ -1,7 +1,8 @@
 // Package replay is the command replay: it goes through the journal of an intent record by record.
 //
-// With --rules HEAD the events of each record are decided once more by the rules of this program, and differences are printed. It only
-// reads: the right to read a journal is enough, and no runner is involved except to hand it over.
+// With --rules HEAD the events of each record are decided once more by the rules
+// of this program, and differences are printed. It only reads: the right to read
+// a journal is enough, and no runner is involved except to hand it over.
 package replay
 
 import (

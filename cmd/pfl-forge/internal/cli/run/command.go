@@ -5,10 +5,11 @@
 // Work and Follow are open to other packages that need a run of their own: goal run waits
 // for one intent, and the demo runs in a repository that it has made.
 //
-// command.go chooses between here and elsewhere, work.go does it, dryrun.go is --dry-run, outcome.go makes the exit
-// code. The work itself is package local's: this package asks the person what has to be asked before (trust, ADR-0045),
-// shows what happens on standard error, and prints how things stand to standard output. The tests are the scripts
-// run.txtar, second.txtar and outcomes.txtar in cmd/pfl-forge/testdata/script.
+// command.go chooses between here and elsewhere, work.go does it, dryrun.go is --dry-run,
+// outcome.go makes the exit code. The work itself is package local's: this package asks
+// the person what has to be asked before (trust, ADR-0045), shows what happens on
+// standard error, and prints how things stand to standard output. The tests are the
+// scripts run.txtar, second.txtar and outcomes.txtar in cmd/pfl-forge/testdata/script.
 package run
 
 import (
@@ -74,8 +75,9 @@ nothing failed but something waits for a person (or one of their files was refus
 	return cmd
 }
 
-// run works, here or elsewhere, until nothing can go on, and prints how things stand then.
-// The configuration of the base branch is read once, before the store is opened; a mistake in it ends the command.
+// run works, here or elsewhere, until nothing can go on, and prints how things
+// stand then. The configuration of the base branch is read once, before the
+// store is opened; a mistake in it ends the command.
 func run(ctx context.Context, a *kit.App, f *Options) error {
 	if a.Remote() {
 		return runRemote(ctx, a, f)
@@ -100,8 +102,8 @@ func run(ctx context.Context, a *kit.App, f *Options) error {
 	return err
 }
 
-// runRemote shows what an organisation's pfl-forge works on.
-// It starts and stops nothing: the flags that would are refused. Its exit code is that of a run here.
+// runRemote shows what an organisation's pfl-forge works on. It starts and stops
+// nothing: the flags that would are refused. Its exit code is that of a run here.
 func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 	if f.dryRun || f.watch || f.NoJoin {
 		return kit.Usage(errors.New("with --server a run is only shown: omit --dry-run, --watch and --no-join"))
@@ -125,9 +127,9 @@ func runRemote(ctx context.Context, a *kit.App, f *Options) error {
 	return conclude(a, o, f.format)
 }
 
-// NoticeConfig says so when the configuration in the folder is not the one committed on the
-// base branch, which is the one that counts.
-// A folder and a branch that have both none differ in nothing. It prints one line to standard error at most.
+// NoticeConfig says so when the configuration in the folder is not the one committed
+// on the base branch, which is the one that counts. A folder and a branch that have
+// both none differ in nothing. It prints one line to standard error at most.
 func NoticeConfig(a *kit.App, repo *local.Repository, base *local.Base) {
 	mine, err := os.ReadFile(filepath.Join(repo.Root, config.FileName))
 	switch {

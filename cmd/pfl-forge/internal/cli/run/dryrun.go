@@ -24,8 +24,8 @@ type plan struct {
 	Problems []forgedir.Problem `json:"problems,omitempty" yaml:"problems,omitempty"`
 }
 
-// dryRun prints the plan of a run. That drafts would be refused is an error.
-// While a run goes on it reads the drafts itself, and they are left out here: they may be intents already.
+// dryRun prints the plan of a run. That drafts would be refused is an error. While a run goes
+// on it reads the drafts itself, and they are left out here: they may be intents already.
 func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -64,8 +64,8 @@ func dryRun(ctx context.Context, a *kit.App, repo *local.Repository, base *local
 	return err
 }
 
-// drafts adds to the plan the drafts that would be imported, and what is wrong with others.
-// known are the intents that exist, so that a draft may depend on them. No draft is moved or changed.
+// drafts adds to the plan the drafts that would be imported, and what is wrong with others. known
+// are the intents that exist, so that a draft may depend on them. No draft is moved or changed.
 func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.Base, known map[forge.IntentID][]forge.IntentID) error {
 	inputs, problems, err := repo.ReadDrafts(ctx, known)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *plan) drafts(ctx context.Context, repo *local.Repository, base *local.B
 	return nil
 }
 
-// printPlan prints a plan, an intent a line.
-// A line is the kind and the id, with a tab between them, on standard output; problems go to standard error.
+// printPlan prints a plan, an intent a line. A line is the kind and the id,
+// with a tab between them, on standard output; problems go to standard error.
 func printPlan(a *kit.App, p *plan) {
 	for _, list := range []struct {
 		what string

@@ -12,11 +12,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Outcome returns the exit code of a run as an error, nil for ExitOK. It follows from how
-// things stand and not from what the run did: if nothing changes, another run gives the
-// same.
-// One that failed counts more than any number that wait. A file that was refused counts as waiting, as a person has to
-// correct it.
+// Outcome returns the exit code of a run as an error, nil for ExitOK. It follows
+// from how things stand and not from what the run did: if nothing changes,
+// another run gives the same. One that failed counts more than any number that
+// wait. A file that was refused counts as waiting, as a person has to correct it.
 func Outcome(o *local.Outcome) error {
 	if o.Interrupted {
 		return kit.ExitInterrupted
@@ -50,9 +49,9 @@ func SayInterrupted(a *kit.App, o *local.Outcome) {
 	}
 }
 
-// conclude prints how things stand at the end of a run, and returns its exit code.
-// A person gets a table of the intents that wait, and the count of all; a program gets the document of status, without
-// the parts that are of the store.
+// conclude prints how things stand at the end of a run, and returns its exit
+// code. A person gets a table of the intents that wait, and the count of all; a
+// program gets the document of status, without the parts that are of the store.
 func conclude(a *kit.App, o *local.Outcome, format render.Format) error {
 	if o.Interrupted {
 		SayInterrupted(a, o)

@@ -19,8 +19,8 @@ import (
 )
 
 // Notifications returns where this user wants to be told of what waits for people. It is the
-// user's own file, since a repository must not have anything sent elsewhere.
-// Where the environment names no folder for it there is none, and the zero configuration tells no place.
+// user's own file, since a repository must not have anything sent elsewhere. Where the
+// environment names no folder for it there is none, and the zero configuration tells no place.
 func Notifications(a *kit.App) (*notify.Config, error) {
 	path := notify.UserFile(a.Getenv)
 	if path == "" {
@@ -45,9 +45,10 @@ func Follow(ctx context.Context, a *kit.App, t *target.Target, only forge.Intent
 // process that does already, and takes over from that if it ends early. It needs the
 // repository's store, so that the caller has closed every target.
 //
-// Everything that a person may have to be asked, or that can be wrong in the environment, comes before the store is
-// taken. It loops because the process that it shows may end while work is left: then the store is free, and this one
-// goes on. With Only it takes over also when that process ended before its work did.
+// Everything that a person may have to be asked, or that can be wrong in the
+// environment, comes before the store is taken. It loops because the process that
+// it shows may end while work is left: then the store is free, and this one goes
+// on. With Only it takes over also when that process ended before its work did.
 func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.Base, f *Options) (*local.Outcome, error) {
 	log, closeLog, err := runLog(a, repo)
 	if err != nil {
@@ -90,8 +91,9 @@ func Work(ctx context.Context, a *kit.App, repo *local.Repository, base *local.B
 	}
 }
 
-// Demand returns the word of this user on sandboxes, and on what a command may take of the machine. No repository has one.
-// It is read from the environment, and doctor reads it here, too (ADR-0052). The error names the variable.
+// Demand returns the word of this user on sandboxes, and on what a command may
+// take of the machine. No repository has one. It is read from the environment,
+// and doctor reads it here, too (ADR-0052). The error names the variable.
 func Demand(a *kit.App) (demand.Demand, demand.Bounds, error) {
 	d, err := demand.Parse(a.Getenv(demand.Variable))
 	if err != nil {

@@ -30,9 +30,10 @@ func fileFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVarP(file, "file", "f", "", "the `file` to read, - for standard input; default: pfl-forge.yaml on the base branch")
 }
 
-// configOf returns the configuration of a file, or that on the base branch. In a repository the committed one counts, as for everything
-// else that the file says; an organisation's server has no file that this program could read, so there one has to be named.
-// A file is parsed as a whole configuration, so a mistake anywhere in it is an error.
+// configOf returns the configuration of a file, or that on the base branch. In a repository
+// the committed one counts, as for everything else that the file says; an organisation's
+// server has no file that this program could read, so there one has to be named. A file is
+// parsed as a whole configuration, so a mistake anywhere in it is an error.
 func configOf(ctx context.Context, a *kit.App, t *target.Target, file string) (*config.Project, error) {
 	if file == "" {
 		if t.Repo == nil || t.Remote {
@@ -68,9 +69,9 @@ type change struct {
 	Change string `json:"change" yaml:"change"` // added, changed, ended or kept
 }
 
-// compare returns the changes of a file: of its schedules in their order, then of those that end. It compares digests, since a list does
-// not have the texts of intents. differs says that applying the file does anything at all: another order does, as lists have that of the
-// file.
+// compare returns the changes of a file: of its schedules in their order, then of those that
+// end. It compares digests, since a list does not have the texts of intents. differs says that
+// applying the file does anything at all: another order does, as lists have that of the file.
 func compare(inForce []forge.ScheduleSummary, file []forge.Schedule) (list []change, differs bool) {
 	list = []change{} // programs get a list, also an empty one
 	before := map[string]string{}
@@ -105,9 +106,10 @@ func wished(cfg *config.Project) (list []forge.Schedule) {
 	return list
 }
 
-// Notice says so when the schedules of a configuration are not those in force: with the commit that changes them nothing happens yet.
-// A project that has none is not looked at, and what cannot be read is told by whatever comes next.
-// It is called by run, and prints one line to standard error at most.
+// Notice says so when the schedules of a configuration are not those in force:
+// with the commit that changes them nothing happens yet. A project that has
+// none is not looked at, and what cannot be read is told by whatever comes
+// next. It is called by run, and prints one line to standard error at most.
 func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 	if len(cfg.Schedules) == 0 {
 		return
@@ -126,9 +128,9 @@ func Notice(ctx context.Context, a *kit.App, cfg *config.Project) {
 	}
 }
 
-// applyCommand returns the command that puts schedules in force. It can be run again and again, by a job after each merge for example:
-// where nothing differs it asks for nothing.
-// --dry-run compares and prints in the same way, and sends nothing.
+// applyCommand returns the command that puts schedules in force. It can be run again
+// and again, by a job after each merge for example: where nothing differs it asks
+// for nothing. --dry-run compares and prints in the same way, and sends nothing.
 func applyCommand(a *kit.App) *cobra.Command {
 	var file string
 	var dryRun bool
@@ -150,11 +152,12 @@ func applyCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// apply puts the schedules of a file in force, and prints what that changes. Between the look at those in force and the wish another
-// person may have applied others; the last one wins, and the audit has both.
+// apply puts the schedules of a file in force, and prints what that changes.
+// Between the look at those in force and the wish another person may have
+// applied others; the last one wins, and the audit has both.
 //
-// It prints the changes also of a dry run, and those that were stored and not decided on yet; only a refusal ends it
-// with an error. With -o name it prints the names of all schedules of both lists.
+// It prints the changes also of a dry run, and those that were stored and not decided on yet; only
+// a refusal ends it with an error. With -o name it prints the names of all schedules of both lists.
 func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRun bool, format render.Format) error {
 	cfg, err := configOf(ctx, a, t, file)
 	if err != nil {
@@ -190,9 +193,10 @@ func apply(ctx context.Context, a *kit.App, t *target.Target, file string, dryRu
 	})
 }
 
-// runCommand returns the command that submits the intent of a schedule now. It does not go through the schedule: what a person wants now
-// is not left out because last night's is still open, and the schedule is due as before.
-// The schedule need not be in force. A name that the file does not have is a mistake in the command line.
+// runCommand returns the command that submits the intent of a schedule now. It does
+// not go through the schedule: what a person wants now is not left out because last
+// night's is still open, and the schedule is due as before. The schedule need not
+// be in force. A name that the file does not have is a mistake in the command line.
 func runCommand(a *kit.App) *cobra.Command {
 	var file string
 	var format render.Format
@@ -226,9 +230,9 @@ func runCommand(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// submit submits an intent of a schedule as one of the person: with an id of its title that is free, and their name as its origin, as
-// pfl-forge create does.
-// The fields of create.New that say whose it is are kept, and all others are the schedule's.
+// submit submits an intent of a schedule as one of the person: with an id of its title
+// that is free, and their name as its origin, as pfl-forge create does. The fields of
+// create.New that say whose it is are kept, and all others are the schedule's.
 func submit(ctx context.Context, a *kit.App, t *target.Target, in forge.Intent, format render.Format) error {
 	i := create.New(in.Title, in.Body)
 	origin, source, status, at := i.Origin, i.Source, i.Status, i.CreatedAt

@@ -1,10 +1,11 @@
-// Package schedules is the command schedules: what a project has submitted again and again. A person applies the schedules of
-// pfl-forge.yaml, and so asks for their intents.
+// Package schedules is the command schedules: what a project has submitted again and
+// again. A person applies the schedules of pfl-forge.yaml, and so asks for their intents.
 //
-// Schedules are applied by a person and never by a commit, so that there is always a name behind their intents
-// (ADR-0106). They are in force in the project's machine: this package compares, sends and prints, and when one is due
-// the runner decides. Lists go to standard output, hints to standard error. The test is schedules.txtar in
-// cmd/pfl-forge/testdata/script; internal/schedules has the arithmetic of times.
+// Schedules are applied by a person and never by a commit, so that there is always a
+// name behind their intents (ADR-0106). They are in force in the project's machine:
+// this package compares, sends and prints, and when one is due the runner decides.
+// Lists go to standard output, hints to standard error. The test is schedules.txtar
+// in cmd/pfl-forge/testdata/script; internal/schedules has the arithmetic of times.
 package schedules
 
 import (
@@ -46,8 +47,9 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// read returns the schedules in force, which the summary of the project's newest decision has. A project in which nothing was decided yet
-// has none, and neither has one whose last decision is of a program before there were any.
+// read returns the schedules in force, which the summary of the project's
+// newest decision has. A project in which nothing was decided yet has none, and
+// neither has one whose last decision is of a program before there were any.
 func read(ctx context.Context, t *target.Target) ([]forge.ScheduleSummary, error) {
 	projects, err := t.Projects(ctx)
 	if err != nil || len(projects) == 0 || projects[0].Project == nil { // nothing has happened in the project yet
@@ -90,9 +92,9 @@ func table(a *kit.App, list []setup.Schedule, now time.Time) error {
 	return a.Table(&columns)
 }
 
-// next says when a schedule is due, by the clock of whoever looks: the zone of the schedule stands beside it, and a person compares it with
-// their own day. Programs get it in UTC.
-// A paused one has no time, and shows the reason of who paused it.
+// next says when a schedule is due, by the clock of whoever looks: the zone of the
+// schedule stands beside it, and a person compares it with their own day. Programs
+// get it in UTC. A paused one has no time, and shows the reason of who paused it.
 func next(s *setup.Schedule, now time.Time) string {
 	switch {
 	case s.Paused:
@@ -103,7 +105,8 @@ func next(s *setup.Schedule, now time.Time) string {
 	return s.NextAt.In(now.Location()).Format("2006-01-02 15:04")
 }
 
-// last says what became of the last time: the id of the intent, to look at it with pfl-forge show, or why there was none.
+// last says what became of the last time: the id of the intent, to look at it
+// with pfl-forge show, or why there was none.
 func last(s *setup.Schedule) string {
 	switch {
 	case s.LastAt == nil:
@@ -165,8 +168,8 @@ func resumeCommand(a *kit.App) *cobra.Command {
 	}
 }
 
-// pause sends a wish about each schedule, and prints what became of it. One that is refused, as for a name that there is not, does not keep
-// the others back.
+// pause sends a wish about each schedule, and prints what became of it. One that
+// is refused, as for a name that there is not, does not keep the others back.
 func pause(ctx context.Context, a *kit.App, args []string, done string, m forge.PauseSchedule) error {
 	if i := slices.Index(args, ""); i >= 0 {
 		return kit.Usage(kit.Missing("a name"))

@@ -1,7 +1,9 @@
-// Package settings is the command settings: it says by which settings a project is worked on, and where each comes from.
+// Package settings is the command settings: it says by which settings a project
+// is worked on, and where each comes from.
 //
-// A runner answers with the settings that a worker read last and reported in a result (ADR 0116), so the command shows the settings that
-// were in force, not what a file says now. Command lines are cut before a word that may hold a secret.
+// A runner answers with the settings that a worker read last and reported in a
+// result (ADR 0116), so the command shows the settings that were in force, not what
+// a file says now. Command lines are cut before a word that may hold a secret.
 package settings
 
 import (
@@ -44,8 +46,8 @@ func Command(a *kit.App) *cobra.Command {
 	return cmd
 }
 
-// show prints a row for each setting. The targets of notifications are those of this user, and are left out for an organisation: they are
-// in the files of its runners.
+// show prints a row for each setting. The targets of notifications are those of this
+// user, and are left out for an organisation: they are in the files of its runners.
 func show(ctx context.Context, a *kit.App, changed bool, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

@@ -6,10 +6,10 @@
 // attempts (package costs) and its goal (package goalview). Only the diff, of a
 // task that is shown alone, is read from git.
 //
-// command.go reads and puts together, document.go has the types that programs read, intent.go and task.go print. The
-// inbox and the live view call Show, Diff and TaskOf. Everything is printed to standard output; that a journal is
-// broken, or a part cannot be read, is said on standard error. The tests of the command are scripts in
-// cmd/pfl-forge/testdata/script.
+// command.go reads and puts together, document.go has the types that programs read, intent.go
+// and task.go print. The inbox and the live view call Show, Diff and TaskOf. Everything is
+// printed to standard output; that a journal is broken, or a part cannot be read, is said on
+// standard error. The tests of the command are scripts in cmd/pfl-forge/testdata/script.
 package show
 
 import (
@@ -45,9 +45,9 @@ func Command(a *kit.App) *cobra.Command {
 
 // Show prints an intent, or the task that the argument names, in a format.
 //
-// A broken chain is told first and ends nothing: a person has to see the journal to repair it. -o name has no meaning
-// here, and prints the text. Where this process owns the store no run is active, and the text says of an intent that
-// could go on that it waits for one.
+// A broken chain is told first and ends nothing: a person has to see the journal to repair
+// it. -o name has no meaning here, and prints the text. Where this process owns the store
+// no run is active, and the text says of an intent that could go on that it waits for one.
 func Show(ctx context.Context, a *kit.App, arg string, format render.Format) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -95,9 +95,9 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 	return nil
 }
 
-// place fills in where the tasks of an intent are in the merge queue. All else is shown also to a person who may
-// not read that.
-// An error of reading is told, and the intent is shown without its places.
+// place fills in where the tasks of an intent are in the merge queue. All else
+// is shown also to a person who may not read that. An error of reading is told,
+// and the intent is shown without its places.
 func place(ctx context.Context, a *kit.App, t *target.Target, d *Intent) {
 	projects, err := t.Projects(ctx)
 	if err != nil {

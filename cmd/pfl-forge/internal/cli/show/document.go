@@ -40,8 +40,8 @@ type Intent struct {
 	Commands     []string        `json:"commands,omitempty"     yaml:"commands,omitempty"` // what a person can do while it waits
 }
 
-// Account is the account of the work that every reader gets, as package document has it; here it is whole.
-// Durations are in seconds, costs in US dollars.
+// Account is the account of the work that every reader gets, as package document
+// has it; here it is whole. Durations are in seconds, costs in US dollars.
 type Account struct {
 	Verified    []model.Verified   `json:"verify,omitempty"      yaml:"verify,omitempty"`      // each time that a change was verified
 	Steps       []model.StepRecord `json:"steps,omitempty"       yaml:"steps,omitempty"`       // every attempt that has ended

@@ -17,10 +17,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// printIntent prints everything about an intent but its journal.
-// First comes why it waits, and what for, which a person has to know to decide; after the text the questions and the plan; last what
-// happened before.
-// A reason is said once: what the head has said is left out of the tasks and runs below.
+// printIntent prints everything about an intent but its journal. First comes
+// why it waits, and what for, which a person has to know to decide; after the
+// text the questions and the plan; last what happened before. A reason is said
+// once: what the head has said is left out of the tasks and runs below.
 func printIntent(a *kit.App, d *Intent) error {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
@@ -106,8 +106,9 @@ func printPast(a *kit.App, d *Intent, said string) error {
 	return nil
 }
 
-// printDecisions prints the decisions of people: who took it, through which gateway, and about what.
-// That the intent was submitted is left out, unless it came through a gateway: who asked is in the head already.
+// printDecisions prints the decisions of people: who took it, through which
+// gateway, and about what. That the intent was submitted is left out, unless it
+// came through a gateway: who asked is in the head already.
 func printDecisions(a *kit.App, list []model.Decided) {
 	list = slices.DeleteFunc(slices.Clone(list), func(d model.Decided) bool { return d.What == "submit" && d.Via == "" })
 	if len(list) > 0 {
@@ -135,8 +136,8 @@ func printDecisions(a *kit.App, list []model.Decided) {
 	}
 }
 
-// printCosts prints the costs of the steps that called agents, by agent and model.
-// Steps that used nothing, such as a merge, are left out, and there is no heading without any other.
+// printCosts prints the costs of the steps that called agents, by agent and model. Steps that
+// used nothing, such as a merge, are left out, and there is no heading without any other.
 func printCosts(a *kit.App, list []model.Cost) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(c model.Cost) bool { return c.Used == model.Used{} })
 	if len(list) == 0 {
@@ -204,8 +205,9 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 	}
 }
 
-// printRun prints a finished run with what changed its flow, without what said says already.
-// The rules that changed its flow are told in words, in the order in which they did, so that a person sees why it took so long.
+// printRun prints a finished run with what changed its flow, without what said
+// says already. The rules that changed its flow are told in words, in the order
+// in which they did, so that a person sees why it took so long.
 func printRun(a *kit.App, r *runDetail, said string) {
 	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
 	reason := render.FirstLine(r.Reason)
@@ -248,8 +250,8 @@ func parameters(with map[string]string) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// approved returns the name of that which the hash of an intent is of: its plan, or its text while it waits to be
-// analyzed, so that there is no plan yet. See document.AsksFirst.
+// approved returns the name of that which the hash of an intent is of: its plan, or its
+// text while it waits to be analyzed, so that there is no plan yet. See document.AsksFirst.
 func approved(d *Intent) string {
 	if d.Waiting == forge.WaitingApproval && len(d.Work)+len(d.Children) == 0 {
 		return "text"

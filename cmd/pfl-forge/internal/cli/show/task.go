@@ -44,7 +44,8 @@ type Task struct {
 	Failure string            `json:"failure,omitempty" yaml:"failure,omitempty"`
 	Why     *document.Failure `json:"why,omitempty"     yaml:"why,omitempty"` // what Failure means
 
-	// Checks, History and Diff are set only of a task that is shown alone. Checks ran on its newest change.
+	// Checks, History and Diff are set only of a task that is shown alone.
+	// Checks ran on its newest change.
 	Checks  []document.Check      `json:"checks,omitempty"  yaml:"checks,omitempty"`
 	History []costs.AttemptDetail `json:"history,omitempty" yaml:"history,omitempty"`
 	Reviews []document.Review     `json:"reviews,omitempty" yaml:"reviews,omitempty"`
@@ -71,8 +72,8 @@ func (d *Task) made(p *model.Product) { d.PatchID, d.Changed = p.PatchID, p.Chan
 
 // showTask prints a task with its attempts and its change.
 //
-// A change that git does not have here, as in a clone that was not fetched, is told on standard error, and the rest is
-// shown. Without a repository there is no diff.
+// A change that git does not have here, as in a clone that was not fetched, is told
+// on standard error, and the rest is shown. Without a repository there is no diff.
 func showTask(ctx context.Context, a *kit.App, t *target.Target, v *forge.View, task *forge.Task, format render.Format) error {
 	d := TaskOf(v, task)
 	work, err := t.Work(ctx, v.Intent.ID)
@@ -168,8 +169,8 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 }
 
 // printTaskLine prints a task among those of its intent, without what said says already.
-// Its plan and requirements are printed while it has not begun; later `pfl-forge show` of the task has them. Issues are
-// those of all reviews that rejected it.
+// Its plan and requirements are printed while it has not begun; later `pfl-forge show`
+// of the task has them. Issues are those of all reviews that rejected it.
 func printTaskLine(a *kit.App, d *Task, said string) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {

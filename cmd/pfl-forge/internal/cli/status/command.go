@@ -1,10 +1,11 @@
 // Package status is the command that lists the intents and how far they are, once or with
 // --watch as a stream of lines until nothing is left to do. Its table is that of run, too.
 //
-// command.go reads and puts together one document, and prints it as a table with lines for a person below it;
-// filter.go, page.go and running.go are the parts of that, watch.go is --watch. The table goes to standard output,
-// everything else to standard error, so that the table alone can be piped. The exit code is 0 however the intents are:
-// `pfl-forge run` has one that says. Tests of the pure parts are here.
+// command.go reads and puts together one document, and prints it as a table with lines
+// for a person below it; filter.go, page.go and running.go are the parts of that,
+// watch.go is --watch. The table goes to standard output, everything else to standard
+// error, so that the table alone can be piped. The exit code is 0 however the intents
+// are: `pfl-forge run` has one that says. Tests of the pure parts are here.
 package status
 
 import (
@@ -48,7 +49,8 @@ type Document struct {
 	// Dead counts the messages that no replica could handle; doctor shows them.
 	Dead int `json:"dead_letters" yaml:"dead_letters"`
 
-	// Lost are the intents of a repository of which the store has less than .forge shows. Nothing is decided then.
+	// Lost are the intents of a repository of which the store has less than
+	// .forge shows. Nothing is decided then.
 	Lost []loss.Intent `json:"lost,omitempty" yaml:"lost,omitempty"`
 	// Damage says what is wrong with the journal of the project. Nothing is decided then, either.
 	Damage string `json:"damage,omitempty" yaml:"damage,omitempty"`
@@ -98,8 +100,9 @@ func Command(a *kit.App) *cobra.Command {
 
 // status prints the list once, or follows what happens.
 //
-// Filters come first, then the order, then pages. Counts are of all intents that the filters leave, and not of the page
-// alone. A repository's files are looked at as well, since drafts and mistakes are no intents yet.
+// Filters come first, then the order, then pages. Counts are of all intents
+// that the filters leave, and not of the page alone. A repository's files are
+// looked at as well, since drafts and mistakes are no intents yet.
 func status(ctx context.Context, a *kit.App, f *flags) error {
 	if err := f.check(); err != nil {
 		return kit.Usage(err)
@@ -157,9 +160,8 @@ func status(ctx context.Context, a *kit.App, f *flags) error {
 	})
 }
 
-// sayTurns says why calls wait that could be made, if some do.
-// s is nil where no calls are counted. Either the project has as many calls as it may, or all workers are taken
-// (ADR-0093).
+// sayTurns says why calls wait that could be made, if some do. s is nil where no calls are
+// counted. Either the project has as many calls as it may, or all workers are taken (ADR-0093).
 func sayTurns(a *kit.App, s *turns.State) {
 	if s == nil {
 		return
@@ -202,8 +204,8 @@ func ofRepository(ctx context.Context, a *kit.App, t *target.Target, doc *Docume
 // printText prints the table of intents with what a person has to know besides, and says
 // what to do next.
 //
-// all and depths are the whole list, from which the page is cut here. The line about the next step comes last, and is
-// one at most: a loss before decisions, and these before new work.
+// all and depths are the whole list, from which the page is cut here. The line about the next
+// step comes last, and is one at most: a loss before decisions, and these before new work.
 func printText(a *kit.App, t *target.Target, f *flags, doc *Document, all []forge.Summary, depths []int) error {
 	if len(all) == 0 {
 		a.Say("no intents yet")
@@ -297,8 +299,9 @@ func sayMore(a *kit.App, list []document.Item) {
 	}
 }
 
-// shared fills in what is so of the whole project: whether it is paused, which accounts refuse calls, and its merge queue.
-// A project without a decision yet has no state of its own, and then there is nothing to fill in.
+// shared fills in what is so of the whole project: whether it is paused, which
+// accounts refuse calls, and its merge queue. A project without a decision yet
+// has no state of its own, and then there is nothing to fill in.
 func shared(ctx context.Context, t *target.Target, doc *Document) error {
 	projects, err := t.Projects(ctx)
 	for i := range projects {

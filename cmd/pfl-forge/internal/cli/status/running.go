@@ -14,9 +14,8 @@ import (
 const maxRunning = 50
 
 // running adds to items the attempts under way, with what their transcripts say that they
-// have used so far.
-// all and list have the same intents in the same order. Each attempt is one request, for its newest message alone. An
-// attempt that has written nothing yet is left out.
+// have used so far. all and list have the same intents in the same order. Each attempt is one
+// request, for its newest message alone. An attempt that has written nothing yet is left out.
 func running(ctx context.Context, t *target.Target, all []forge.Summary, list []document.Item) error {
 	left := maxRunning
 	for i := range all {

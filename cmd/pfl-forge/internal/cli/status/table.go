@@ -11,10 +11,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Table prints intents, a row for each: which it is, and what it does or waits for. Depths, if there are any, say how far each is below
-// the intent that it was split off from, which a terminal shows by an indent.
-// Of an intent with children their count stands for that of tasks. Piped ids have no indent, so that they can be given
-// to other commands. run prints the intents that wait with it.
+// Table prints intents, a row for each: which it is, and what it does or waits
+// for. Depths, if there are any, say how far each is below the intent that it was
+// split off from, which a terminal shows by an indent. Of an intent with children
+// their count stands for that of tasks. Piped ids have no indent, so that they
+// can be given to other commands. run prints the intents that wait with it.
 func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 	columns := render.Columns{Header: []string{"ID", "STATUS", "TASKS", "AGE", "TITLE", "NOW"}, Shrink: 5, Also: 4}
 	if wide {
@@ -44,8 +45,8 @@ func Table(a *kit.App, all []forge.Summary, depths []int, wide bool) error {
 	return a.Table(&columns)
 }
 
-// withoutRun says of the intents that would go on with a run that they wait for it, if nothing runs here.
-// This process owns the store only while no run does.
+// withoutRun says of the intents that would go on with a run that they wait for
+// it, if nothing runs here. This process owns the store only while no run does.
 func withoutRun(t *target.Target, list []forge.Summary) {
 	if !t.Owner {
 		return

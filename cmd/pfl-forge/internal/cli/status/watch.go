@@ -9,10 +9,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
 )
 
-// follow prints the table of intents, and then what happens to them until nothing is left
-// to do, or Ctrl-C.
-// Ctrl-C ends the looking and not the work, so it is no error. Where nothing runs there is nothing to follow, which is
-// one.
+// follow prints the table of intents, and then what happens to them until
+// nothing is left to do, or Ctrl-C. Ctrl-C ends the looking and not the work, so
+// it is no error. Where nothing runs there is nothing to follow, which is one.
 func follow(ctx context.Context, a *kit.App, t *target.Target, f *flags) error {
 	if f.format.Data() {
 		return kit.Usage(errors.New("--watch shows text; for programs there is `pfl-forge logs -f -o ndjson`"))

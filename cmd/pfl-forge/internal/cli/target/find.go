@@ -70,7 +70,8 @@ func (t *Target) Summaries(ctx context.Context) ([]forge.Summary, error) {
 	return all, err
 }
 
-// listed is Summaries in a repository: it reads what was decided since the last list. Whoever holds the store keeps the list for the next command.
+// listed is Summaries in a repository: it reads what was decided since the last
+// list. Whoever holds the store keeps the list for the next command.
 func (t *Target) listed(ctx context.Context) ([]forge.Summary, error) {
 	list, err := t.Bus.Journal.ListSince(ctx, t.Project, forgedir.Listed(t.Repo.Root))
 	if err != nil {

@@ -1,10 +1,11 @@
 package target
 
-// Commands read intents by the methods of this file, whichever kind of target they have. A target over NATS, or of a repository, reads the
-// journals and folds them; a target by HTTP is told by a runner, which has folded them. Both return the same types, so commands need not know.
+// Commands read intents by the methods of this file, whichever kind of target they have. A target
+// over NATS, or of a repository, reads the journals and folds them; a target by HTTP is told by a
+// runner, which has folded them. Both return the same types, so commands need not know.
 //
-// Methods that are marked as by HTTP only return a document of the API. Over NATS each such command makes its document of the journals, in
-// its own package.
+// Methods that are marked as by HTTP only return a document of the API. Over
+// NATS each such command makes its document of the journals, in its own package.
 
 import (
 	"context"
@@ -42,8 +43,8 @@ func (t *Target) Projects(ctx context.Context) ([]forge.Summary, error) {
 	return t.Bus.Journal.ProjectSummaries(ctx, t.Project)
 }
 
-// Records returns the records of an intent that there is. By HTTP they have no effects and no settings: they are for people, and are not
-// folded.
+// Records returns the records of an intent that there is. By HTTP they have no
+// effects and no settings: they are for people, and are not folded.
 func (t *Target) Records(ctx context.Context, id forge.IntentID) ([]forge.Record, error) {
 	if t.web != nil {
 		d, err := t.read(ctx, id)
@@ -56,9 +57,9 @@ func (t *Target) Records(ctx context.Context, id forge.IntentID) ([]forge.Record
 	return records, err
 }
 
-// Decisions returns the records of an intent that there is, each with what it changed. The state after a record is folded where
-// the records are whole. By HTTP they are not, and the state is the one that was journaled with the record: the runner made it
-// by the rules of then.
+// Decisions returns the records of an intent that there is, each with what it changed. The
+// state after a record is folded where the records are whole. By HTTP they are not, and the
+// state is the one that was journaled with the record: the runner made it by the rules of then.
 func (t *Target) Decisions(ctx context.Context, id forge.IntentID) ([]Decision, error) {
 	records, err := t.Records(ctx, id)
 	if err != nil {
@@ -98,8 +99,8 @@ func (t *Target) Attempts(ctx context.Context, id forge.IntentID) ([]forge.StepR
 	return report.Ended(t.Key(id), records), nil
 }
 
-// Finished returns the finished runs that are wanted, in no order. By HTTP it reads intents until there are most of them, if that is not 0, and
-// none of the others can have a newer one.
+// Finished returns the finished runs that are wanted, in no order. By HTTP it reads intents
+// until there are most of them, if that is not 0, and none of the others can have a newer one.
 func (t *Target) Finished(ctx context.Context, wants func(*forge.History) bool, most int) (found []forge.History, err error) {
 	take := func(v *forge.View) {
 		for i := range v.History {
@@ -187,7 +188,8 @@ func (t *Target) Observe(ctx context.Context, observer local.Observer) error {
 // followed is how long the last look after following by HTTP may take.
 const followed = 10 * time.Second
 
-// Follow is Observe until nothing is left to do without a person, and returns how things stand then.
+// Follow is Observe until nothing is left to do without a person, and returns
+// how things stand then.
 func (t *Target) Follow(ctx context.Context, only forge.IntentID, observer local.Observer) (*local.Outcome, error) {
 	if t.web == nil {
 		return local.Follow(ctx, t.Bus, t.Project, only, observer, t.log)

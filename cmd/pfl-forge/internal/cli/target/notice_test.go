@@ -14,8 +14,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/git/gittest"
 )
 
-// TestLongWaitIsTold checks that a person is told, once, why a command does nothing; and nothing where it is
-// only a moment.
+// TestLongWaitIsTold checks that a person is told, once, why a command does
+// nothing; and nothing where it is only a moment.
 func TestLongWaitIsTold(t *testing.T) {
 	repo := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	for waited, told := range map[time.Duration]int{noticeAfter - time.Second: 0, time.Minute: 1} {

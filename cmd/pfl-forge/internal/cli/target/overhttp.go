@@ -17,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
 )
 
-// byHTTP is the connection of a target to a gateway, with a cache of its answers: a command reads an intent, or the list,
-// more than once, and prints one state of it.
+// byHTTP is the connection of a target to a gateway, with a cache of its answers: a
+// command reads an intent, or the list, more than once, and prints one state of it.
 type byHTTP struct {
 	*overhttp.Client
 
@@ -35,9 +35,10 @@ type read struct {
 	records []forge.Record
 }
 
-// connectHTTP opens a target at the gateway that --server names. It asks for nothing yet: the first thing that a command reads shows
-// whether there is a gateway, and whether the token counts there. Credentials of NATS are refused where they were typed,
-// so that no person takes them for what lets them in.
+// connectHTTP opens a target at the gateway that --server names. It asks for
+// nothing yet: the first thing that a command reads shows whether there is a
+// gateway, and whether the token counts there. Credentials of NATS are refused
+// where they were typed, so that no person takes them for what lets them in.
 func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 	for flag, value := range map[string]string{
 		"--creds": a.Creds, "--nkey": a.NKey, "--tls-cert": a.TLSCert, "--tls-key": a.TLSKey, "--person": a.Person,
@@ -72,10 +73,12 @@ func connectHTTP(ctx context.Context, a *kit.App) (*Target, error) {
 // ByHTTP reports whether the target is asked by HTTP. Its Bus is nil.
 func (t *Target) ByHTTP() bool { return t.web != nil }
 
-// Empty reports whether nothing was ever submitted in the repository, so that there is nothing to ask.
+// Empty reports whether nothing was ever submitted in the repository, so that
+// there is nothing to ask.
 func (t *Target) Empty() bool { return t.Bus == nil && t.web == nil }
 
-// overview returns all intents as they were when they were last asked for; with anew they are asked for again.
+// overview returns all intents as they were when they were last asked for; with
+// anew they are asked for again.
 func (t *Target) overview(ctx context.Context, anew bool) (*whole.List, error) {
 	if t.web.list == nil || anew {
 		list, err := t.web.Overview(ctx)
@@ -87,8 +90,8 @@ func (t *Target) overview(ctx context.Context, anew bool) (*whole.List, error) {
 	return t.web.list, nil
 }
 
-// read returns an intent as it was when it was first asked for: what a command prints of it is of one moment, however many of the
-// methods it calls. Error: the one of NoIntent.
+// read returns an intent as it was when it was first asked for: what a command prints of
+// it is of one moment, however many of the methods it calls. Error: the one of NoIntent.
 func (t *Target) read(ctx context.Context, id forge.IntentID) (*read, error) {
 	if known := t.web.whole[id]; known != nil {
 		return known, nil
@@ -104,8 +107,8 @@ func (t *Target) read(ctx context.Context, id forge.IntentID) (*read, error) {
 	return t.web.whole[id], nil
 }
 
-// askHTTP sends an event of a person. What was read before may be another now, and is read anew. Who the person is follows from
-// the token, whatever the event says.
+// askHTTP sends an event of a person. What was read before may be another now, and
+// is read anew. Who the person is follows from the token, whatever the event says.
 func (t *Target) askHTTP(ctx context.Context, ev forge.Event) (forge.Ruling, error) {
 	if forge.As[*forge.Answer](ev.Message) != nil { // the question is repeated as it was asked
 		if _, err := t.read(ctx, ev.To.Intent); err != nil {
@@ -117,9 +120,10 @@ func (t *Target) askHTTP(ctx context.Context, ev forge.Event) (forge.Ruling, err
 	return t.web.Ask(ctx, ev)
 }
 
-// history returns the views of the intents that have a finished run, those first on which something was decided last. It reads no more of
-// them than enough wants: it is called with each view, and with the time after which nothing was decided on those that follow. One that
-// is too large is left out, and a person is told so.
+// history returns the views of the intents that have a finished run, those first on
+// which something was decided last. It reads no more of them than enough wants: it
+// is called with each view, and with the time after which nothing was decided on
+// those that follow. One that is too large is left out, and a person is told so.
 func (t *Target) history(ctx context.Context, enough func(v *forge.View, rest *forge.Summary) bool) error {
 	list, err := t.overview(ctx, true)
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 // Target is an open connection to a project. The caller of the function that returned it
 // closes it.
 type Target struct {
-	// Bus is nil if nothing was ever submitted in the repository, and of a target that is asked by HTTP. Commands that
-	// work by HTTP, too, use the methods below.
+	// Bus is nil if nothing was ever submitted in the repository, and of a target
+	// that is asked by HTTP. Commands that work by HTTP, too, use the methods below.
 	Bus *bus.Bus
 	// Project is the one that the command is about.
 	Project forge.ProjectID
@@ -54,9 +54,11 @@ type Target struct {
 	NoRunner bool
 	// Doubt is why CheckProject could not find out who serves the project; nil if it could.
 	Doubt error
-	// Turns says how many calls of the project wait for their turn, as of CheckProject; nil if none waits, or if that is not known.
+	// Turns says how many calls of the project wait for their turn, as of
+	// CheckProject; nil if none waits, or if that is not known.
 	Turns *turns.State
-	// Stored has the sequence of the last message of each intent's journal, as of the last Summaries; nil before, and by HTTP.
+	// Stored has the sequence of the last message of each intent's journal, as
+	// of the last Summaries; nil before, and by HTTP.
 	Stored map[forge.IntentID]uint64
 
 	looked bool // for a runner
@@ -101,8 +103,8 @@ func Decider(ctx context.Context, a *kit.App) (*Target, error) {
 	})
 }
 
-// Rescuer is Decider for a store that has lost something, or into which a backup was restored, and returns what became of
-// that.
+// Rescuer is Decider for a store that has lost something, or into which a
+// backup was restored, and returns what became of that.
 func Rescuer(ctx context.Context, a *kit.App, restored bool) (t *Target, found *local.Recovery, err error) {
 	t, err = open(ctx, a, func(ctx context.Context, repo *local.Repository) (s *local.Session, err error) {
 		s, found, err = local.Rescue(ctx, repo, restored, a.Log())
@@ -147,7 +149,8 @@ func open(ctx context.Context, a *kit.App, start func(context.Context, *local.Re
 	return t, nil
 }
 
-// noticeAfter is the time to wait for a repository's store without a word. Nothing but another command makes it long.
+// noticeAfter is the time to wait for a repository's store without a word.
+// Nothing but another command makes it long.
 const noticeAfter = 5 * time.Second
 
 // Connect opens the target that --server or --context names. It fails at once if no

@@ -1,9 +1,9 @@
 // Package trusting asks a person whether what a repository brings may run on their machine,
 // and is the command with which they say so, look, or take it back.
 //
-// Commands that begin a run call Ask before anything of the repository runs. What is trusted is a digest of the settings that run or
-// weaken something (config.Powers), so a change of any of them by a pull is asked about again; package local keeps the digests outside of
-// the repository.
+// Commands that begin a run call Ask before anything of the repository runs. What is trusted is a
+// digest of the settings that run or weaken something (config.Powers), so a change of any of them
+// by a pull is asked about again; package local keeps the digests outside of the repository.
 package trusting
 
 import (

@@ -28,7 +28,8 @@ type document struct {
 	Repository string `json:"repository" yaml:"repository"`
 	// Trusted says whether a run would begin without a question.
 	Trusted bool `json:"trusted" yaml:"trusted"`
-	// Digest is the argument of the command trust; empty where nothing runs and nothing is weakened.
+	// Digest is the argument of the command trust; empty where nothing runs and
+	// nothing is weakened.
 	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
 	// Settings are those which run something, or weaken what keeps it from the machine, the
 	// latter first.

@@ -11,8 +11,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
-// The policy that counts is that of a commit which the change is built on: neither the change itself nor
-// another branch loosens it.
+// The policy that counts is that of a commit which the change is built on:
+// neither the change itself nor another branch loosens it.
 func TestApprovalsByThePolicyOfTheBase(t *testing.T) {
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "policy: {approvals: {count: 2, not_requester: true}, approvers: [ada, bob]}\n"})
 	base := r.Head("main")
@@ -54,8 +54,9 @@ func TestApprovalsByThePolicyOfTheBase(t *testing.T) {
 	}
 }
 
-// TestTwoReviewersByThePolicyOfTheBase has changes that one reviewer reviewed. Whether that is enough is said by a commit which
-// the change is built on: the change cannot turn the second reviewer off, and no plan does by naming no commit.
+// TestTwoReviewersByThePolicyOfTheBase has changes that one reviewer reviewed.
+// Whether that is enough is said by a commit which the change is built on: the
+// change cannot turn the second reviewer off, and no plan does by naming no commit.
 func TestTwoReviewersByThePolicyOfTheBase(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	before := r.Head("main")

@@ -2,10 +2,11 @@
 // takes keys meanwhile. The picture is made by render.Board; what the keys do about an
 // intent are choices of package pending.
 //
-// Two goroutines share the board, which is made for that: one follows what happens and feeds it, the other draws, reads
-// keys and acts. Nothing is printed while the screen is up; what prints, such as show and logs, gets the terminal back
-// for that time (aside). The picture is the same for a repository and an organisation. Its tests are watch.txtar in
-// cmd/pfl-forge/testdata/script, and keys_test.go for the keys that are offered.
+// Two goroutines share the board, which is made for that: one follows what happens and
+// feeds it, the other draws, reads keys and acts. Nothing is printed while the screen is
+// up; what prints, such as show and logs, gets the terminal back for that time (aside).
+// The picture is the same for a repository and an organisation. Its tests are watch.txtar
+// in cmd/pfl-forge/testdata/script, and keys_test.go for the keys that are offered.
 package watch
 
 import (
@@ -36,8 +37,8 @@ shows finished intents; q quits. Quitting the view stops nothing else.`
 // lookAgain is the interval of looking whether a run has begun.
 const lookAgain = time.Second
 
-// Command returns the command watch.
-// It has no -o: without a terminal it is an error that names the commands for lines and for programs.
+// Command returns the command watch. It has no -o: without a terminal it is an
+// error that names the commands for lines and for programs.
 func Command(a *kit.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
@@ -70,8 +71,8 @@ type watching struct {
 
 // watch shows the view until a person has enough, or the context ends.
 //
-// The terminal is given back in every case, also after a panic of the goroutine that follows, which becomes an error of
-// the view. That goroutine has ended when watch returns.
+// The terminal is given back in every case, also after a panic of the goroutine that
+// follows, which becomes an error of the view. That goroutine has ended when watch returns.
 func watch(ctx context.Context, a *kit.App, c *console.Console) error {
 	project, follow, err := followed(ctx, a)
 	if err != nil {
@@ -130,8 +131,8 @@ func followed(ctx context.Context, a *kit.App) (forge.ProjectID, func(context.Co
 // followRuns feeds a board with the runs of a repository, one after the other, and between
 // them with how things stand.
 //
-// Between runs the store is only read when a command has written decisions since, because opening it starts a server.
-// It returns nil when the context ends.
+// Between runs the store is only read when a command has written decisions since,
+// because opening it starts a server. It returns nil when the context ends.
 func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *render.Board) error {
 	var shown time.Time // when that was written which the board shows
 	first := true
@@ -159,8 +160,8 @@ func followRuns(ctx context.Context, a *kit.App, repo *local.Repository, b *rend
 	return nil
 }
 
-// showState feeds a board with how things stand while no run goes on.
-// A run may have begun meanwhile: then this process does not own the store, and the board is not idle.
+// showState feeds a board with how things stand while no run goes on. A run may have
+// begun meanwhile: then this process does not own the store, and the board is not idle.
 func showState(ctx context.Context, a *kit.App, b *render.Board) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {

@@ -20,9 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// press acts on a key of the view.
-// Keys that move come first. Every other key is about the intent that is selected, if one is; what is not a key of it
-// is passed over.
+// press acts on a key of the view. Keys that move come first. Every other key is about
+// the intent that is selected, if one is; what is not a key of it is passed over.
 func (w *watching) press(ctx context.Context, k console.Key) error {
 	switch {
 	case k.Name == console.Up || k.Is('k'):
@@ -47,8 +46,8 @@ func (w *watching) press(ctx context.Context, k console.Key) error {
 	return nil
 }
 
-// pressOn acts on a key about the intent that is chosen.
-// s is the intent as it was shown, and a choice is offered only if it fits that; the rules decide by how it is.
+// pressOn acts on a key about the intent that is chosen. s is the intent as it was
+// shown, and a choice is offered only if it fits that; the rules decide by how it is.
 func (w *watching) pressOn(ctx context.Context, k console.Key, s *forge.Summary) error {
 	id := s.Key.Intent
 	switch {
@@ -90,8 +89,8 @@ func keyFor(s *forge.Summary) string {
 // choose asks whether a person means a choice, if that is to be asked, and sends it. What
 // became of it is shown in place of the keys.
 //
-// The plan that is sent is the one of the board, so that no plan is approved that came later. A refusal is shown and is
-// no error of the view: only the end of the context is.
+// The plan that is sent is the one of the board, so that no plan is approved that came
+// later. A refusal is shown and is no error of the view: only the end of the context is.
 func (w *watching) choose(ctx context.Context, s *forge.Summary, c *pending.Choice) error {
 	id := s.Key.Intent
 	if question := c.Sure(s); question != "" {

@@ -1,8 +1,8 @@
 // Package web is the command that serves the console of the gateway to one person on their own
 // machine, for the repository in which they work.
 //
-// site.go says which requests are answered at all, and to whom; opener.go has the repository's server
-// while a request needs it, so that no run is kept waiting by a page that is only open.
+// site.go says which requests are answered at all, and to whom; opener.go has the repository's
+// server while a request needs it, so that no run is kept waiting by a page that is only open.
 package web
 
 import (

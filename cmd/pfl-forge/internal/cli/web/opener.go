@@ -15,17 +15,17 @@ import (
 const (
 	// goneEvery is how often it is looked whether a run that was joined goes on.
 	goneEvery = 500 * time.Millisecond
-	// answerTime bounds how long a runner that is just starting is waited for, and answerEvery is how
-	// often it is asked.
+	// answerTime bounds how long a runner that is just starting is waited for,
+	// and answerEvery is how often it is asked.
 	answerTime  = 5 * time.Second
 	answerEvery = 10 * time.Millisecond
 	// account is the name by which runners are asked.
 	account = "console"
 )
 
-// opener has a session with the repository's server while requests need one. The server of a run stays
-// joined until the run ends; without a run this process starts the server for the requests of a
-// moment, so that a run can begin while pages are open.
+// opener has a session with the repository's server while requests need one. The server
+// of a run stays joined until the run ends; without a run this process starts the
+// server for the requests of a moment, so that a run can begin while pages are open.
 type opener struct {
 	ctx  context.Context //nolint:containedctx // the command's: what is opened for one request serves others, too
 	repo *local.Repository

@@ -94,7 +94,8 @@ func (s *site) console(session *local.Session, ending <-chan struct{}) *console.
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case !s.named(r.Host):
-		// Another name that leads to this address, as DNS rebinding makes one, gives its owner's page our origin.
+		// Another name that leads to this address, as DNS rebinding makes one,
+		// gives its owner's page our origin.
 		http.Error(w, "This is not the address of this console.", http.StatusMisdirectedRequest)
 	case path == "/":
 		http.Redirect(w, r, console.Base, http.StatusSeeOther)
@@ -170,8 +171,8 @@ func (s *site) follow(w http.ResponseWriter, r *http.Request) {
 	s.lobby.ServeHTTP(w, r)
 }
 
-// idle holds a stream of events open until there is something new to see. Its end has the browser ask
-// again at once, and its page anew.
+// idle holds a stream of events open until there is something new to see. Its
+// end has the browser ask again at once, and its page anew.
 func (s *site) idle(w http.ResponseWriter, r *http.Request) error {
 	out, written := http.NewResponseController(w), s.repo.Written()
 	tick := time.NewTicker(lookEvery)

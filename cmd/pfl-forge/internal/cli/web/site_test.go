@@ -85,7 +85,8 @@ type answer struct {
 	cookie *http.Cookie // that was set; nil if none was
 }
 
-// ask sends a request. The headers are pairs of a name and a value; the name Host is that of the request.
+// ask sends a request. The headers are pairs of a name and a value; the name
+// Host is that of the request.
 func (s *served) ask(method, path string, cookie *http.Cookie, headers ...string) answer {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(wait.Context(s.t), method, s.base+path, http.NoBody)
@@ -149,8 +150,9 @@ func (s *served) opened() *http.Cookie {
 	return a.cookie
 }
 
-// TestAddressCountsOnce: the address leads in one browser, once, and to a page whose address has no secret. What is not a person who opens it
-// does not use it up, and whoever else has the port learns nothing and starts nothing.
+// TestAddressCountsOnce: the address leads in one browser, once, and to a page
+// whose address has no secret. What is not a person who opens it does not use
+// it up, and whoever else has the port learns nothing and starts nothing.
 func TestAddressCountsOnce(t *testing.T) {
 	dir := repository(t)
 	s := serveConsole(t, dir)
@@ -192,8 +194,8 @@ func TestAddressCountsOnce(t *testing.T) {
 	}
 }
 
-// TestOtherNamesAndOrigins: by a name that leads to this machine nothing is answered, and what a page of another port sends is not done, though
-// a browser sends the cookie along.
+// TestOtherNamesAndOrigins: by a name that leads to this machine nothing is answered, and
+// what a page of another port sends is not done, though a browser sends the cookie along.
 func TestOtherNamesAndOrigins(t *testing.T) {
 	s := serveConsole(t, repository(t))
 	host := strings.TrimPrefix(s.base, "http://")
@@ -225,7 +227,8 @@ func TestOtherNamesAndOrigins(t *testing.T) {
 	}
 }
 
-// TestTwoConsoles: a session counts in the console that began it alone, whatever name its cookie gets, and what is not there has no other address.
+// TestTwoConsoles: a session counts in the console that began it alone,
+// whatever name its cookie gets, and what is not there has no other address.
 func TestTwoConsoles(t *testing.T) {
 	dir := repository(t)
 	one, two := serveConsole(t, dir), serveConsole(t, dir)
@@ -249,7 +252,8 @@ func TestTwoConsoles(t *testing.T) {
 	}
 }
 
-// TestIdlePageIsTold: while no run goes on, a page is told of what another command decides, and holds nothing that the command needs.
+// TestIdlePageIsTold: while no run goes on, a page is told of what another
+// command decides, and holds nothing that the command needs.
 func TestIdlePageIsTold(t *testing.T) {
 	dir := repository(t)
 	s := serveConsole(t, dir)

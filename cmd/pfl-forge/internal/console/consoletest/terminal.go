@@ -1,7 +1,8 @@
 // Package consoletest runs programs on an emulated terminal.
 //
-// Tests of the live view start a program with Start, press keys, and wait for what a person would see with Await. End fails
-// unless the program leaves the terminal as it found it: cursor shown, main screen, modes restored.
+// Tests of the live view start a program with Start, press keys, and wait for
+// what a person would see with Await. End fails unless the program leaves the
+// terminal as it found it: cursor shown, main screen, modes restored.
 package consoletest
 
 import (

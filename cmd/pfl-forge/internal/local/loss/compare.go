@@ -12,15 +12,17 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 )
 
-// Shown says how much of its store the files of a project show: of each intent the sequence of the message that its file follows from, and of the
-// project's own journal that of the newest message whose consequences are shown.
+// Shown says how much of its store the files of a project show: of each intent
+// the sequence of the message that its file follows from, and of the project's
+// own journal that of the newest message whose consequences are shown.
 type Shown struct {
 	Intents map[forge.IntentID]uint64
 	Project uint64
 }
 
-// Between compares a store with the files, and returns how much less the store has: of intents by the sequences of their last messages, and of
-// the project by the head of its journal; nil if nothing is lost. The bus is nil if there is no store.
+// Between compares a store with the files, and returns how much less the store has:
+// of intents by the sequences of their last messages, and of the project by the
+// head of its journal; nil if nothing is lost. The bus is nil if there is no store.
 func Between(
 	ctx context.Context, b *bus.Bus, project forge.ProjectID, shown Shown, stored map[forge.IntentID]uint64, head chain.Head,
 ) (*Error, error) {
@@ -45,7 +47,8 @@ func Between(
 	return e, err
 }
 
-// Contradiction returns how the journals of a project contradict one another, or themselves; empty if they do not.
+// Contradiction returns how the journals of a project contradict one another,
+// or themselves; empty if they do not.
 func Contradiction(ctx context.Context, b *bus.Bus, project forge.ProjectID) (string, error) {
 	audit := chain.NewAudit(func(subject string) bool {
 		key, err := subjects.ParseJournal(subject)

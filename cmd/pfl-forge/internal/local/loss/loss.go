@@ -1,8 +1,8 @@
 // Package loss says in which way a repository's store has less than its files show.
 //
-// Package local calls it before anything is decided in a repository, and recover and status show its result. Each file in .forge names the
-// message of the journal that it follows from; a store that ends before that has lost messages, and deciding on would do things twice.
-// It only reads.
+// Package local calls it before anything is decided in a repository, and recover and status show
+// its result. Each file in .forge names the message of the journal that it follows from; a store
+// that ends before that has lost messages, and deciding on would do things twice. It only reads.
 package loss
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Intent is one of which the store has less than its files show: a part of the store is gone, such as what a
-// machine had not written yet when its power failed, or all of it.
+// Intent is one of which the store has less than its files show: a part of the store is
+// gone, such as what a machine had not written yet when its power failed, or all of it.
 type Intent struct {
 	ID forge.IntentID `json:"intent" yaml:"intent"`
-	// Shown and Stored are the journal sequences that the files show and that the store has; Stored is 0 if it has
-	// nothing of the intent.
+	// Shown and Stored are the journal sequences that the files show and that
+	// the store has; Stored is 0 if it has nothing of the intent.
 	Shown  uint64 `json:"shown"  yaml:"shown"`
 	Stored uint64 `json:"stored" yaml:"stored"`
 }
 
-// Error is returned where something would be decided although the store has lost something: it would be done
-// twice, or forgotten, or waited for without an end.
+// Error is returned where something would be decided although the store has lost
+// something: it would be done twice, or forgotten, or waited for without an end.
 type Error struct {
 	// Lost are the intents of which the store has less than the files show, sorted.
 	Lost []Intent

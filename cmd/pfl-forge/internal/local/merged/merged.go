@@ -1,13 +1,16 @@
-// Package merged finds out by git alone what of a project is on its base branch: for whoever lost the journals, or has older ones.
+// Package merged finds out by git alone what of a project is on its base
+// branch: for whoever lost the journals, or has older ones.
 //
-// Three things say so of a task, in this order. None proves who made it: whoever can push can write all of them.
+// Three things say so of a task, in this order. None proves who made it:
+// whoever can push can write all of them.
 //
 //	the trailers of a commit of the branch's own line  it was pushed, or a forge kept its message: anywhere in it, since forges
 //	                                                   put several together
 //	the same change in another commit                  a forge made one commit of it, with words of its own: the commit to which the
 //	                                                   branch of the pull request was pushed last is kept at the origin
 //
-// What a person adds to a pull request before a forge makes one commit of all of it, without our trailers, is not found.
+// What a person adds to a pull request before a forge makes one commit of all
+// of it, without our trailers, is not found.
 package merged
 
 import (
@@ -38,13 +41,14 @@ type Branch struct {
 	Tip   git.OID
 	// Project is the one whose changes are looked for.
 	Project forge.ProjectID
-	// Remote is the one whose forge merges pull requests; empty where changes are pushed. What was proposed is fetched from
-	// there, and a remote that cannot be read is an error: without it changes would be missing from the list.
+	// Remote is the one whose forge merges pull requests; empty where changes are
+	// pushed. What was proposed is fetched from there, and a remote that cannot
+	// be read is an error: without it changes would be missing from the list.
 	Remote string
 }
 
-// Changes returns the newest change of each task of the project that the branch has: those that say so themselves with the newest first, and then
-// the others, by their task.
+// Changes returns the newest change of each task of the project that the branch has:
+// those that say so themselves with the newest first, and then the others, by their task.
 func (b *Branch) Changes(ctx context.Context) ([]Change, error) {
 	list, err := b.named(ctx)
 	if err != nil || b.Remote == "" {
@@ -69,8 +73,8 @@ func (b *Branch) Changes(ctx context.Context) ([]Change, error) {
 	return list, nil
 }
 
-// named returns the changes that the messages of commits name, of the branch's own line of history: whoever opens a pull request writes the
-// messages of its commits, which a merge makes reachable.
+// named returns the changes that the messages of commits name, of the branch's own line of history:
+// whoever opens a pull request writes the messages of its commits, which a merge makes reachable.
 func (b *Branch) named(ctx context.Context) (list []Change, err error) {
 	out, err := b.Store.Git(ctx, "log", "-z", "--first-parent", "--no-show-signature", "--grep=^"+trailers.Task+": ", "--format=%H%n%B", string(b.Tip), "--")
 	if err != nil {
@@ -89,7 +93,8 @@ func (b *Branch) named(ctx context.Context) (list []Change, err error) {
 	return list, nil
 }
 
-// of returns the commit of the branch that has the change of a task, which was proposed as another one.
+// of returns the commit of the branch that has the change of a task, which was
+// proposed as another one.
 func (b *Branch) of(ctx context.Context, name git.Name, proposed git.OID) (c Change, found bool, err error) {
 	out, err := b.Store.Git(ctx, "log", "-1", "--no-show-signature", "--format=%P%n%B", string(proposed), "--")
 	if err != nil {
@@ -109,8 +114,9 @@ func (b *Branch) of(ctx context.Context, name git.Name, proposed git.OID) (c Cha
 	return Change{commit, said[i].Intent, said[i].Task}, commit != "", err
 }
 
-// same returns the newest commit of the branch's own line of history that changes the same in the same way as another one, which was made on
-// its parent; empty if there is none. It has every path of that, so those that have one of them are compared.
+// same returns the newest commit of the branch's own line of history that changes the
+// same in the same way as another one, which was made on its parent; empty if there
+// is none. It has every path of that, so those that have one of them are compared.
 func (b *Branch) same(ctx context.Context, parent, commit git.OID) (git.OID, error) {
 	files, err := b.Store.Changes(ctx, parent, commit)
 	if err != nil || len(files) == 0 {

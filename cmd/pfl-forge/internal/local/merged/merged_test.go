@@ -45,7 +45,8 @@ func message(project forge.ProjectID, task forge.TaskID) string {
 	return "Fix it\n\n" + strings.Join((&trailers.Change{Project: project, Intent: task.Intent(), Task: task, Requester: "ada"}).Lines(), "\n")
 }
 
-// propose commits the change of a task of the project shop on the tip of main, and keeps it as one that was pushed to the branch of its pull request.
+// propose commits the change of a task of the project shop on the tip of main,
+// and keeps it as one that was pushed to the branch of its pull request.
 func (w *world) propose(task forge.TaskID, files map[string]string) git.OID {
 	w.t.Helper()
 	w.r.Git("checkout", "-q", "--detach", "main")
@@ -73,8 +74,9 @@ func (w *world) found() map[forge.TaskID]git.OID {
 	return found
 }
 
-// TestChanges: whatever a forge makes of a pull request, with our trailers or with words of its own, is found on the base branch; what is still
-// open, was closed, or was merged with more than the change, is not.
+// TestChanges: whatever a forge makes of a pull request, with our trailers or
+// with words of its own, is found on the base branch; what is still open, was
+// closed, or was merged with more than the change, is not.
 func TestChanges(t *testing.T) {
 	w := newWorld(t)
 	run := w.r.Git
@@ -155,8 +157,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestOthersAreNone: what another project proposed, what is kept under the name of another task, and refs that are none of ours, say nothing; and
-// nothing is written but objects.
+// TestOthersAreNone: what another project proposed, what is kept under the name of another
+// task, and refs that are none of ours, say nothing; and nothing is written but objects.
 func TestOthersAreNone(t *testing.T) {
 	w := newWorld(t)
 	var heads []git.OID
@@ -182,7 +184,8 @@ func TestOthersAreNone(t *testing.T) {
 	}
 }
 
-// TestRemoteThatIsAway: a list that would lack something is none; a clone without a remote has nothing that was proposed.
+// TestRemoteThatIsAway: a list that would lack something is none; a clone
+// without a remote has nothing that was proposed.
 func TestRemoteThatIsAway(t *testing.T) {
 	w := newWorld(t)
 	b := &merged.Branch{Store: w.clone, Tip: w.r.Head("main"), Project: "shop", Remote: "origin"}

@@ -20,7 +20,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// TestLoginIsOfOneServer: a login names its gateway, and is none at another one, wherever its file was copied or linked to; nor is what is no file.
+// TestLoginIsOfOneServer: a login names its gateway, and is none at another
+// one, wherever its file was copied or linked to; nor is what is no file.
 func TestLoginIsOfOneServer(t *testing.T) {
 	i := issuertest.Start(t)
 	f, _ := begun(t, i)
@@ -63,8 +64,9 @@ func TestLoginIsOfOneServer(t *testing.T) {
 // second returns the error of two results.
 func second[T any](_ T, err error) error { return err }
 
-// TestTokenOfTheLogin: what an issuer gives has to be of itself, for the command line and of the person who logged in, at the first time and after each
-// refreshing. A token that was given as it is counts until it says itself.
+// TestTokenOfTheLogin: what an issuer gives has to be of itself, for the
+// command line and of the person who logged in, at the first time and after
+// each refreshing. A token that was given as it is counts until it says itself.
 func TestTokenOfTheLogin(t *testing.T) {
 	i, other := issuertest.Start(t), issuertest.Start(t)
 	now := time.Unix(1_700_000_000, 0)
@@ -124,8 +126,8 @@ func TestTokenOfTheLogin(t *testing.T) {
 	}
 }
 
-// TestRefreshOutlivesItsCommand: a command that is ended while the issuer answers keeps what it answers: what was sent for it counts once. Others that
-// wait are told that they may ask again.
+// TestRefreshOutlivesItsCommand: a command that is ended while the issuer answers keeps what it
+// answers: what was sent for it counts once. Others that wait are told that they may ask again.
 func TestRefreshOutlivesItsCommand(t *testing.T) {
 	i := issuertest.Start(t)
 	i.Person = map[string]any{"sub": "17"}
@@ -150,7 +152,8 @@ func TestRefreshOutlivesItsCommand(t *testing.T) {
 	}
 }
 
-// FuzzNew: whatever an issuer says in a token, the login of it can be kept, counts for a day at most, and its names steer no terminal.
+// FuzzNew: whatever an issuer says in a token, the login of it can be kept,
+// counts for a day at most, and its names steer no terminal.
 func FuzzNew(f *testing.F) {
 	f.Add([]byte(`{"iss": "https://issuer", "aud": ["pfl-forge"], "sub": "17", "iat": 1e300, "exp": -1e300}`))
 	f.Add([]byte(`{"iss": "https://issuer", "aud": "pfl-forge", "sub": "\u001b[2J17", "preferred_username": "\u202e", "exp": 1e19}`))

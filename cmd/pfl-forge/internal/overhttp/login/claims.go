@@ -13,19 +13,22 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 )
 
-// At says where a person has logged in. Issuer and Client are compared with what a token says of itself.
+// At says where a person has logged in. Issuer and Client are compared with
+// what a token says of itself.
 type At struct {
-	// Issuer is the URL, and Client the id that it knows the command line by. Both may be empty where a token is given as it is; the issuer
-	// is then the token's.
+	// Issuer is the URL, and Client the id that it knows the command line by. Both
+	// may be empty where a token is given as it is; the issuer is then the token's.
 	Issuer string `json:"issuer"`
 	Client string `json:"client_id"`
-	// IssuerCA is the path of a file with the authorities of the issuer's certificate; empty for the system's.
+	// IssuerCA is the path of a file with the authorities of the issuer's
+	// certificate; empty for the system's.
 	IssuerCA string `json:"issuer_ca"`
 	// Subject is the claim sub, by which the issuer knows the person for ever. New fills it in.
 	Subject string `json:"sub"`
 }
 
-// claims are those of a token that are of use here. Its signature is not looked at: the gateway does that.
+// claims are those of a token that are of use here. Its signature is not looked
+// at: the gateway does that.
 type claims struct {
 	Issuer   string   `json:"iss"`
 	Audience audience `json:"aud"`
@@ -49,11 +52,13 @@ func (a *audience) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(a))
 }
 
-// New returns the login of a grant, as of now. A token of another issuer or for another program than was asked for is refused: it would be sent to
-// the gateway, and what refreshes it to the other issuer. Server and CA are left open.
+// New returns the login of a grant, as of now. A token of another issuer or for
+// another program than was asked for is refused: it would be sent to the gateway,
+// and what refreshes it to the other issuer. Server and CA are left open.
 //
-// The time for which the token of a login counts begins now: the clocks of the issuer and of this machine may be apart. A token that was given
-// as it is may be old, and counts until it says itself.
+// The time for which the token of a login counts begins now: the clocks of the
+// issuer and of this machine may be apart. A token that was given as it is may
+// be old, and counts until it says itself.
 func New(at At, g identity.Grant, now time.Time) (Login, error) {
 	c, err := read(g.Token)
 	if err != nil {

@@ -1,7 +1,9 @@
-// Package login keeps the login of a person at an OpenID Connect issuer, whose tokens say to a gateway who they are.
+// Package login keeps the login of a person at an OpenID Connect issuer, whose
+// tokens say to a gateway who they are.
 //
-// It is a file for its owner alone, with the newest token and what the issuer gave to refresh it with. A token that is about to expire is
-// replaced before it is used, by one process at a time: most issuers take what refreshes a login once, and end the login where it comes twice.
+// It is a file for its owner alone, with the newest token and what the issuer gave to refresh
+// it with. A token that is about to expire is replaced before it is used, by one process at a
+// time: most issuers take what refreshes a login once, and end the login where it comes twice.
 //
 //	login.go    Folder: the file, and the token that counts now
 //	claims.go   New: what a token says of itself, compared with what was asked for
@@ -40,7 +42,8 @@ var ErrNone = errors.New("there is no login: pfl-forge login begins one")
 type Folder struct {
 	// Path is where it is. It need not exist.
 	Path string
-	// Server is the address of the gateway, in the one form by which its login is found again. No other one is sent what is in the folder.
+	// Server is the address of the gateway, in the one form by which its login
+	// is found again. No other one is sent what is in the folder.
 	Server string
 }
 
@@ -50,19 +53,21 @@ type Login struct {
 
 	// Server is the address of the gateway that the token is for, as Folder has it.
 	Server string `json:"server"`
-	// CA is the path of a file with the authorities of the gateway's certificate; empty for the system's.
+	// CA is the path of a file with the authorities of the gateway's
+	// certificate; empty for the system's.
 	CA string `json:"ca"`
 	// Token is the newest ID token, and Refresh gets the next one; empty if the issuer gives none.
 	Token   string `json:"token"`
 	Refresh string `json:"refresh"`
-	// Until is when the token expires, by the clock of this machine. The gateway's word counts more, see Folder.Token.
+	// Until is when the token expires, by the clock of this machine. The
+	// gateway's word counts more, see Folder.Token.
 	Until time.Time `json:"until"`
 	// Name names the account for people.
 	Name string `json:"name"`
 }
 
-// Read returns the login. Error: ErrNone. A file that others can read has been read by them, as it may be, and is refused, and so is the
-// login of another gateway, such as one that was copied.
+// Read returns the login. Error: ErrNone. A file that others can read has been read by them, as
+// it may be, and is refused, and so is the login of another gateway, such as one that was copied.
 func (f Folder) Read() (l Login, err error) {
 	path := filepath.Join(f.Path, file)
 	in, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -93,8 +98,8 @@ func (f Folder) Read() (l Login, err error) {
 	return l, nil
 }
 
-// Write keeps a login at the gateway of the folder, in place of the one that is there. It waits for a process that refreshes that one, and would
-// put it back.
+// Write keeps a login at the gateway of the folder, in place of the one that is
+// there. It waits for a process that refreshes that one, and would put it back.
 func (f Folder) Write(ctx context.Context, l Login) error {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return err
@@ -107,7 +112,8 @@ func (f Folder) Write(ctx context.Context, l Login) error {
 	return f.write(l)
 }
 
-// lock keeps other processes from changing the login. Its file stays when the login ends: another one would be another lock.
+// lock keeps other processes from changing the login. Its file stays when the
+// login ends: another one would be another lock.
 func (f Folder) lock(ctx context.Context) (io.Closer, error) {
 	return git.LockFile(ctx, filepath.Join(f.Path, lock))
 }
@@ -131,7 +137,8 @@ func (f Folder) write(l Login) error {
 	return os.Rename(next.Name(), filepath.Join(f.Path, file))
 }
 
-// End removes the login, after a process that refreshes it, which would put it back. A token that was given out counts until it expires.
+// End removes the login, after a process that refreshes it, which would put it
+// back. A token that was given out counts until it expires.
 func (f Folder) End(ctx context.Context) error {
 	if _, err := os.Stat(f.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -150,10 +157,12 @@ func (f Folder) End(ctx context.Context) error {
 	return err
 }
 
-// Token returns a token that counts for a while: the one that is kept, or where that is about to expire the next one, which is kept in its place.
-// refused is the one that the gateway did not take, so that another one is wanted whatever the clock of this machine says; empty for none.
-// An issuer that does not answer leaves the present one in use until it expires. Errors: ErrNone, identity.ErrGrant where only another
-// login helps, and identity.ErrAway where it may be asked for again.
+// Token returns a token that counts for a while: the one that is kept, or where
+// that is about to expire the next one, which is kept in its place. refused is the
+// one that the gateway did not take, so that another one is wanted whatever the
+// clock of this machine says; empty for none. An issuer that does not answer leaves
+// the present one in use until it expires. Errors: ErrNone, identity.ErrGrant where
+// only another login helps, and identity.ErrAway where it may be asked for again.
 func (f Folder) Token(ctx context.Context, refused string) (string, error) {
 	l, err := f.Read()
 	if err != nil || l.counts(refused) {
@@ -170,7 +179,8 @@ func (f Folder) Token(ctx context.Context, refused string) (string, error) {
 	if l, err = f.Read(); err != nil || l.counts(refused) { // another process was first
 		return l.Token, err
 	}
-	// A command that is ended now would take the answer along, and what was sent counts once. The issuer has seconds to answer.
+	// A command that is ended now would take the answer along, and what was
+	// sent counts once. The issuer has seconds to answer.
 	next, err := l.refresh(context.WithoutCancel(ctx))
 	switch {
 	case err == nil:

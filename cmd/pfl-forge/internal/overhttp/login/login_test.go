@@ -17,7 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// brief are the claims of a token that counts for 30 seconds, so that it is about to expire whenever it comes.
+// brief are the claims of a token that counts for 30 seconds, so that it is
+// about to expire whenever it comes.
 func brief() map[string]any {
 	return map[string]any{"sub": "17", "iat": json.Number("1000"), "exp": json.Number("1030")}
 }
@@ -25,7 +26,8 @@ func brief() map[string]any {
 // at is where people log in.
 func at(i *issuertest.Issuer) login.At { return login.At{Issuer: i.URL, Client: "pfl-forge"} }
 
-// begun returns a folder with a login whose token is about to expire, which the issuer refreshes once for each text that it gave.
+// begun returns a folder with a login whose token is about to expire, which the
+// issuer refreshes once for each text that it gave.
 func begun(t *testing.T, i *issuertest.Issuer) (login.Folder, login.Login) {
 	t.Helper()
 	f := login.Folder{Path: filepath.Join(t.TempDir(), "login"), Server: "https://forge.example.com"}
@@ -39,7 +41,8 @@ func begun(t *testing.T, i *issuertest.Issuer) (login.Folder, login.Login) {
 	return f, l
 }
 
-// TestRefreshedOnce: commands that find a token about to expire at the same moment refresh the login once, and all have the next one.
+// TestRefreshedOnce: commands that find a token about to expire at the same
+// moment refresh the login once, and all have the next one.
 func TestRefreshedOnce(t *testing.T) {
 	i := issuertest.Start(t)
 	i.Person = map[string]any{"sub": "17"}
@@ -69,7 +72,8 @@ func TestRefreshedOnce(t *testing.T) {
 	}
 }
 
-// TestLoginFile: an issuer that is away leaves the token in use until it expires; a login that it does not refresh any more has ended; and a file that
+// TestLoginFile: an issuer that is away leaves the token in use until it
+// expires; a login that it does not refresh any more has ended; and a file that
 // others can read, or that is none, is refused.
 func TestLoginFile(t *testing.T) {
 	i := issuertest.Start(t)
@@ -130,8 +134,8 @@ func TestLoginFile(t *testing.T) {
 	}
 }
 
-// TestLoginIsChangedByOne: while one process refreshes a login, no other one ends it or puts another person's in its place: the first would put back
-// what it had.
+// TestLoginIsChangedByOne: while one process refreshes a login, no other one ends
+// it or puts another person's in its place: the first would put back what it had.
 func TestLoginIsChangedByOne(t *testing.T) {
 	i := issuertest.Start(t)
 	f, first := begun(t, i)

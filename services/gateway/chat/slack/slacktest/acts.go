@@ -158,7 +158,8 @@ func (f *Fake) Connected() int {
 // ErrNoConnection says that there is no connection of Socket Mode.
 var ErrNoConnection = errors.New("no connection of Socket Mode is open")
 
-// Envelope sends a payload through the newest connection, and returns what is closed when it is acknowledged.
+// Envelope sends a payload through the newest connection, and returns what is
+// closed when it is acknowledged.
 func (f *Fake) Envelope(ctx context.Context, id, kind string, payload []byte) (acknowledged <-chan struct{}, err error) {
 	f.mu.Lock()
 	if len(f.conns) == 0 {

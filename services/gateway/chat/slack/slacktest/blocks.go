@@ -35,8 +35,8 @@ const (
 	maxElements = 25
 )
 
-// read returns the texts and buttons of blocks, or the word for what Slack does not take. Texts with markup are not taken by this fake:
-// package slack has none.
+// read returns the texts and buttons of blocks, or the word for what Slack does
+// not take. Texts with markup are not taken by this fake: package slack has none.
 func read(blocks []block) (shown string, buttons []Button, word string) {
 	actions := map[string]bool{}
 	for _, b := range blocks {

@@ -1,5 +1,6 @@
-// Package slacktest is a workspace of Slack in the process: a server on this machine that speaks the methods of the Web API that package slack
-// uses, keeps their bounds, signs what its people press as Slack does, and misbehaves as a test tells it.
+// Package slacktest is a workspace of Slack in the process: a server on this machine
+// that speaks the methods of the Web API that package slack uses, keeps their bounds,
+// signs what its people press as Slack does, and misbehaves as a test tells it.
 //
 // # What it refuses, as Slack does
 //
@@ -88,7 +89,8 @@ type View struct{ Trigger, Private, Text string }
 type Fault struct {
 	// Method is that of the Web API.
 	Method string
-	// Status and Header are the answer's; 0 hangs up. With Error the status is 200, and the word in the answer.
+	// Status and Header are the answer's; 0 hangs up. With Error the status is
+	// 200, and the word in the answer.
 	Status int
 	Header http.Header
 	Error  string
@@ -112,10 +114,12 @@ type Fake struct {
 	// script has the faults that are still to come, and calls counts the requests of each method.
 	script []Fault
 	calls  map[string]int
-	// limited has the time before which a method is not to be called, by the header of a fault, and early the calls that came all the same.
+	// limited has the time before which a method is not to be called, by the
+	// header of a fault, and early the calls that came all the same.
 	limited map[string]time.Time
 	early   []string
-	// conns are the connections that are open, and acks has the envelopes that are not acknowledged.
+	// conns are the connections that are open, and acks has the envelopes that
+	// are not acknowledged.
 	conns []*websocket.Conn
 	acks  map[string]chan struct{}
 	now   func() time.Time

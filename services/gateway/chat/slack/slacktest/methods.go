@@ -98,7 +98,8 @@ func (f *Fake) write(method string, in *request) object {
 // pageOf is how many messages a page of a channel has, however many are asked for.
 const pageOf = 3
 
-// history answers with a page of the channel, the newest first. Metadata is there only if it is asked for.
+// history answers with a page of the channel, the newest first. Metadata is
+// there only if it is asked for.
 func (f *Fake) history(r *http.Request) object {
 	q := r.URL.Query()
 	if r.Method != http.MethodGet || q.Get("channel") != Channel {

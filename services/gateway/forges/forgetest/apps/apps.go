@@ -1,8 +1,8 @@
 // Package apps has the Apps of a forge for tests, by which GitHub lets programs in: their
 // installations, and the tokens that those make.
 //
-// Package forgetest answers GitHub's API of Apps with it. Like GitHub it takes a JWT only if the App's key signed it for this moment, and a
-// token only until its end.
+// Package forgetest answers GitHub's API of Apps with it. Like GitHub it takes a JWT
+// only if the App's key signed it for this moment, and a token only until its end.
 package apps
 
 import (
@@ -50,8 +50,9 @@ func New() Apps {
 	return Apps{Installations: map[int64]*Installation{}, Tokens: map[string]*Installed{}}
 }
 
-// Of returns the App that signed a JWT; empty if it is none of ours, or its time is not now. The text has
-// the two dots of a JWT; the times are compared with the clock of this machine, which signed it.
+// Of returns the App that signed a JWT; empty if it is none of ours, or its
+// time is not now. The text has the two dots of a JWT; the times are compared
+// with the clock of this machine, which signed it.
 func (a *Apps) Of(token string) string {
 	parts := strings.Split(token, ".")
 	dec := base64.RawURLEncoding.DecodeString
@@ -99,7 +100,8 @@ func (a *Apps) Make(app string, id int64, token string, end time.Time) (status i
 	return http.StatusCreated, map[string]any{"token": token, "expires_at": end}
 }
 
-// Find returns the answer with the installation of an App in a repository, which is one of its names if is says so.
+// Find returns the answer with the installation of an App in a repository,
+// which is one of its names if is says so.
 func (a *Apps) Find(app string, is func(name string) bool) (status int, out any) {
 	if app == "" {
 		return a.Unknown()

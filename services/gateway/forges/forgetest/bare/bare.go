@@ -1,5 +1,5 @@
-// Package bare has the repositories of a forge for tests: bare ones of git, to which agents push and
-// which the forge merges.
+// Package bare has the repositories of a forge for tests: bare ones of git, to
+// which agents push and which the forge merges.
 //
 // All of it is git itself, run as a process: a commit, a conflict and a patch are those of a real
 // forge, so that a test cannot be right by a model of git that is wrong.
@@ -95,8 +95,8 @@ func (r Repo) Contains(commit, other string) bool {
 	return err == nil
 }
 
-// Patch returns an id of the change of a head. A rebase leaves it as it is. For a change that is empty
-// it is the head itself.
+// Patch returns an id of the change of a head. A rebase leaves it as it is. For
+// a change that is empty it is the head itself.
 func (r Repo) Patch(base, head string) string {
 	diff, err := r.Run("", "diff", "--no-color", base+"..."+head)
 	if err != nil || diff == "" {
@@ -113,8 +113,8 @@ func (r Repo) Patch(base, head string) string {
 // errConflict says that two branches do not merge.
 var errConflict = errors.New("they do not merge")
 
-// read returns a file of main, with its kind in words of git: blob for a file, tree for a folder, and 120000 for a link; empty if there
-// is none of that name.
+// read returns a file of main, with its kind in words of git: blob for a file,
+// tree for a folder, and 120000 for a link; empty if there is none of that name.
 func (r Repo) read(path string) (kind, id, content string) {
 	out, err := r.Run("", "ls-tree", "main", "--", path)
 	fields := strings.Fields(out)
@@ -131,7 +131,8 @@ func (r Repo) read(path string) (kind, id, content string) {
 	return kind, id, base64.StdEncoding.EncodeToString([]byte(content))
 }
 
-// Contents answers with a file of main as Gitea and GitHub do: a folder is a list, and a link has a type of its own.
+// Contents answers with a file of main as Gitea and GitHub do: a folder is a
+// list, and a link has a type of its own.
 func (r Repo) Contents(path string) (status int, out any) {
 	kind, id, content := r.read(path)
 	o := map[string]any{
@@ -151,7 +152,8 @@ func (r Repo) Contents(path string) (status int, out any) {
 	return http.StatusOK, o
 }
 
-// LabFile answers with a file of main as GitLab does, which knows no other thing in this place. A link is one with the path as its text.
+// LabFile answers with a file of main as GitLab does, which knows no other
+// thing in this place. A link is one with the path as its text.
 func (r Repo) LabFile(path string) (status int, out any) {
 	kind, id, content := r.read(path)
 	if kind == "" || kind == "tree" {

@@ -17,7 +17,8 @@ type Pull struct {
 	Base, Branch, Head string
 }
 
-// Asked are the words that a merge asks for, by the names of Gitea, GitHub and GitLab; empty where it does not.
+// Asked are the words that a merge asks for, by the names of Gitea, GitHub and
+// GitLab; empty where it does not.
 type Asked struct {
 	GiteaTitle string `json:"merge_title_field"`
 	GiteaBody  string `json:"merge_message_field"`
@@ -32,8 +33,8 @@ func message(title, body string) string {
 	return strings.TrimSpace(strings.TrimSpace(title) + "\n\n" + strings.TrimSpace(body))
 }
 
-// Gitea returns the message of the commit that Gitea makes when it is asked by its API: of its own it writes a title, and drops the rest that
-// a person sees on the page.
+// Gitea returns the message of the commit that Gitea makes when it is asked by its API:
+// of its own it writes a title, and drops the rest that a person sees on the page.
 func (p *Pull) Gitea(do string, in *Asked) string {
 	own := fmt.Sprintf("Merge pull request '%s' (#%d) from %s into %s", p.Title, p.Number, p.Branch, p.Base)
 	if do == "squash" {
@@ -42,7 +43,8 @@ func (p *Pull) Gitea(do string, in *Asked) string {
 	return message(cmp.Or(in.GiteaTitle, own), in.GiteaBody)
 }
 
-// GitHub returns that of GitHub by the settings of a new repository: a squash of one commit has the message of that.
+// GitHub returns that of GitHub by the settings of a new repository: a squash
+// of one commit has the message of that.
 func (p *Pull) GitHub(r Repo, do string, in *Asked) string {
 	owner, _, _ := strings.Cut(p.Repository, "/")
 	title, body := fmt.Sprintf("Merge pull request #%d from %s/%s", p.Number, owner, p.Branch), p.Title
@@ -62,9 +64,10 @@ func (p *Pull) GitLab(do string, in *Asked) string {
 	return cmp.Or(in.LabMerge, own)
 }
 
-// Merge brings a head onto a base branch, and returns the commit that the base has then. The ways are those of Gitea: fast-forward-only,
-// merge, squash and rebase, which keeps the message of the head; and anew, GitHub's rebase, which makes another commit although nothing
-// moved. The change has one commit. Ways that it does not know do as a squash does.
+// Merge brings a head onto a base branch, and returns the commit that the base has then.
+// The ways are those of Gitea: fast-forward-only, merge, squash and rebase, which keeps the
+// message of the head; and anew, GitHub's rebase, which makes another commit although
+// nothing moved. The change has one commit. Ways that it does not know do as a squash does.
 func (r Repo) Merge(do, base, head, message string) (string, error) {
 	tip := r.Head(base)
 	result := head

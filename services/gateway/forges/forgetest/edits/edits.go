@@ -1,5 +1,6 @@
-// Package edits has the edits of the title and the body of an issue of a fake forge, as GitHub's GraphQL tells them. Gitea's API and GitLab's
-// tell theirs in lists of all that happened to an issue.
+// Package edits has the edits of the title and the body of an issue of a fake
+// forge, as GitHub's GraphQL tells them. Gitea's API and GitLab's tell theirs
+// in lists of all that happened to an issue.
 package edits
 
 import (
@@ -18,8 +19,8 @@ type Edit struct {
 	Title bool
 }
 
-// GitHub returns an issue with its edits, which come with the oldest first: the newest of its body are the first there, and the text that it
-// was opened with is one of them.
+// GitHub returns an issue with its edits, which come with the oldest first: the newest
+// of its body are the first there, and the text that it was opened with is one of them.
 func GitHub(opened Edit, list []Edit) Object {
 	bodies, titles, last := []Object{}, []Object{}, any(nil)
 	add := func(to *[]Object, at, by string, e Edit) {

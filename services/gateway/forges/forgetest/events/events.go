@@ -1,5 +1,5 @@
-// Package events has the bodies of hooks of a fake forge in the dialects of GitHub and GitLab. Gitea's are those that package forgetest has
-// already: the others are made of them.
+// Package events has the bodies of hooks of a fake forge in the dialects of GitHub and
+// GitLab. Gitea's are those that package forgetest has already: the others are made of them.
 package events
 
 import (
@@ -18,8 +18,8 @@ type Event struct {
 	// Name and Told are its name and its fields as Gitea has them.
 	Name string
 	Told Object
-	// By did it, in Repository, to Issue or Pull: each as the dialect shows it, and nil where it is about none. A comment on a pull request
-	// has both.
+	// By did it, in Repository, to Issue or Pull: each as the dialect shows it,
+	// and nil where it is about none. A comment on a pull request has both.
 	By, Repository, Issue, Pull Object
 	// Confidential says that the issue is, which GitLab has in the name.
 	Confidential bool

@@ -1,7 +1,8 @@
-// Package labels has the labels of a repository of a fake forge, as Gitea's API makes and lists them.
+// Package labels has the labels of a repository of a fake forge, as Gitea's API
+// makes and lists them.
 //
-// Package forgetest answers requests with it. A name is there as often as it was made, as on Gitea, so that a client that makes one
-// twice is found out.
+// Package forgetest answers requests with it. A name is there as often as it
+// was made, as on Gitea, so that a client that makes one twice is found out.
 package labels
 
 import (
@@ -9,10 +10,12 @@ import (
 	"slices"
 )
 
-// List has the names of the labels that issues of a repository can have, in the order in which they were made.
+// List has the names of the labels that issues of a repository can have, in the
+// order in which they were made.
 type List []string
 
-// Make makes a label. It returns a status of HTTP and the answer in JSON; one without a name is refused as incomplete.
+// Make makes a label. It returns a status of HTTP and the answer in JSON; one
+// without a name is refused as incomplete.
 func (l *List) Make(name string) (int, any) {
 	if name == "" {
 		return http.StatusUnprocessableEntity, map[string]any{"message": "[Name]: Required"}

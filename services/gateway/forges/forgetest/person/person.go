@@ -1,5 +1,5 @@
-// Package person has people act at a forge in tests, a fake one or a real one, by an API of it: most tests speak Gitea's, which the fake has for people
-// in each dialect.
+// Package person has people act at a forge in tests, a fake one or a real one, by an
+// API of it: most tests speak Gitea's, which the fake has for people in each dialect.
 package person
 
 import (
@@ -23,8 +23,8 @@ type Person struct {
 	Token string
 }
 
-// Does calls the API. in is the body in JSON, and out is filled from that of the answer, if there is one; both may be nil. It ends the test if the
-// forge refuses.
+// Does calls the API. in is the body in JSON, and out is filled from that of the
+// answer, if there is one; both may be nil. It ends the test if the forge refuses.
 func (p Person) Does(t testing.TB, method, path string, in, out any) {
 	t.Helper()
 	status, text := p.Tries(t, method, path, in)
@@ -38,7 +38,8 @@ func (p Person) Does(t testing.TB, method, path string, in, out any) {
 	}
 }
 
-// Tries is Does for a call that the forge may refuse. It returns the status and the body of the answer.
+// Tries is Does for a call that the forge may refuse. It returns the status and
+// the body of the answer.
 func (p Person) Tries(t testing.TB, method, path string, in any) (status int, answer []byte) {
 	t.Helper()
 	data, err := json.Marshal(in)

@@ -1,7 +1,7 @@
 // Package protect has the protection of the branches of a forge for tests, in Gitea's words.
 //
-// Package forgetest asks Blocked before it merges, and shows the same rule in the dialects of GitHub and GitLab. A test that needs a
-// branch to refuse a merge sets a Rule.
+// Package forgetest asks Blocked before it merges, and shows the same rule in the dialects
+// of GitHub and GitLab. A test that needs a branch to refuse a merge sets a Rule.
 package protect
 
 import (
@@ -27,8 +27,9 @@ type Rule struct {
 	Name      string   `json:"rule_name"`
 }
 
-// Blocked returns why the rule does not let a change in; empty if it does. latest are the last statuses of its head, and contains reports
-// whether the head has all commits of the base; it is asked last, since it runs git. There may be no rule.
+// Blocked returns why the rule does not let a change in; empty if it does. latest
+// are the last statuses of its head, and contains reports whether the head has all
+// commits of the base; it is asked last, since it runs git. There may be no rule.
 func (r *Rule) Blocked(latest statuses.List, list reviews.List, contains func() bool) string {
 	if r == nil {
 		return ""

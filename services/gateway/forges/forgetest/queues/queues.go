@@ -1,8 +1,8 @@
-// Package queues has the merge queue of a forge for tests: who was put in, and taken out, and how the dialects of Gitea, GitHub and GitLab
-// say so.
+// Package queues has the merge queue of a forge for tests: who was put in, and
+// taken out, and how the dialects of Gitea, GitHub and GitLab say so.
 //
-// Package forgetest keeps an Entry with each pull request and answers with it. Events are kept in order and never removed, since the
-// gateway finds out from them how an entry left the queue.
+// Package forgetest keeps an Entry with each pull request and answers with it. Events are kept
+// in order and never removed, since the gateway finds out from them how an entry left the queue.
 package queues
 
 import (
@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// There is one queue for all dialects, in which each of them sees what it has a word for: GitHub the last event of a
-// pull request, with a reason in one word; GitLab a note, in English; Gitea an entry of the timeline without any
-// reason.
+// There is one queue for all dialects, in which each of them sees what it has a
+// word for: GitHub the last event of a pull request, with a reason in one word;
+// GitLab a note, in English; Gitea an entry of the timeline without any reason.
 
 // Object is a JSON object.
 type Object = map[string]any
@@ -26,18 +26,20 @@ type Entry struct {
 	Head, By string
 	// Message is that of the commit that will be made.
 	Message string
-	// Strict says that a push takes it out, other than of auto-merge on Gitea and GitHub, and Train that it is in a train.
+	// Strict says that a push takes it out, other than of auto-merge on Gitea
+	// and GitHub, and Train that it is in a train.
 	Strict, Train bool
 	// Events have the oldest first.
 	Events []Event
 }
 
-// Event is that it was put in, or taken out. GitHub has a kind of event for each of these, and another two for
-// auto-merge.
+// Event is that it was put in, or taken out. GitHub has a kind of event for
+// each of these, and another two for auto-merge.
 type Event struct {
 	ID int64
 	In bool
-	// Cause is GitHub's word for why it was taken out: failed_checks, merge_conflict, manual or merge.
+	// Cause is GitHub's word for why it was taken out: failed_checks,
+	// merge_conflict, manual or merge.
 	Cause string
 	// By is the login of the account that did that; empty for the forge.
 	By string
@@ -74,8 +76,8 @@ func IsMutation(query string) bool {
 	return strings.Contains(query, "queuePullRequest") || strings.Contains(query, "PullRequestAutoMerge")
 }
 
-// Mutate carries one out for a pull request at a head, which may be kept from being merged by something. It returns why it is refused; empty
-// if it is not.
+// Mutate carries one out for a pull request at a head, which may be kept from
+// being merged by something. It returns why it is refused; empty if it is not.
 func (e *Entry) Mutate(m *Mutation, head, blocked string) (refused string) {
 	into := strings.Contains(m.Query, "enqueuePullRequest")
 	switch {
@@ -96,7 +98,8 @@ func (e *Entry) Mutate(m *Mutation, head, blocked string) (refused string) {
 	return ""
 }
 
-// GitHub returns a repository with a pull request as GraphQL does, with what it says of a queue, or of auto-merge where there is none.
+// GitHub returns a repository with a pull request as GraphQL does, with what it
+// says of a queue, or of auto-merge where there is none.
 func (e *Entry) GitHub(o Object, queue, auto bool) Object {
 	out := Object{"autoMergeAllowed": auto, "mergeQueue": nil, "pullRequest": o}
 	if queue {
@@ -145,7 +148,8 @@ func (v *Event) Gitea() string {
 	return "pull_cancel_scheduled_merge"
 }
 
-// Author returns in whose name GitLab writes its note of an event: what it did by itself, in that of whoever put the merge request in.
+// Author returns in whose name GitLab writes its note of an event: what it did
+// by itself, in that of whoever put the merge request in.
 func (e *Entry) Author(v *Event) string { return cmp.Or(v.By, e.By) }
 
 // GitLab returns the words of the note that GitLab writes of an event.

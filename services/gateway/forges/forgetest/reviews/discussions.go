@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Discuss adds a note to the discussion that begins with another one, or with itself, as GitLab has discussions.
+// Discuss adds a note to the discussion that begins with another one, or with
+// itself, as GitLab has discussions.
 func Discuss(list []Object, first int64, note Object) []Object {
 	name := fmt.Sprint("d", first)
 	if at := slices.IndexFunc(list, func(d Object) bool { return d["id"] == name }); at >= 0 {

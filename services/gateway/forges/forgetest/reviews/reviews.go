@@ -1,8 +1,8 @@
-// Package reviews has the reviews of the pull requests of a forge for tests, and says them in the dialects of
-// Gitea, GitHub and GitLab.
+// Package reviews has the reviews of the pull requests of a forge for tests,
+// and says them in the dialects of Gitea, GitHub and GitLab.
 //
-// A review has remarks about lines, each of which begins a discussion. An answer in one is a review of its own,
-// as on GitHub, with one remark that names the first of the discussion.
+// A review has remarks about lines, each of which begins a discussion. An answer in one is a
+// review of its own, as on GitHub, with one remark that names the first of the discussion.
 package reviews
 
 import (
@@ -32,8 +32,8 @@ type Review struct {
 	By, State, Body, Commit string
 	// Patch is the id of the change that was reviewed.
 	Patch string
-	// Official says that the author could write at that time. Dismissed is one that counts no more, and Stale one of
-	// another change than that of the head.
+	// Official says that the author could write at that time. Dismissed is one
+	// that counts no more, and Stale one of another change than that of the head.
 	Official, Dismissed, Stale bool
 	// Remarks are those about lines.
 	Remarks []*Remark
@@ -67,8 +67,8 @@ func (l List) Remark(id int64) (*Review, *Remark) {
 	return nil, nil
 }
 
-// Answer adds an answer to the discussion that a remark begins, in a review of its own. It returns all
-// reviews, and nil if there is none.
+// Answer adds an answer to the discussion that a remark begins, in a review of
+// its own. It returns all reviews, and nil if there is none.
 func (l List) Answer(first int64, answer *Review, id int64) (List, *Remark) {
 	v, m := l.Remark(first)
 	if m == nil || m.To != 0 {
@@ -146,8 +146,8 @@ func (v *Review) GiteaRemarks(user User) (out []Object) {
 	return out
 }
 
-// GitHub returns a review as GitHub does, of a commit to which it may have been moved. Nothing in it says who
-// counts.
+// GitHub returns a review as GitHub does, of a commit to which it may have been
+// moved. Nothing in it says who counts.
 func (v *Review) GitHub(user User, commit string) Object {
 	state := map[string]string{Approved: "APPROVED", Rejected: "CHANGES_REQUESTED", Comment: "COMMENTED"}[v.State]
 	if v.Dismissed && v.State == Approved {
@@ -203,11 +203,12 @@ func (l List) GitHubThreads(after any) Object {
 // Note returns a note as GitLab does.
 type Note func(id int64, by, body string, at time.Time) Object
 
-// systemNotes is added to the number of a review for that of the note by which GitLab says what it decides.
+// systemNotes is added to the number of a review for that of the note by which
+// GitLab says what it decides.
 const systemNotes = 1_000_000
 
-// GitLab returns the notes that reviews leave: their words, their remarks, and what GitLab writes itself. Each
-// has in to the number of the note that begins its discussion.
+// GitLab returns the notes that reviews leave: their words, their remarks, and what
+// GitLab writes itself. Each has in to the number of the note that begins its discussion.
 func (l List) GitLab(note Note) (out []Object, to []int64) {
 	add := func(v *Review, id, first int64, body string, more Object) {
 		o := note(id, v.By, body, v.At)

@@ -1,7 +1,8 @@
-// Package statuses has the statuses of commits on a forge for tests, in the dialects of Gitea, GitHub and GitLab.
+// Package statuses has the statuses of commits on a forge for tests, in the
+// dialects of Gitea, GitHub and GitLab.
 //
-// A status is the word of a check, which anyone who may write can give any name. The last of each name counts. A run of
-// a check is GitHub's other kind of that: Apps alone write one.
+// A status is the word of a check, which anyone who may write can give any name. The last of
+// each name counts. A run of a check is GitHub's other kind of that: Apps alone write one.
 package statuses
 
 import (
@@ -18,12 +19,13 @@ type User func(login string) Object
 
 // Status is one that was written for a commit.
 type Status struct {
-	// Context is its name, and By who wrote it. State is in Gitea's words, as success, pending, failure and error. Text
-	// is its line, and Address leads to more.
+	// Context is its name, and By who wrote it. State is in Gitea's words, as success,
+	// pending, failure and error. Text is its line, and Address leads to more.
 	ID                                        int64
 	Commit, By, Context, State, Text, Address string
 	At                                        time.Time
-	// Ref and Allow are of GitLab's dialect: the branch of a job's pipeline, and whether it may fail.
+	// Ref and Allow are of GitLab's dialect: the branch of a job's pipeline,
+	// and whether it may fail.
 	Ref   string
 	Allow bool
 }
@@ -44,8 +46,8 @@ func (l List) Of(commit string) (out List) {
 	return out
 }
 
-// Latest returns the last status of each name for a commit, of each ref that pipelines have, in the order of
-// their names.
+// Latest returns the last status of each name for a commit, of each ref that
+// pipelines have, in the order of their names.
 func (l List) Latest(commit string) (out List) {
 	for _, s := range l.Of(commit) {
 		if !slices.ContainsFunc(out, func(t *Status) bool { return t.Context == s.Context && t.Ref == s.Ref }) {
@@ -103,8 +105,8 @@ func GitLab(user User) func(*Status) Object {
 
 // Run has the words of an App of GitHub about a commit.
 type Run struct {
-	// Status is queued, in_progress or completed, and Conclusion is empty until then. Summary is the text in which an App
-	// says why, and App the name of that.
+	// Status is queued, in_progress or completed, and Conclusion is empty until
+	// then. Summary is the text in which an App says why, and App the name of that.
 	Repository, Commit, Name, Status, Conclusion, Title, Summary, App string
 }
 

@@ -1,4 +1,5 @@
-// Package teams has the teams of a forge for tests, and answers questions about them in the dialects of Gitea, GitHub and GitLab.
+// Package teams has the teams of a forge for tests, and answers questions about
+// them in the dialects of Gitea, GitHub and GitLab.
 //
 // The dialects differ in how they say that an account is not in a team, and that we may not know:
 //
@@ -7,7 +8,8 @@
 //	GitHub  404             404, and the team   as one that is not there
 //	GitLab  404             404, and the group  as one that is not there
 //
-// So a back end that takes 404 for "not in it" has all accounts out of a team that it may not see, and the tests find that.
+// So a back end that takes 404 for "not in it" has all accounts out of a team
+// that it may not see, and the tests find that.
 package teams
 
 import (
@@ -30,7 +32,8 @@ type Teams struct{ list []*team }
 // object is a JSON object.
 type object = map[string]any
 
-// Set makes a team, or gives it other members, by the numbers of the users. One that is hidden is shown to none who ask.
+// Set makes a team, or gives it other members, by the numbers of the users. One
+// that is hidden is shown to none who ask.
 func (t *Teams) Set(name string, hidden bool, members ...int64) {
 	if i := t.find(name); i >= 0 {
 		t.list[i].members, t.list[i].hidden = members, hidden
@@ -44,7 +47,8 @@ func (t *Teams) find(name string) int {
 	return slices.IndexFunc(t.list, func(have *team) bool { return strings.EqualFold(have.name, name) })
 }
 
-// Search answers in Gitea's dialect with the teams of an organisation that have a text in their names.
+// Search answers in Gitea's dialect with the teams of an organisation that have
+// a text in their names.
 func (t *Teams) Search(org, text string) (status int, out any) {
 	found := []object{}
 	for _, have := range t.list {

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// Page returns the page of a list that a request asks for by its query, where size names the parameter with how many are on one, of which
-// there are most at the most. Where there is a header, it names the next page in Link, by an address that leads elsewhere.
+// Page returns the page of a list that a request asks for by its query, where size names
+// the parameter with how many are on one, of which there are most at the most. Where
+// there is a header, it names the next page in Link, by an address that leads elsewhere.
 func Page[T any](r *http.Request, size string, most int, header http.Header, all []T) []T {
 	number := func(name string) int {
 		n, _ := strconv.Atoi(r.URL.Query().Get(name))

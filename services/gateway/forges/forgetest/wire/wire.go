@@ -1,8 +1,8 @@
 // Package wire is between a forge for tests and those who talk with it: answers that are faulty or
 // lost, and hooks that are lost, doubled or late.
 //
-// Package forgetest passes every request and hook through it. A Script of faults is used up in order, one for each request that it
-// matches, so a test says exactly which answer is lost.
+// Package forgetest passes every request and hook through it. A Script of faults is used up in
+// order, one for each request that it matches, so a test says exactly which answer is lost.
 package wire
 
 import (
@@ -111,8 +111,9 @@ func (h *Hooks) Held() []func() {
 // Wait returns when all that was sent is answered.
 func (h *Hooks) Wait() { h.wg.Wait() }
 
-// Exchange is a request with its answer, as contracts with published descriptions compare them. Path is
-// below the beginning of the API, and In and Out are bodies of JSON, empty where there is none.
+// Exchange is a request with its answer, as contracts with published
+// descriptions compare them. Path is below the beginning of the API, and In and
+// Out are bodies of JSON, empty where there is none.
 type Exchange struct {
 	Method, Path, Query string
 	In                  []byte
@@ -126,12 +127,12 @@ const (
 	GitLab = "gitlab"
 )
 
-// Hook is an address that is told of all that happens, in a dialect. Secret is the key of a signature,
-// or, for GitLab, the token that is sent itself.
+// Hook is an address that is told of all that happens, in a dialect. Secret is
+// the key of a signature, or, for GitLab, the token that is sent itself.
 type Hook struct{ URL, Secret, Dialect string }
 
-// Post sends one delivery, with an id that stays the same where it is sent again. Gitea does not look at
-// the answer either.
+// Post sends one delivery, with an id that stays the same where it is sent
+// again. Gitea does not look at the answer either.
 func (h Hook) Post(event, id string, body []byte) {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {

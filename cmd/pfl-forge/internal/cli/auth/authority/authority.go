@@ -1,7 +1,8 @@
-// Package authority makes the certificates of an installation: an authority, and by it those of NATS servers.
+// Package authority makes the certificates of an installation: an authority,
+// and by it those of NATS servers.
 //
-// Keys are ECDSA on P-256, made here and never sent anywhere. What is returned is PEM, as nats-server reads it; package auth
-// decides where it is kept.
+// Keys are ECDSA on P-256, made here and never sent anywhere. What is returned
+// is PEM, as nats-server reads it; package auth decides where it is kept.
 package authority
 
 import (
@@ -30,8 +31,8 @@ const (
 	clockSkew = time.Hour
 )
 
-// Certificate is a certificate with its key. Cert and Key are in PEM; parsed and private are the same two, as crypto/x509
-// has them.
+// Certificate is a certificate with its key. Cert and Key are in PEM; parsed
+// and private are the same two, as crypto/x509 has them.
 type Certificate struct {
 	Cert, Key []byte
 	parsed    *x509.Certificate
@@ -55,7 +56,8 @@ func New(now time.Time) (*Certificate, error) {
 	return sign(template, private, &Certificate{parsed: template, private: private}, now)
 }
 
-// Load reads the authority that a person gives, of two files in PEM. Its errors begin with the flags that name these.
+// Load reads the authority that a person gives, of two files in PEM. Its errors
+// begin with the flags that name these.
 func Load(certFile, keyFile string) (*Certificate, error) {
 	cert, err := os.ReadFile(certFile)
 	if err != nil {
@@ -89,10 +91,9 @@ func Parse(cert, key []byte) (*Certificate, error) {
 	return &Certificate{Cert: cert, Key: key, parsed: pair.Leaf, private: private}, nil
 }
 
-// Certify makes a certificate of a server, which in a cluster is a client of the
-// others, too.
-// names are host names, wildcards and addresses, at least one; the first one is its subject. It never outlives the
-// authority.
+// Certify makes a certificate of a server, which in a cluster is a client of
+// the others, too. names are host names, wildcards and addresses, at least one;
+// the first one is its subject. It never outlives the authority.
 func (c *Certificate) Certify(names []string, now time.Time) (*Certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -115,9 +116,9 @@ func (c *Certificate) Certify(names []string, now time.Time) (*Certificate, erro
 	return sign(template, private, c, now)
 }
 
-// sign fills in what all certificates have, and signs.
-// by is the authority, or for an authority itself the template with its own key. Serial numbers are random, since there
-// is no book of those that were given.
+// sign fills in what all certificates have, and signs. by is the authority, or
+// for an authority itself the template with its own key. Serial numbers are
+// random, since there is no book of those that were given.
 func sign(template *x509.Certificate, private *ecdsa.PrivateKey, by *Certificate, now time.Time) (*Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {

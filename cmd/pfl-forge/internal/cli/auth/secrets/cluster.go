@@ -33,8 +33,8 @@ const (
 
 // Cluster keeps an installation's secrets as Secrets of Kubernetes.
 //
-// It never talks to a cluster: Secrets are read from and written to text, and kubectl moves them, with the rights of
-// the person who calls it.
+// It never talks to a cluster: Secrets are read from and written to text, and
+// kubectl moves them, with the rights of the person who calls it.
 type Cluster struct {
 	Namespace string
 	Folder    string // to write to; empty for Out
@@ -46,8 +46,8 @@ type Cluster struct {
 // PartOf is the label of everything in an installation.
 const PartOf = "app.kubernetes.io/part-of"
 
-// Object is a Secret.
-// It has the fields that we write. Those that a cluster adds are dropped when a list of kubectl is read.
+// Object is a Secret. It has the fields that we write. Those that a cluster
+// adds are dropped when a list of kubectl is read.
 type Object struct {
 	APIVersion string            `json:"apiVersion" yaml:"apiVersion"` //nolint:tagliatelle // as Kubernetes has it
 	Kind       string            `json:"kind"       yaml:"kind"`
@@ -82,9 +82,9 @@ func (c *Cluster) Read() (Set, error) {
 	return Set{}, nil
 }
 
-// parseList reads Secrets as kubectl get -o json prints them.
-// A list without the Secret of the server is an error: it is probably of another namespace, and taking it for a new
-// installation would replace all keys.
+// parseList reads Secrets as kubectl get -o json prints them. A list without
+// the Secret of the server is an error: it is probably of another namespace,
+// and taking it for a new installation would replace all keys.
 func (c *Cluster) parseList(r io.Reader) (Set, error) {
 	text, err := io.ReadAll(io.LimitReader(r, secretBytes))
 	if err != nil {
@@ -167,10 +167,10 @@ func ObjectOf(name string) string {
 	return secretPrefix + name
 }
 
-// Write implements Store.
-// Without a folder they go to out as one stream of YAML documents, which kubectl applies in their order. The result has
-// the names of Secrets, or the paths of files. All entries of a Secret are written, also those that have not changed,
-// because kubectl replaces it as a whole.
+// Write implements Store. Without a folder they go to out as one stream of YAML
+// documents, which kubectl applies in their order. The result has the names of
+// Secrets, or the paths of files. All entries of a Secret are written, also
+// those that have not changed, because kubectl replaces it as a whole.
 func (c *Cluster) Write(changed, _ Set) ([]string, error) {
 	var written []string
 	for i, name := range inOrder(maps.Keys(changed), Signers, Server) {

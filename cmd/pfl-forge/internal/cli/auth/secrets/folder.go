@@ -71,9 +71,9 @@ func serverFiles() map[string]string {
 
 // Write implements Store, file after file in the order of inOrder.
 //
-// A file that has the same content already is left alone, and not named in the result. After an error the result has
-// those that are written. Certificates in the secrets of accounts are not written: in a folder the one ca.crt is for
-// all.
+// A file that has the same content already is left alone, and not named in the
+// result. After an error the result has those that are written. Certificates in
+// the secrets of accounts are not written: in a folder the one ca.crt is for all.
 func (f *Folder) Write(changed, whole Set) ([]string, error) {
 	if err := os.MkdirAll(f.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
@@ -125,9 +125,9 @@ func (f *Folder) example(whole Set) ([]string, error) {
 	return []string{path}, errors.Join(err, file.Close())
 }
 
-// replace puts a file in place as a whole, for its owner alone.
-// A reader sees the former content or the new one. The content is on the disk before the name is: keys that are lost
-// cannot be made again.
+// replace puts a file in place as a whole, for its owner alone. A reader sees
+// the former content or the new one. The content is on the disk before the name
+// is: keys that are lost cannot be made again.
 func replace(path string, content []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // with mode 0600
 	if err != nil {

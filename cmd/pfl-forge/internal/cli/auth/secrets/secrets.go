@@ -1,7 +1,9 @@
-// Package secrets keeps the secrets of an installation: as plain files in a folder, or as Secrets of Kubernetes, which
-// kubectl moves. Both are a Store, and know the secrets by the names of this file.
+// Package secrets keeps the secrets of an installation: as plain files in a
+// folder, or as Secrets of Kubernetes, which kubectl moves. Both are a Store,
+// and know the secrets by the names of this file.
 //
-// Nothing is printed here but Secrets that were asked for. The order of writing is part of the contract (see inOrder).
+// Nothing is printed here but Secrets that were asked for. The order of writing
+// is part of the contract (see inOrder).
 package secrets
 
 import (
@@ -51,8 +53,9 @@ type Store interface {
 	Write(changed, whole Set) ([]string, error)
 }
 
-// inOrder returns the names of secrets or files as they are written: first has the trusted keys, so that no key is in use that is not
-// trusted; then the seeds; last has the permissions, by which the server knows them.
+// inOrder returns the names of secrets or files as they are written: first has
+// the trusted keys, so that no key is in use that is not trusted; then the
+// seeds; last has the permissions, by which the server knows them.
 func inOrder(names iter.Seq[string], first, last string) []string {
 	rank := map[string]int{first: -1, last: 1}
 	return slices.SortedFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), strings.Compare(a, b)) })

@@ -9,7 +9,8 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/doctor/diagnosis"
 )
 
-// TestCertificateThatEnds: who looks is told a month before a certificate of years ends, and hours before one of a day.
+// TestCertificateThatEnds: who looks is told a month before a certificate of
+// years ends, and hours before one of a day.
 func TestCertificateThatEnds(t *testing.T) {
 	const day = 24 * time.Hour
 	begin := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)

@@ -19,8 +19,8 @@ import (
 )
 
 // checkStore compares the store of a repository with what its files show of it.
-// A store that has less than .forge shows is broken, since no run decides anything on it (ADR-0079). Of a whole one
-// there is no finding.
+// A store that has less than .forge shows is broken, since no run decides
+// anything on it (ADR-0079). Of a whole one there is no finding.
 func checkStore(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	lost, err := t.Repo.FindLost(ctx, t.Bus)
 	if err != nil {
@@ -32,11 +32,11 @@ func checkStore(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	return nil
 }
 
-// checkHistory reads every journal of the project, and compares them with the base branch of the repository: what both
-// say was merged has to be the same.
+// checkHistory reads every journal of the project, and compares them with the
+// base branch of the repository: what both say was merged has to be the same.
 //
-// Its findings about the branch are warnings: a trailer on a commit is written by whoever could push, so that it proves
-// nothing by itself (ADR-0073), and a clone may be older than the journals.
+// Its findings about the branch are warnings: a trailer on a commit is written by whoever could
+// push, so that it proves nothing by itself (ADR-0073), and a clone may be older than the journals.
 func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []diagnosis.Finding {
 	found := checkChains(ctx, t)
 	if t.Repo == nil {
@@ -69,11 +69,12 @@ func checkHistory(ctx context.Context, a *kit.App, t *target.Target) []diagnosis
 	return found
 }
 
-// checkChains checks the chains of all journals of the project, and says which versions of the rules have decided in them.
+// checkChains checks the chains of all journals of the project, and says which
+// versions of the rules have decided in them.
 //
-// Chains that hold are one finding, with the count; of each that breaks there is one that names the journal. The
-// versions are told because a record is folded by the rules that decided it (ADR-0086): an old version that is still in
-// use cannot be removed from the program.
+// Chains that hold are one finding, with the count; of each that breaks there is one that names
+// the journal. The versions are told because a record is folded by the rules that decided it
+// (ADR-0086): an old version that is still in use cannot be removed from the program.
 func checkChains(ctx context.Context, t *target.Target) (found []diagnosis.Finding) {
 	audit := chain.NewAudit(func(subject string) bool {
 		key, err := subjects.ParseJournal(subject)

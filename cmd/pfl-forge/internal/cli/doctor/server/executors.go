@@ -49,9 +49,9 @@ const maxNamed = 5
 // checkExecutors names the replicas that have neither pods nor a sandbox, those of a service
 // that say the same together: they refuse agents and commands, or run them beside themselves.
 //
-// Refusing is broken, running beside themselves a warning: whoever started such a replica has asked for that
-// (ADR-0052). Findings are in the order in which replicas are listed. Replicas of an older version do not say where
-// they run agents, and are passed over.
+// Refusing is broken, running beside themselves a warning: whoever started such a replica
+// has asked for that (ADR-0052). Findings are in the order in which replicas are listed.
+// Replicas of an older version do not say where they run agents, and are passed over.
 func checkExecutors(replicas []Replica) []diagnosis.Finding {
 	type group struct {
 		service, reason string

@@ -15,9 +15,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// checkJournals checks the chains of the project's journal and of the intents that have not ended: its
-// cost depends on what is under way, not on what ever was. audit-log verify checks all.
-// A journal that cannot be read at all is a warning, one with a message in the way is broken.
+// checkJournals checks the chains of the project's journal and of the intents that have not ended:
+// its cost depends on what is under way, not on what ever was. audit-log verify checks all. A
+// journal that cannot be read at all is a warning, one with a message in the way is broken.
 func checkJournals(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	keys, err := underWay(ctx, t)
 	if err != nil {
@@ -53,13 +53,14 @@ func heldJournal(at *journal.Trouble) diagnosis.Finding {
 	return diagnosis.New("journals", diagnosis.Broken, fmt.Sprintf("%s: %s", at.Key, at.Reason), hint)
 }
 
-// Repair sets those messages aside that hold journals up and can be. Without yes it asks for each, where a person can be
-// asked, and otherwise only says what it would do. The exit code is ExitError while any is left, so that a script that
-// repairs notices what it did not. It needs no runner, since a damaged journal may keep every runner from starting.
+// Repair sets those messages aside that hold journals up and can be. Without yes it asks
+// for each, where a person can be asked, and otherwise only says what it would do. The exit
+// code is ExitError while any is left, so that a script that repairs notices what it did
+// not. It needs no runner, since a damaged journal may keep every runner from starting.
 //
-// What people said in such a message is printed before the question, because it is lost with it: an approval has to be
-// given again. A message that was followed by another one meanwhile is an error of SetAside, and nothing is changed by
-// it.
+// What people said in such a message is printed before the question, because it
+// is lost with it: an approval has to be given again. A message that was followed
+// by another one meanwhile is an error of SetAside, and nothing is changed by it.
 func Repair(ctx context.Context, a *kit.App, yes bool) error {
 	t, err := target.Reader(ctx, a)
 	if err != nil {
@@ -118,7 +119,8 @@ func Repair(ctx context.Context, a *kit.App, yes bool) error {
 	return nil
 }
 
-// underWay returns the project's key and those of the intents that have not ended, whose lists may be what cannot be read.
+// underWay returns the project's key and those of the intents that have not
+// ended, whose lists may be what cannot be read.
 func underWay(ctx context.Context, t *target.Target) ([]forge.Key, error) {
 	all, err := t.Bus.Journal.Summaries(ctx, t.Project) // and not from a list that was kept
 	if err != nil {

@@ -1,8 +1,10 @@
-// Package server has doctor's checks of the server that a project is at, and of the services that work for it.
+// Package server has doctor's checks of the server that a project is at, and of
+// the services that work for it.
 //
-// Examine makes them for a repository's own server (server.go, journals.go) and for an organisation's, where a runner is
-// asked which replicas are up (services.go, executors.go); deep.go has the slow ones. Repair, in journals.go, is the only
-// one that changes anything, and asks before it does.
+// Examine makes them for a repository's own server (server.go, journals.go) and
+// for an organisation's, where a runner is asked which replicas are up
+// (services.go, executors.go); deep.go has the slow ones. Repair, in
+// journals.go, is the only one that changes anything, and asks before it does.
 package server
 
 import (
@@ -22,12 +24,12 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 )
 
-// Examine checks the server that the command line names, or else the repository's
-// own and the files of which it has the intents. It also returns the replicas that work for an organisation.
+// Examine checks the server that the command line names, or else the repository's own and the
+// files of which it has the intents. It also returns the replicas that work for an organisation.
 //
-// An organisation without any runner yet is broken, although its server answers. A repository in which nothing was
-// submitted has no server, which is healthy. One that answers no ping is broken, and its other checks are made all the
-// same.
+// An organisation without any runner yet is broken, although its server answers.
+// A repository in which nothing was submitted has no server, which is healthy.
+// One that answers no ping is broken, and its other checks are made all the same.
 func Examine(ctx context.Context, a *kit.App, deep bool) ([]diagnosis.Finding, []Replica) {
 	t, err := target.Reader(ctx, a)
 	if errors.Is(err, bus.ErrNoRunner) {
@@ -75,14 +77,15 @@ func Examine(ctx context.Context, a *kit.App, deep bool) ([]diagnosis.Finding, [
 const shownDead = 5
 
 const (
-	// soon is how long before its end a certificate is told of, and lastPart the part of its life that this is at most: one that lives
-	// for days is renewed every day.
+	// soon is how long before its end a certificate is told of, and lastPart the part
+	// of its life that this is at most: one that lives for days is renewed every day.
 	soon, lastPart = 30 * 24 * time.Hour, 6
 )
 
-// checkCertificate warns of a server's certificate that ends soon: from then on every connection is refused, of services and of people.
-// c is nil on a connection without TLS, and then there is no finding, as for a certificate that is good for long
-// enough: 30 days, or a sixth of its life if that is shorter.
+// checkCertificate warns of a server's certificate that ends soon: from then on
+// every connection is refused, of services and of people. c is nil on a
+// connection without TLS, and then there is no finding, as for a certificate that
+// is good for long enough: 30 days, or a sixth of its life if that is shorter.
 func checkCertificate(c *x509.Certificate, now time.Time) []diagnosis.Finding {
 	if c == nil || c.NotAfter.Sub(now) > min(soon, c.NotAfter.Sub(c.NotBefore)/lastPart) {
 		return nil
@@ -93,8 +96,9 @@ func checkCertificate(c *x509.Certificate, now time.Time) []diagnosis.Finding {
 	)}
 }
 
-// checkAccounts names the accounts of agents that refuse calls, so that none is made.
-// The rules note such an account as a fact of the project (ADR-0068), which is read here; no account is tried.
+// checkAccounts names the accounts of agents that refuse calls, so that none is
+// made. The rules note such an account as a fact of the project (ADR-0068),
+// which is read here; no account is tried.
 func checkAccounts(ctx context.Context, t *target.Target) (found []diagnosis.Finding) {
 	projects, err := t.Bus.Journal.ProjectSummaries(ctx, t.Project)
 	if err != nil {
@@ -107,9 +111,9 @@ func checkAccounts(ctx context.Context, t *target.Target) (found []diagnosis.Fin
 	return found
 }
 
-// checkDead names the messages that no replica could handle, the last ones one by one.
-// They are a warning: what they asked for did not happen, and all else goes on. Those that are shown are the newest,
-// the oldest of them first.
+// checkDead names the messages that no replica could handle, the last ones one
+// by one. They are a warning: what they asked for did not happen, and all else
+// goes on. Those that are shown are the newest, the oldest of them first.
 func checkDead(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	dead, err := t.Dead(ctx)
 	if err != nil {
@@ -142,8 +146,8 @@ func ping(ctx context.Context, t *target.Target) error {
 	return t.Bus.Ping(ctx)
 }
 
-// checkFiles returns the problems of the files that a person wrote for pfl-forge.
-// Each is a warning with its line, if it has one: drafts that are wrong are not taken in, and the rest goes on.
+// checkFiles returns the problems of the files that a person wrote for pfl-forge. Each is a warning
+// with its line, if it has one: drafts that are wrong are not taken in, and the rest goes on.
 func checkFiles(ctx context.Context, t *target.Target) []diagnosis.Finding {
 	look, err := t.Repo.Look(t.Bus, false)
 	if err != nil {

@@ -22,13 +22,14 @@ import (
 const (
 	// servicesCheck is the check whose finding has the replicas.
 	servicesCheck = "services"
-	// runner is the service that takes all projects, and gatewayService the one that says of which it watches a forge.
+	// runner is the service that takes all projects, and gatewayService the one
+	// that says of which it watches a forge.
 	runner         = "runner"
 	gatewayService = "gateway"
 )
 
-// Replica is one running copy of a service, as programs read it.
-// It is the word of the replica about itself, as a runner has asked for it (ADR-0033), but for Projects.
+// Replica is one running copy of a service, as programs read it. It is the word of the
+// replica about itself, as a runner has asked for it (ADR-0033), but for Projects.
 type Replica struct {
 	Service  string            `json:"service"          yaml:"service"`
 	Replica  forge.ReplicaID   `json:"replica"          yaml:"replica"`
@@ -79,9 +80,9 @@ var workers = []struct {
 // checkServices says which services of an organisation run, and what is missing for the
 // project.
 //
-// A runner is asked, which asks all services that run (ADR-0033). A
-// project without a replica that serves it is broken even if the service runs. What the runner does not know of, such
-// as a service on another server, cannot be found here.
+// A runner is asked, which asks all services that run (ADR-0033). A project without
+// a replica that serves it is broken even if the service runs. What the runner does
+// not know of, such as a service on another server, cannot be found here.
 func checkServices(ctx context.Context, t *target.Target) ([]diagnosis.Finding, []Replica) {
 	answer, err := t.Bus.Submissions.Services(ctx, t.Project, t.Actor, false)
 	switch {
@@ -134,8 +135,8 @@ func checkServices(ctx context.Context, t *target.Target) ([]diagnosis.Finding, 
 	return append(found, checkVersions(replicas)...), replicas
 }
 
-// checkGateway says whether a gateway runs, and whether it watches a forge of the project: none is needed to work on intents, so that nothing of
-// it is a fault.
+// checkGateway says whether a gateway runs, and whether it watches a forge of the
+// project: none is needed to work on intents, so that nothing of it is a fault.
 func checkGateway(t *target.Target, services []requests.Service) diagnosis.Finding {
 	running, serving := 0, 0
 	for i := range services {
@@ -167,8 +168,8 @@ func checkGateway(t *target.Target, services []requests.Service) diagnosis.Findi
 	return diagnosis.New(gatewayService, diagnosis.Healthy, what, "")
 }
 
-// replicasOf returns the replicas of an answer, a row each.
-// The order is that of the answer, in which the replicas of a service follow one another; checkTwice relies on that.
+// replicasOf returns the replicas of an answer, a row each. The order is that of the
+// answer, in which the replicas of a service follow one another; checkTwice relies on that.
 func replicasOf(answer *requests.Services) []Replica {
 	var rows []Replica
 	for i := range answer.Services {
@@ -187,10 +188,9 @@ func replicasOf(answer *requests.Services) []Replica {
 	return rows
 }
 
-// checkLacks names the replicas that do not have the project, although others of their service
-// and group do.
-// Work goes to any replica of the group, so that one which lacks the project fails now and then, and nothing else would
-// show why.
+// checkLacks names the replicas that do not have the project, although others of
+// their service and group do. Work goes to any replica of the group, so that one
+// which lacks the project fails now and then, and nothing else would show why.
 func checkLacks(t *target.Target, answer *requests.Services) []diagnosis.Finding {
 	var found []diagnosis.Finding
 	for i := range answer.Services {

@@ -15,8 +15,8 @@ type unwell struct {
 
 // checkUnwell names the replicas that can do no work, or not all, with since when and why.
 //
-// It is a warning while another replica of the service and group is well, which does the work meanwhile, and broken where none is (ADR-0149). Times
-// are those of this machine's zone.
+// It is a warning while another replica of the service and group is well, which does the work
+// meanwhile, and broken where none is (ADR-0149). Times are those of this machine's zone.
 func checkUnwell(replicas []Replica) []diagnosis.Finding {
 	type kind struct{ service, group string }
 	well := map[kind]bool{}

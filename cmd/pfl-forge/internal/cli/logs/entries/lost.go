@@ -15,10 +15,9 @@ import (
 // not have the right to.
 const lookTime = 5 * time.Second
 
-// lost names the transcripts that the stream no longer has and the object store
-// has, and how far they were read.
-// found says that the search was done, so a Reader that reads again does not search again. err is the last error, and
-// nil while everything could be read.
+// lost names the transcripts that the stream no longer has and the object store has, and
+// how far they were read. found says that the search was done, so a Reader that reads again
+// does not search again. err is the last error, and nil while everything could be read.
 type lost struct {
 	found bool
 	// Of todo none is read yet; the oldest comes first.
@@ -87,8 +86,8 @@ func (r *Reader) readLost(ctx context.Context, b *bus.Bus) {
 	}
 }
 
-// takeKept has the lines of an archived transcript shown in their time.
-// Only what waits from before the transcript began can be shown now: later ones may come from the stream.
+// takeKept has the lines of an archived transcript shown in their time. Only what waits
+// from before the transcript began can be shown now: later ones may come from the stream.
 func (r *Reader) takeKept(k *transcript.Archived, lines []transcript.Line) {
 	var list []Entry
 	for _, l := range lines {

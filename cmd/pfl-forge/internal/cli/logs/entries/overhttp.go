@@ -10,13 +10,14 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/transcript"
 )
 
-// By HTTP there is no stream of transcripts: the gateway answers with the transcript of one attempt, whether its lines are still in
-// the stream or were put into the store of objects. So an intent is read attempt by attempt, and put in order here.
+// By HTTP there is no stream of transcripts: the gateway answers with the transcript
+// of one attempt, whether its lines are still in the stream or were put into the
+// store of objects. So an intent is read attempt by attempt, and put in order here.
 
-// ReadHTTP shows what happened to an intent until now, in the order of time: its decisions, and the transcripts of its
-// attempts. A transcript that is not there any more is left out, as by NATS.
-// Attempts that the query does not want are not asked for. Entries of the same time stay in the order in which they
-// were read: decisions first.
+// ReadHTTP shows what happened to an intent until now, in the order of time: its
+// decisions, and the transcripts of its attempts. A transcript that is not there any
+// more is left out, as by NATS. Attempts that the query does not want are not asked for.
+// Entries of the same time stay in the order in which they were read: decisions first.
 func ReadHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry)) error {
 	all, err := Decisions(ctx, t, q.Intent)
 	if err != nil {
@@ -47,8 +48,8 @@ func ReadHTTP(ctx context.Context, t *target.Target, q *Query, show func(Entry))
 	return nil
 }
 
-// attempted returns the attempts of an intent that have ended or go on, each once and without its claim.
-// Claims are left out because a transcript has the lines of all claims of an attempt.
+// attempted returns the attempts of an intent that have ended or go on, each once and without
+// its claim. Claims are left out because a transcript has the lines of all claims of an attempt.
 func attempted(ctx context.Context, t *target.Target, id forge.IntentID) (list []forge.Attempt, err error) {
 	ended, err := t.Attempts(ctx, id)
 	if err != nil {

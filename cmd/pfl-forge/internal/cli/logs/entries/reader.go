@@ -2,9 +2,10 @@
 // journals and the transcripts of their attempts, in the order of time. A Reader hands each
 // Entry to a function; package logs prints them.
 //
-// The order is made in three steps. Journals are read first, and their entries wait in queues. Then come transcripts
-// that only the object store has (lost.go), which wait as well. Last comes the stream of transcripts: before each of
-// its lines everything that waits from before that line is shown. So nothing has to be sorted as a whole, and a long
+// The order is made in three steps. Journals are read first, and their entries wait in
+// queues. Then come transcripts that only the object store has (lost.go), which wait as
+// well. Last comes the stream of transcripts: before each of its lines everything that
+// waits from before that line is shown. So nothing has to be sorted as a whole, and a long
 // log begins at once. By HTTP there is no stream, and ReadHTTP sorts what it is given.
 package entries
 
@@ -61,7 +62,8 @@ func (q *Query) wants(e *Entry) bool {
 
 // Reader reads entries, and continues after the last one that it has shown.
 //
-// Its fields below mu are used by the goroutines of Read. show is called with mu held, so it must not call the Reader.
+// Its fields below mu are used by the goroutines of Read. show is called with
+// mu held, so it must not call the Reader.
 type Reader struct {
 	query Query
 	show  func(Entry)
@@ -95,8 +97,9 @@ const lookAgain = time.Second
 // Read shows what there is. With follow it goes on until ctx ends, or, if the query
 // names an intent, until that is settled.
 //
-// It may be called again, also with another bus, and goes on behind the last entry that it has shown. Its goroutines
-// have ended when it returns. An intent is settled when nothing goes on with it without a person.
+// It may be called again, also with another bus, and goes on behind the last
+// entry that it has shown. Its goroutines have ended when it returns. An intent
+// is settled when nothing goes on with it without a person.
 func (r *Reader) Read(ctx context.Context, b *bus.Bus, follow bool) error {
 	r.live = false
 	ctx, stop := context.WithCancel(ctx)
@@ -223,8 +226,8 @@ func entries(key forge.Key, before, after *forge.Summary, rec *forge.Record) (li
 	return list
 }
 
-// Decisions returns an entry for each event of an intent's journal that is of interest, in their order. It reads no
-// transcripts, and works by HTTP as well.
+// Decisions returns an entry for each event of an intent's journal that is of
+// interest, in their order. It reads no transcripts, and works by HTTP as well.
 func Decisions(ctx context.Context, t *target.Target, id forge.IntentID) (list []Entry, err error) {
 	all, err := t.Decisions(ctx, id)
 	for i := range all {
@@ -292,8 +295,8 @@ func (r *Reader) Idle() bool {
 	return s.Idle
 }
 
-// complete reports whether the intent is settled and everything of it is shown.
-// A worker may still send lines of an attempt that was decided on: the end of the stream is asked for, too.
+// complete reports whether the intent is settled and everything of it is shown. A worker may
+// still send lines of an attempt that was decided on: the end of the stream is asked for, too.
 func (r *Reader) complete(ctx context.Context, b *bus.Bus) bool {
 	r.mu.Lock()
 	live, next := r.live, r.lines
