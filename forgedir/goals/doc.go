@@ -7,7 +7,7 @@
 // often knowledge helped. Nothing else of a line changes.
 //
 // Several goals may share a file, and goals may change the counts of each other. So
-// the index notes of each goal where its lines are ([projection.GoalNote]); when a file
+// the index notes of each goal where its lines are ([projection.GoalPlaces]); when a file
 // turns out to be gone or changed, all goals with lines in it are written again.
 //
 // A crash while lines are appended leaves the first part of them. The next Write

@@ -68,7 +68,7 @@ func BackupCommand(a *kit.App) *cobra.Command {
 			case given("into") && into == "":
 				return kit.Usage(errors.New("--into: the folder is empty"))
 			case given("keep") && !given("into"):
-				return kit.Usage(errors.New("--keep is about the backups of a folder: give that with --into"))
+				return kit.Usage(errors.New("--keep needs --into, the folder whose backups it is about"))
 			case given("keep") && keep < 1:
 				return kit.Usage(errors.New("--keep: at least 1, the new one; leave it out to keep all"))
 			case given("into"):
@@ -116,7 +116,7 @@ func writeInto(ctx context.Context, a *kit.App, parent string, keep int, format 
 	got, failed := b.Backups.WriteInto(ctx, parent, keep, func(s backup.Stream) { a.Say("%s", line(&s)) })
 	if got != nil { // also where an older one could not be removed
 		for _, path := range got.Left {
-			a.Say("%s is left: it is not surely a backup that --into made", kit.Safe(path))
+			a.Say("%s is left alone: it does not look like a backup that --into made", kit.Safe(path))
 		}
 		err = a.Print(format, got, []string{got.Folder}, func() error {
 			for _, path := range got.Removed {

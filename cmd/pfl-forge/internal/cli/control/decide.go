@@ -64,12 +64,12 @@ func RequestChangesCommand(a *kit.App) *cobra.Command {
 	var format render.Format
 	cmd := &cobra.Command{
 		Use:   "request-changes <id> <words>",
-		Short: "ask for changes of a plan or a change that waits for you",
+		Short: "ask for changes to a plan or a change that waits for you",
 		Long: "Have a plan, or a change, that waits for approval made again in the same conversation, with your words. It waits for approval again;\n" +
 			"earlier approvals no longer count. It uses no attempt, and may be done ten times in a run.\n" +
-			"With --hash, ask for changes of exactly what has this hash, as the inbox shows it; if it has changed since, nothing happens.\n" +
-			"Of a change that its reviewers disagree about, the hash is its commit, as the question has it.\n" +
-			"An id of a task asks for changes of that task's change alone.",
+			"With --hash, ask for changes to exactly what has this hash, as the inbox shows it; if it has changed since, nothing happens.\n" +
+			"For a change that its reviewers disagree about, the hash is its commit, as the question shows it.\n" +
+			"The id of a task asks for changes to that task's change alone.",
 		Example: "  pfl-forge request-changes reset-link --hash 714fe29f3703 'keep the old route'\n" +
 			"  pfl-forge request-changes reset-link-002 'say why in the commit'",
 		Args:              kit.Between(2, 2, "the id of an intent or a task, or the words on what to change,"),

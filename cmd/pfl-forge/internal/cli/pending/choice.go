@@ -99,7 +99,7 @@ var Approve = &Choice{
 // question has to be read first, and the command takes the commit that it names.
 var RequestChanges = &Choice{
 	Key: 'w', Name: "want changes", Done: "is made again", GoesOn: true,
-	Help: "ask for changes of this plan, or this change: it is made again with your words, and waits again",
+	Help: "ask for changes to this plan, or this change: it is made again with your words, and waits again",
 	Fits: func(s *forge.Summary) bool { return s.Waiting == forge.WaitingApproval && !document.AsksFirst(s) },
 	Needs: func(*forge.Summary) Need {
 		return Need{NeedText, "What has to be different (Ctrl-D to cancel): ", parseWish}
