@@ -86,8 +86,9 @@ func TestRules(t *testing.T) {
 		{
 			rule: "wide comments",
 			files: map[string]string{
-				"narrow/narrow.go": "// " + wide(97) + "\n\nfunc f() {\n\t// " + wide(93) + "\n\tvar v int // " + wide(120) + "\n}\n\n//nolint:all // " + wide(120) +
-					"\n// The columns are\n//\n//\t" + wide(120) + "\n//\n//   - " + wide(120) + "\n//\n// https://example.org/" + strings.Repeat("a", 90) + "\nvar v int",
+				"narrow/narrow.go": "// " + wide(97) + "\n\nfunc f() {\n\t// " + wide(93) + "\n\tvar v int // " + wide(120) + "\n}\n\n" +
+					"//nolint:all // " + wide(120) + "\n// The columns are\n//\n//\t" + wide(120) + "\n//\n//   - " + wide(120) +
+					"\n//\n// https://example.org/" + strings.Repeat("a", 90) + "\nvar v int",
 				"wide/wide.go":      "// " + wide(98) + "\n\nfunc f() {\n\t// " + wide(94) + "\n}",
 				"wide/wide_test.go": "// " + wide(98) + "\nvar v int",
 			},

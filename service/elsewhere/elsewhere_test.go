@@ -99,7 +99,8 @@ func TestAvoid(t *testing.T) {
 		t.Error("the next attempt goes back to where the last one failed")
 	}
 	unwell := &elsewhere.Memory{}
-	if f := unwell.Unwell(&implement, errors.New("no space"), now); f.Reason != forge.FailUnwell || f.Message != "no space" || unwell.Avoid(&next, 1, now) == nil {
+	f := unwell.Unwell(&implement, errors.New("no space"), now)
+	if f.Reason != forge.FailUnwell || f.Message != "no space" || unwell.Avoid(&next, 1, now) == nil {
 		t.Errorf("the next attempt goes back to where there was no space: %+v", f)
 	}
 	old := implement

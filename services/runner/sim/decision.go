@@ -40,7 +40,8 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		}
 	}
 	know.plan, know.consent.Executing = rec.Summary.Plan, rec.Summary.Status == forge.StatusExecuting
-	if err := errors.Join(know.consent.Check(rec, w.money.consent()), w.checkReserved(rec), w.wishes.Check(rec, w.money.protected, w.money.approvals.Count)); err != nil {
+	err = errors.Join(know.consent.Check(rec, w.money.consent()), w.checkReserved(rec), w.wishes.Check(rec, w.money.protected, w.money.approvals.Count))
+	if err != nil {
 		return err
 	}
 	two := w.money.best.When != nil

@@ -246,13 +246,7 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 		a.Insufficient = "it is deep"
 		return a
 	case c.Intent.Depth < 2 && (w.deep && w.rng.IntN(5) == 0 || w.chance(10)):
-		for i := range 1 + w.rng.IntN(3) {
-			p := forge.ChildPlan{Name: fmt.Sprint(i), Title: "part", Body: "b"}
-			if i > 0 && w.rng.IntN(2) == 0 {
-				p.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
-			}
-			a.Children = append(a.Children, p)
-		}
+		a.Children = w.childPlans()
 		return a
 	case w.chance(6):
 		a.Risk = forge.RiskMed
@@ -274,6 +268,18 @@ func (w worker) analysis(c *forge.Command) *forge.Analysis {
 		a.DependsOn = []forge.IntentID{w.people.anyIntent(w.world)}
 	}
 	return a
+}
+
+// childPlans returns one to three children, some of which depend on one before them.
+func (w worker) childPlans() (list []forge.ChildPlan) {
+	for i := range 1 + w.rng.IntN(3) {
+		p := forge.ChildPlan{Name: fmt.Sprint(i), Title: "part", Body: "b"}
+		if i > 0 && w.rng.IntN(2) == 0 {
+			p.DependsOn = []string{fmt.Sprint(w.rng.IntN(i))}
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 // reflection reads some of the observations, and now and then proposes an intent.

@@ -59,8 +59,7 @@ func (r *Replicas) Check(rec *forge.Record, two bool) error {
 	}
 	if len(rec.Events) > 1 {
 		clear(r.unwell)
-		r.issued(rec, nil)
-		return nil
+		return r.issued(rec, nil)
 	}
 	return r.follow(rec, two)
 }

@@ -91,7 +91,8 @@ func checkCertificate(c *x509.Certificate, now time.Time) []diagnosis.Finding {
 		return nil
 	}
 	return []diagnosis.Finding{diagnosis.New(
-		"certificate", diagnosis.Warning, "the server's certificate expires on "+c.NotAfter.Local().Format(time.DateTime)+"; after that no service and no person can connect",
+		"certificate", diagnosis.Warning,
+		"the server's certificate expires on "+c.NotAfter.Local().Format(time.DateTime)+"; after that no service and no person can connect",
 		"renew it (pfl-forge auth init --role server, if that made it), and reload the server",
 	)}
 }
