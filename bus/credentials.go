@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 
+	"github.com/pfl-forge/pfl-forge/internal/filestamp"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
@@ -52,9 +53,6 @@ func ReadSeed(path string) ([]byte, error) {
 }
 
 const (
-	// settled is how old a file has to be for its time to say that it is the one that was read:
-	// one that is written twice within a tick of the file system's clock has one time for both.
-	settled = time.Second
 	// lookEvery is how often the file of a key that is kept is looked at.
 	lookEvery = 100 * time.Millisecond
 )
@@ -75,7 +73,7 @@ type signingKey struct {
 	mu sync.Mutex
 	// kept is the key, nil if the file has to be read; of is the file that it was read from.
 	kept   *proof.Key
-	of     os.FileInfo
+	of     filestamp.Stamp
 	looked time.Time
 }
 
@@ -87,12 +85,12 @@ func (k *signingKey) get() (*proof.Key, error) {
 	if k.kept != nil && now.Sub(k.looked) < lookEvery {
 		return k.kept, nil
 	}
-	info, err := os.Stat(k.path)
+	file, err := filestamp.Take(k.path)
 	if err != nil {
 		return nil, err
 	}
 	k.looked = now
-	if k.kept != nil && os.SameFile(k.of, info) && k.of.ModTime().Equal(info.ModTime()) && k.of.Size() == info.Size() {
+	if k.kept != nil && k.of.Unchanged(file) {
 		return k.kept, nil
 	}
 	k.kept = nil
@@ -102,8 +100,8 @@ func (k *signingKey) get() (*proof.Key, error) {
 	}
 	defer clear(seed)
 	key, err := proof.Derive(seed, k.account)
-	if err == nil && now.Sub(info.ModTime()) > settled {
-		k.kept, k.of = key, info
+	if err == nil && file.Settled() {
+		k.kept, k.of = key, file
 	}
 	return key, err
 }

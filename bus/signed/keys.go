@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/pfl-forge/pfl-forge/internal/filestamp"
 	"github.com/pfl-forge/pfl-forge/proof"
 )
 
@@ -72,17 +72,11 @@ type Keys struct {
 
 	mu     sync.Mutex
 	looked time.Time
-	stamp  stamp
+	file   filestamp.Stamp
 	byKey  map[string][]proof.Signer
 
 	// verified remembers the outcomes of signatures over more than one message.
 	verified outcomes
-}
-
-// stamp tells one content of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
 }
 
 // OpenKeys reads a file of trusted keys, which is read again when it changes. A file
@@ -118,7 +112,7 @@ func (k *Keys) set(list proof.Signers) {
 
 // read reads the file.
 func (k *Keys) read() error {
-	info, err := os.Stat(k.path)
+	file, err := filestamp.Take(k.path)
 	if err != nil {
 		return err
 	}
@@ -126,7 +120,7 @@ func (k *Keys) read() error {
 	if err != nil {
 		return err
 	}
-	k.stamp = stamp{info.ModTime(), info.Size()}
+	k.file = file
 	k.set(list)
 	return nil
 }
@@ -137,8 +131,8 @@ func (k *Keys) of(key ed25519.PublicKey) []proof.Signer {
 	defer k.mu.Unlock()
 	if now := time.Now(); k.path != "" && now.Sub(k.looked) >= lookEvery {
 		k.looked = now
-		info, err := os.Stat(k.path)
-		if err == nil && (stamp{info.ModTime(), info.Size()}) != k.stamp {
+		file, err := filestamp.Take(k.path)
+		if err == nil && !k.file.Unchanged(file) {
 			err = k.read()
 		}
 		if err != nil && k.log != nil {

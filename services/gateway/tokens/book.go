@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/filestamp"
 )
 
 var (
@@ -36,14 +36,8 @@ type Book struct {
 
 	mu     sync.Mutex
 	looked time.Time
-	stamp  stamp
+	file   filestamp.Stamp
 	list   []Token
-}
-
-// stamp tells one content of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
 }
 
 // Open reads a file of tokens. A file that cannot be read later on leaves the former tokens
@@ -73,13 +67,13 @@ func Own(person string, p forge.ProjectID) (*Book, error) {
 
 // read reads the file.
 func (b *Book) read() error {
-	info, err := os.Stat(b.path)
+	file, err := filestamp.Take(b.path)
 	if err != nil {
 		return err
 	}
 	list, err := load(b.path)
 	if err == nil {
-		b.list, b.stamp = list, stamp{info.ModTime(), info.Size()}
+		b.list, b.file = list, file
 	}
 	return err
 }
@@ -93,8 +87,8 @@ func (b *Book) current() []Token {
 	defer b.mu.Unlock()
 	if now := time.Now(); now.Sub(b.looked) >= lookEvery {
 		b.looked = now
-		info, err := os.Stat(b.path)
-		if err == nil && (stamp{info.ModTime(), info.Size()}) != b.stamp {
+		file, err := filestamp.Take(b.path)
+		if err == nil && !b.file.Unchanged(file) {
 			err = b.read()
 		}
 		if err != nil {

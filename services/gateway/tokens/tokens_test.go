@@ -101,8 +101,12 @@ func TestParseRefuses(t *testing.T) {
 // force while the file is broken.
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.yaml")
+	written := time.Now().Add(-time.Hour)
 	write := func(text string) {
 		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path+".new", written, written); err != nil { // all within a tick of the clock
 			t.Fatal(err)
 		}
 		if err := os.Rename(path+".new", path); err != nil {
@@ -136,8 +140,10 @@ func TestBook(t *testing.T) {
 		t.Errorf("at its end it is %+v, %v", got, err)
 	}
 	now = now.Add(-time.Hour)
-	write(text + fmt.Sprintf("  b: {sha256: %s, system: ci, projects: {shop: [requester]}}\n", otherSum))
 	found := func(secret string) bool { _, err := b.Find(secret); return err == nil }
+	write(strings.Replace(text, sum, otherSum, 1))
+	wait.Until(t, "a token is another's, in a file of the same size", func() bool { return found(other) && !found(secret) })
+	write(text + fmt.Sprintf("  b: {sha256: %s, system: ci, projects: {shop: [requester]}}\n", otherSum))
 	wait.Until(t, "an added token is found", func() bool { return found(other) })
 	write("tokens: [")
 	wait.Until(t, "it is logged", func() bool { return found(other) && strings.Contains(log.String(), "the former ones stay in force") })
