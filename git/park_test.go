@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/git/checkout"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 // treesOf lists the working trees of a pool by their inodes.
@@ -98,6 +100,60 @@ func TestPoolGoesBeyondItsBound(t *testing.T) {
 	must(t, used[3].Release())
 	if got := treesOf(t, dir); len(got) != 2 {
 		t.Errorf("%d trees, want 2", len(got))
+	}
+}
+
+// TestViewsWaitForATree: while tasks have all trees but one, those who read take turns with that,
+// however many they are. A task waits for none of them, and neither does the only reader.
+func TestViewsWaitForATree(t *testing.T) {
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	dir := filepath.Join(t.TempDir(), "w")
+	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
+	ctx, main := wait.Context(t), r.head("main")
+	task, _ := prepare(t, p, "t0", main)
+	var mu sync.Mutex
+	trees := map[string]bool{}
+	var readers sync.WaitGroup
+	for i := range 5 {
+		readers.Go(func() {
+			for range 4 {
+				v, err := p.View(ctx, git.Name(fmt.Sprintf("v%d", i)), main)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				trees[inodeOf(t, v.Dir())] = true
+				mu.Unlock()
+				if err := v.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if len(trees) != 1 || len(treesOf(t, dir)) != 2 {
+		t.Errorf("%d trees were read, and there are %d", len(trees), len(treesOf(t, dir)))
+	}
+	other, _ := prepare(t, p, "t1", main)
+	v, err := p.View(ctx, "v", main)
+	must(t, err)
+	third, _ := prepare(t, p, "t2", main)
+	gone, cancel := context.WithCancel(ctx)
+	waits := make(chan error, 1)
+	go func() {
+		_, err := p.View(gone, "w", main)
+		waits <- err
+	}()
+	cancel()
+	if err := <-waits; !errors.Is(err, context.Canceled) {
+		t.Errorf("who is cancelled has %v", err)
+	}
+	for _, c := range []*checkout.Checkout{task, other, v, third} {
+		must(t, c.Release())
+	}
+	if got := treesOf(t, dir); len(got) != 2 {
+		t.Errorf("%d trees are left", len(got))
 	}
 }
 

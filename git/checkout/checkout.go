@@ -91,7 +91,10 @@ func (c *Checkout) WriteFile(name string, content []byte) error {
 
 // Release gives the checkout back for re-use; what is in it is lost. The checkout must
 // not be used any more.
-func (c *Checkout) Release() error { return c.pool.retire(string(c.name)) }
+func (c *Checkout) Release() error {
+	defer c.pool.leave(c)
+	return c.pool.retire(string(c.name))
+}
 
 // own returns the path of a file that the service keeps about the checkout, where no
 // agent can reach it.

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/git/internal/disk"
 )
 
 // Park gives the checkout back and leaves it as it is. Reopen and Recover return it
@@ -24,8 +26,68 @@ func (c *Checkout) Park() error {
 	p.mu.Lock()
 	p.serial++
 	p.parked[string(c.name)] = p.serial
+	p.givenBack()
 	p.mu.Unlock()
 	return p.trim()
+}
+
+// trees returns how many checkouts there are on the disk. Those that are about to take one that
+// is there already are not counted. The caller holds the lock.
+func (p *Pool) trees() int { return len(p.parked) + len(p.warm) - len(p.coming) }
+
+// givenBack tells those who wait that a checkout is not in use any more. The caller holds the lock.
+func (p *Pool) givenBack() {
+	close(p.freed)
+	p.freed = make(chan struct{})
+}
+
+// enter counts the name of a checkout as in use, so that the tree of no other one is taken for
+// more than the pool may have. A checkout for reading waits while as many are in use as the pool
+// keeps, and one of those is for reading as well: to write a whole tree takes longer than most
+// wait, and whoever has one for reading waits for nothing. Errors: that of ctx.
+func (p *Pool) enter(ctx context.Context, c *Checkout) error {
+	for {
+		p.mu.Lock()
+		if c.branch != "" || p.views == 0 || p.inUse() < p.max {
+			break
+		}
+		freed := p.freed
+		p.mu.Unlock()
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	defer p.mu.Unlock()
+	if c.branch == "" {
+		p.views++
+	}
+	if !disk.IsDir(c.Dir()) {
+		p.coming[string(c.name)] = true
+	}
+	p.parked[string(c.name)] = 0
+	return nil
+}
+
+// leave ends what enter began, for a checkout that was given back or could not be made.
+func (p *Pool) leave(c *Checkout) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.branch == "" {
+		p.views--
+	}
+	p.givenBack()
+}
+
+// inUse returns how many checkouts are in use. The caller holds the lock.
+func (p *Pool) inUse() (n int) {
+	for _, turn := range p.parked {
+		if turn == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // trim throws away checkouts that are not in use, until there are no more than the pool may keep.
@@ -33,7 +95,7 @@ func (p *Pool) trim() error {
 	for {
 		p.mu.Lock()
 		victim := ""
-		if len(p.parked)+len(p.warm) > p.max {
+		if p.trees() > p.max {
 			if len(p.warm) > 0 {
 				victim = warmPrefix + p.warm[0]
 				p.warm = p.warm[1:]
@@ -86,6 +148,7 @@ func (p *Pool) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.parked, name)
+	delete(p.coming, name)
 }
 
 // resume claims a checkout of a task and loads its state. undo parks it again
@@ -126,6 +189,7 @@ func (c *Checkout) inUse() error {
 func (p *Pool) take(name string) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock() // until it is moved, its former owner must not find half of it
+	delete(p.coming, name)
 	from := ""
 	if n := len(p.warm); n > 0 {
 		from = warmPrefix + p.warm[n-1]

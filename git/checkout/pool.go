@@ -26,7 +26,7 @@ type PoolConfig struct {
 	// Store is where objects come from and where Collect brings them.
 	Store *store.Store
 	// Max bounds the checkouts that are kept on the disk; 0 means 8. There are
-	// more only while more are in use at once.
+	// more only while more are in use at once; those of View wait for one another then.
 	Max int
 	// Limits bounds the objects that one attempt may bring in; zero fields have
 	// defaults.
@@ -67,6 +67,12 @@ type Pool struct {
 	// otherwise the turn at which it was parked. The lowest turn is taken
 	// first.
 	parked map[string]int
+	// coming has those of them that have no tree yet, and have not been told where to get one.
+	coming map[string]bool
+	// views counts the checkouts of View that are in use.
+	views int
+	// freed is closed, and replaced, when a checkout is given back.
+	freed chan struct{}
 	// indexed has the commit whose tree an index in .own has, by the name there. What
 	// is not known is not in it: after a restart, and while the index is changed.
 	indexed map[string]git.OID
@@ -86,7 +92,10 @@ func NewPool(ctx context.Context, cfg PoolConfig) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{dir: dir, store: cfg.Store, limits: cfg.Limits.OrDefault(), max: cfg.Max, log: cfg.Log, parked: map[string]int{}, indexed: map[string]git.OID{}}
+	p := &Pool{
+		dir: dir, store: cfg.Store, limits: cfg.Limits.OrDefault(), max: cfg.Max, log: cfg.Log,
+		parked: map[string]int{}, coming: map[string]bool{}, freed: make(chan struct{}), indexed: map[string]git.OID{},
+	}
 	if p.max == 0 {
 		p.max = 8
 	}
@@ -225,7 +234,7 @@ func (p *Pool) retire(name string) error {
 		return p.discard(name)
 	}
 	p.mu.Lock()
-	full := len(p.parked)+len(p.warm) > p.max
+	full := p.trees() > p.max
 	p.serial++
 	n := fmt.Sprint(p.serial)
 	p.mu.Unlock()

@@ -23,8 +23,9 @@ func (p *Pool) Prepare(ctx context.Context, task git.Name, at git.OID) (*Checkou
 }
 
 // View makes a checkout of a commit for reading, with a detached HEAD; Collect
-// and CommitAll refuse it. It shares names with those of Prepare. Errors are
-// those of Prepare.
+// and CommitAll refuse it. It shares names with those of Prepare. It may wait for
+// another one for reading to be released, so that nobody waits for anything else
+// while they have one. Errors are those of Prepare, and that of ctx.
 func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
 }
@@ -85,14 +86,17 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if _, err := git.ParseName(string(c.name)); err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	p.parked[string(c.name)] = 0
-	p.mu.Unlock()
+	if err := p.enter(ctx, c); err != nil {
+		return nil, err
+	}
 	ctx, end := git.Begin(ctx, git.OpCheckout)
 	made, err := p.make(ctx, c)
 	end(err)
-	if err != nil && !disk.IsDir(c.Dir()) {
-		p.forget(string(c.name))
+	if err != nil {
+		if !disk.IsDir(c.Dir()) {
+			p.forget(string(c.name))
+		}
+		p.leave(c)
 	}
 	return made, err
 }
