@@ -24,8 +24,8 @@ func (p *Pool) Prepare(ctx context.Context, task git.Name, at git.OID) (*Checkou
 
 // View makes a checkout of a commit for reading, with a detached HEAD; Collect
 // and CommitAll refuse it. It shares names with those of Prepare. It may wait for
-// another one for reading to be released, so that nobody waits for anything else
-// while they have one. Errors are those of Prepare, and that of ctx.
+// another one for reading to be released, so whoever has one must not wait for
+// anything else. Errors are those of Prepare, and that of ctx.
 func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
 }
