@@ -70,7 +70,7 @@ func (p *Pool) enter(ctx context.Context, c *Checkout) error {
 	return nil
 }
 
-// leave ends what enter began, for a checkout that was given back or could not be made.
+// leave tells those who wait in enter of a checkout that was given back or could not be made.
 func (p *Pool) leave(c *Checkout) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
