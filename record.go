@@ -126,6 +126,8 @@ type Summary struct {
 	Requesters []Identity
 	// Approval is by whom it is approved, and how many are needed.
 	Approval Approval
+	// Comments are the newest that it was told of; nil before the first.
+	Comments *Comments
 	// Project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
 }
