@@ -315,7 +315,7 @@ func TestLaterTextIsTold(t *testing.T) {
 func TestCommentsAreTold(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
-	serving(t, b)
+	servingBy(t, b, runner.RulesConfig{Alone: true}) // by the newest rules from the first decision on
 	nc := client(t, s)
 	const about = `"origin": {"event_id": "1"}`
 	const comments = `"comments": {"count": 2, "account": "eve", "ref": "findings/1 comment 7", "at": "2026-11-20T11:00:00Z"}`
