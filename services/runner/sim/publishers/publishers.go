@@ -37,8 +37,9 @@ type Publishers struct {
 // known is read from an intent's journal, without the rules of flow.
 type known struct {
 	first forge.Intent
-	// title and body are what is worked on: the text that was taken, with what people edited since.
-	title, body string
+	// titles and bodies can be worked on: the text that was taken, and what people made of it since. A
+	// command that is held has the text of when it was made.
+	titles, bodies []string
 	// later is the text that was told last; empty while that is the one that was taken.
 	later string
 	texts int
@@ -124,8 +125,8 @@ func (p *Publishers) Check(rec *forge.Record) error {
 	}
 	k.last = rec.Summary
 	for i := range rec.Effects.Commands {
-		if c := &rec.Effects.Commands[i]; !c.Attempt.Step.OfProject() && (c.Intent.Title != k.title || c.Intent.Body != k.body) {
-			return fmt.Errorf("%s works on %q, and taken was %q", c.ID(), c.Intent.Body, k.body)
+		if c := &rec.Effects.Commands[i]; !c.Attempt.Step.OfProject() && !(slices.Contains(k.titles, c.Intent.Title) && slices.Contains(k.bodies, c.Intent.Body)) {
+			return fmt.Errorf("%s works on %q: %q, and taken was %q: %q", c.ID(), c.Intent.Title, c.Intent.Body, k.titles, k.bodies)
 		}
 	}
 	if told := strings.Contains(rec.Summary.Reason, "its text was edited at"); !rec.Summary.Status.Ended() && told != (k.later != "") {
@@ -139,7 +140,7 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		if k.first.ID == "" {
-			k.first, k.title, k.body = m.Intent, m.Intent.Title, m.Intent.Body
+			k.first, k.titles, k.bodies = m.Intent, []string{m.Intent.Title}, []string{m.Intent.Body}
 			k.first.ID, k.first.Project = rec.Summary.Key.Intent, rec.Summary.Key.Project
 			return nil
 		}
@@ -152,10 +153,10 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 		return k.edited(m, ev.Actor)
 	case *forge.Edit:
 		if m.Title != nil {
-			k.title = *m.Title
+			k.titles = append(k.titles, *m.Title)
 		}
 		if m.Body != nil {
-			k.body = *m.Body
+			k.bodies = append(k.bodies, *m.Body)
 		}
 	default:
 	}
