@@ -25,7 +25,8 @@ const (
 	MaxCommentName = 500
 )
 
-// Validate returns the first mistake; nil if there is none. Its names are shown to people as they are.
+// Validate returns the first mistake; nil if there is none. Its names are shown to people as they
+// are.
 func (c *Comments) Validate() *FieldError {
 	switch {
 	case c.Count < 1 || c.Count > MaxComments:

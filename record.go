@@ -126,8 +126,6 @@ type Summary struct {
 	Requesters []Identity
 	// Approval is by whom it is approved, and how many are needed.
 	Approval Approval
-	// Comments are the newest that it was told of; nil before the first.
-	Comments *Comments
 	// Project has the shared queue and account of a project; nil for an intent.
 	Project *ProjectSummary
 }
@@ -190,6 +188,8 @@ type RunSummary struct {
 	Outline string
 	// RelevantFiles are the paths that the plan names, at most 100.
 	RelevantFiles []string
+	// Comments are the newest that the intent was told of; nil before the first.
+	Comments *Comments
 }
 
 // ChildSummary is a child intent as lists show it.

@@ -96,9 +96,9 @@ var AuditActions = []string{
 
 // Audited says who did what. Fields that an action has nothing to say about are left out.
 type Audited struct {
-	// Action is asked, asked_again (with another text), told_of_comment, edited, approved,
-	// changes_requested, rejected, answered, retried, cancelled, paused, resumed, reflected, started,
-	// ran or merged.
+	// Action is asked, asked_again (with another text), told_of_comment,
+	// edited, approved, changes_requested, rejected, answered, retried,
+	// cancelled, paused, resumed, reflected, started, ran or merged.
 	Action string `json:"action"`
 	// Project is the one that it is about.
 	Project forge.ProjectID `json:"project"`

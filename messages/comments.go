@@ -6,8 +6,8 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 )
 
-// Heard is what is known of comments on an intent. Runners keep it, and who tells them compares
-// with it first: both find the same to be news.
+// Heard has the comments on an intent that were told. Runners keep it, and who tells them
+// compares with it first: both find the same to be news.
 type Heard struct {
 	// Newest are the comments that were told last; zero before the first.
 	Newest forge.Comments

@@ -163,7 +163,8 @@ func TestCommentedChange(t *testing.T) {
 		t.Fatalf("told is %+v", list)
 	}
 	c := list[0].cause
-	if c.By != "work" || c.Via != "gateway" || c.Comments == nil || c.Comments.Ref != "shop#3 comment 7" || c.Comments.At.Location() != time.UTC || c.Words != "" {
+	if c.By != "work" || c.Via != "gateway" || c.Comments == nil || c.Comments.Ref != "shop#3 comment 7" ||
+		c.Comments.At.Location() != time.UTC || c.Words != "" {
 		t.Errorf("told is %+v: %+v", c, c.Comments)
 	}
 	if again := changes(now, told("shop#3 comment 7")); len(again) > 0 {

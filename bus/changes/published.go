@@ -43,8 +43,8 @@ const (
 	// ChecksFailed: a verify command failed on the change of data.task, see
 	// data.verify.
 	ChecksFailed Kind = "checks-failed"
-	// Commented: somebody wrote about it, at a forge or wherever else it is talked about; see
-	// data.comments. It changes nothing of what is done.
+	// Commented: there are comments on it, at a forge or wherever else it is talked about; see
+	// data.comments. Nothing of what is done changes.
 	Commented Kind = "commented"
 	// KindTaskDone: the change of data.task is on the base branch.
 	KindTaskDone Kind = "task-done"

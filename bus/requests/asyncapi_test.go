@@ -120,10 +120,12 @@ func asyncAPI() doc {
 	message("read", wire.TypeJSON, "read")
 	message("readEnd", wire.TypeJSON, "readEnd")
 
-	channel("submit", "forge.intent.{project}.submit", "Ask for an intent, or tell of comments on one. Stored in "+streams.Intents+".", "submission", "submissionEvent", "comments")
+	channel("submit", "forge.intent.{project}.submit", "Ask for an intent, or tell of comments on one. Stored in "+streams.Intents+".",
+		"submission", "submissionEvent", "comments")
 	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
 		"submission", "submissionEvent", "comments")
-	channel("request", "forge.api.{project}.submit", "Ask for an intent, or tell of comments on one, and be answered at once.", "submission", "submissionEvent", "comments")
+	channel("request", "forge.api.{project}.submit", "Ask for an intent, or tell of comments on one, and be answered at once.",
+		"submission", "submissionEvent", "comments")
 	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
 		"submission", "submissionEvent", "comments")
 	asking := map[string]string{

@@ -176,19 +176,24 @@ func (s submission) parse() (request, error) {
 	case o.HasAny("submit", "to"): // an Event of the .proto files
 		return readEvent(wire.Events.ParseJSON(s.data))
 	default:
-		if r.comments = submitted.Comments(&o); r.comments != nil {
-			o.Only("id", "project", "origin", "comments")
-		} else {
-			r.intent = submitted.Intent(&o, "id", "project", "origin")
-		}
-		o.Text("id", (*string)(&r.intent.ID))
-		o.Text("project", (*string)(&r.intent.Project))
-		submitted.Origin(&o, &r.intent.Origin)
+		r.plain(&o)
 	}
 	if len(errs) > 0 {
 		return r, wrongs(errs)
 	}
 	return r, nil
+}
+
+// plain reads a JSON object of our own names: an intent, or comments on one.
+func (r *request) plain(o *jsonobject.Object) {
+	if r.comments = submitted.Comments(o); r.comments != nil {
+		o.Only("id", "project", "origin", "comments")
+	} else {
+		r.intent = submitted.Intent(o, "id", "project", "origin")
+	}
+	o.Text("id", (*string)(&r.intent.ID))
+	o.Text("project", (*string)(&r.intent.Project))
+	submitted.Origin(o, &r.intent.Origin)
 }
 
 // isText reports whether data is text, so that an error about it as protobuf

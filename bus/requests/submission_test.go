@@ -247,7 +247,8 @@ func FuzzSubmission(f *testing.F) {
 	})
 }
 
-// Comments are told in place of asking, in JSON and in protobuf, of the intent that follows from the origin or is named.
+// Comments are told in place of asking, in JSON and in protobuf, of the intent
+// that follows from the origin or is named.
 func TestCommentsInASubmission(t *testing.T) {
 	const comments = `"comments": {"count": 2, "account": "eve", "ref": "findings/1 comment 7", "at": "2026-11-20T11:00:00Z"}`
 	for name, text := range map[string]string{
@@ -266,11 +267,11 @@ func TestCommentsInASubmission(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"origin": {"system": "x", "event_id": "1"}, "title": "a", ` + comments + `}`:                   "title: is not known; what is: id, project, origin, comments",
-		`{"submit": {"intent": {"id": "a", "title": "a", "origin": {"system": "x"}}, ` + comments + `}}`: "title: changes nothing of an intent that comments are told of",
-		`{"origin": {"system": "x", "event_id": "1"}, "comments": {}}`:                                   "comments.count: is 0; it can be 1 to 10000",
-		`{"origin": {"system": "x", "event_id": "1"}, "comments": {"words": "x"}}`:                       "comments.words: is not known",
-		`{"origin": {"system": "x", "event_id": "1"}, "comments": {"at": "today"}}`:                      "comments.at: is not a time",
+		`{"id": "a", "title": "a", ` + comments + `}`:                         "title: is not known; what is: id, project, origin, comments",
+		`{"submit": {"intent": {"id": "a", "title": "a"}, ` + comments + `}}`: "title: changes nothing of an intent that comments are told of",
+		`{"origin": {"system": "x", "event_id": "1"}, "comments": {}}`:        "comments.count: is 0; it can be 1 to 10000",
+		`{"origin": {"system": "x"}, "comments": {"words": "x"}}`:             "comments.words: is not known",
+		`{"origin": {"system": "x"}, "comments": {"at": "today"}}`:            "comments.at: is not a time",
 	} {
 		if _, err := (submission{from: shop, data: []byte(text)}).read(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -16,9 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
-// says has the system scanner ask for an intent, with a recipe, at the server of a repository in which
-// a run goes on; or, where it did before, say that it has another title now: says <folder> <intent>
-// <title>. With comment in place of the title it tells of a comment of somebody.
+// says has the system scanner ask for an intent, with a recipe, at the server of a repository in
+// which a run goes on; or, where it did before, say that it has another title now: says <folder>
+// <intent> <title>. With comment in place of the title it tells of a comment of somebody.
 func says(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: says <folder> <intent> <title>|comment")

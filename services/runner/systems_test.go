@@ -310,8 +310,8 @@ func TestLaterTextIsTold(t *testing.T) {
 	}
 }
 
-// A system tells of comments on an intent that is there, each once, and nothing else comes of it; what it says of the
-// intent beside them, or of one that nobody knows, is refused.
+// A system tells of comments on an intent that is there, each once, and nothing else comes
+// of it; what it says of the intent beside them, or of one that nobody knows, is refused.
 func TestCommentsAreTold(t *testing.T) {
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -2,8 +2,9 @@ package sim
 
 import "testing"
 
-// TestPublisherWorlds makes sure that the worlds in which publishers go on about an intent have what they
-// are for: texts that are edited as often as is remembered, and comments beyond those that are told one by one.
+// TestPublisherWorlds makes sure that the worlds in which publishers go on
+// about an intent have what they are for: texts that are edited as often as is
+// remembered, and comments beyond those that are told one by one.
 func TestPublisherWorlds(t *testing.T) {
 	texts, comments := 0, 0
 	const worlds = 40

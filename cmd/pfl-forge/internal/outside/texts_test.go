@@ -262,7 +262,8 @@ func TestLaterComments(t *testing.T) {
 	})
 }
 
-// commented returns what those who follow the project are told of comments, until an intent was cancelled.
+// commented returns what those who follow the project are told of comments,
+// until an intent was cancelled.
 func (w *forgeWorld) commented() (told []string) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(wait.Context(w.t))

@@ -114,14 +114,19 @@ func turned(before, after *forge.Summary) (string, Tone) {
 	return "", Plain
 }
 
+// submitted returns the line of what was asked for, or of comments on it.
+func submitted(m *forge.Submit, ev *forge.Event) (string, Tone) {
+	if c := m.Comments; c != nil {
+		return fmt.Sprintf("comment by %s: %s", c.Account, c.Ref), Attention
+	}
+	return "submitted" + by(ev) + ": " + m.Intent.Title, Plain
+}
+
 // describe returns the line that shows an event, or an empty one.
 func describe(ev *forge.Event) (string, Tone) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		if c := m.Comments; c != nil {
-			return fmt.Sprintf("comment by %s: %s", c.Account, c.Ref), Attention
-		}
-		return "submitted" + by(ev) + ": " + m.Intent.Title, Plain
+		return submitted(m, ev)
 	case *forge.Edit:
 		return "edited" + by(ev), Plain
 	case *forge.Approve:

@@ -264,7 +264,8 @@ func TestLinesOfALaterText(t *testing.T) {
 	}
 }
 
-// Comments are no edit of the text: the line says whose they are and where, and nothing that was written.
+// Comments are no edit of the text: the line says whose they are and where, and
+// nothing that was written.
 func TestLineOfComments(t *testing.T) {
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	told := forge.Submit{Comments: &forge.Comments{Count: 2, Account: "work account 5 eve", Ref: "shop#3 comment 7"}}

@@ -1,10 +1,10 @@
 // Package heard tells runners that others commented on running work at a forge: on its issue or
 // on its pull request. What they wrote stays at the forge, where whoever may see it reads it.
 //
-// Who comments can be anybody, and as often as they like. So one look tells of one comment, the
-// newest, with how many there are; what the runner knows is not told again, and what it would not
-// remember (messages.Heard) is not told at all. A comment that is edited later is the same one. Our
-// own are none, nor are those of programs: whoever answers our events with comments is not answered.
+// Strangers comment, too, and as often as they like. So one look tells of one comment, the newest,
+// with how many there are; what the runner knows is not told again, and what it would not remember
+// (messages.Heard) is not told at all. A comment that is edited later is the same one. Our own
+// are none, nor are those of programs: whoever answers our events with comments is not answered.
 package heard
 
 import (
@@ -42,8 +42,9 @@ type Teller struct {
 
 // Place is where comments are: an issue or a pull request of a repository.
 type Place struct {
-	Repository string
 	forges.Topic
+
+	Repository string
 }
 
 // String names the place as references do.
@@ -70,14 +71,15 @@ func (t *Teller) Tell(ctx context.Context, d *document.Detail, self intake.Accou
 	return err
 }
 
-// news returns what a runner is to be told of the comments of a place; nil if that is nothing.
+// news returns the comments of a place as a runner is to be told of them; nil if it is not.
 func (t *Teller) news(d *document.Detail, at Place, list []forges.Comment) *forge.Comments {
 	if d.Comments == nil || d.Status.Ended() || len(list) == 0 {
 		return nil // without the first, the rules that decide on it hear of none
 	}
 	newest := slices.MaxFunc(list, func(a, b forges.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	c := &forge.Comments{
-		Count: min(len(list), forge.MaxComments), Account: account(t.Name, newest.Author), Ref: fmt.Sprintf("%s comment %d", at, newest.ID), At: newest.Created.UTC(),
+		Count: min(len(list), forge.MaxComments), Account: account(t.Name, newest.Author),
+		Ref: fmt.Sprintf("%s comment %d", at, newest.ID), At: newest.Created.UTC(),
 	}
 	known := messages.Heard{Told: d.Comments.Told}
 	if n := d.Comments.Newest; n != nil {

@@ -26,8 +26,9 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// One look tells of the newest comment, by what can be shown of it, once; and of ten thousand in ten
-// thousand looks it tells a few times. A comment that is taken away is not told for another one again.
+// One look tells of the newest comment, by what can be shown of it, once; and
+// of ten thousand in ten thousand looks it tells a few times. A comment that is
+// taken away is not told for another one again.
 func TestNews(t *testing.T) {
 	teller := Teller{Name: "work"}
 	d := &document.Detail{Work: document.Work{Comments: &asked.Heard{}}}
@@ -46,7 +47,8 @@ func TestNews(t *testing.T) {
 	odd := by(9, intake.Outsider, 8)
 	odd.Author.Login = "e\u202eve\n\xff" + strings.Repeat("e", 300)
 	c := look([]forges.Comment{odd, by(8, intake.Member, 7)})
-	if c == nil || c.Count != 2 || c.Ref != "acme/shop pull request 3 comment 8" || !strings.HasPrefix(c.Account, "work account 9 eveeee") || len(c.Account) > 150 {
+	if c == nil || c.Count != 2 || c.Ref != "acme/shop pull request 3 comment 8" || !strings.HasPrefix(c.Account, "work account 9 eveeee") ||
+		len(c.Account) > 150 {
 		t.Fatalf("told is %+v", c)
 	}
 	if look([]forges.Comment{odd}) != nil || look(nil) != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
-// TestCommentsOnAPullRequest: the comments of others on a pull request that is open are told with the
-// intent that it belongs to, and ours are not. That they cannot be told keeps nothing else back.
+// TestCommentsOnAPullRequest: the comments of others on a pull request that is
+// open are told with the intent that it belongs to, and ours are not. That they
+// cannot be told keeps nothing else back.
 func TestCommentsOnAPullRequest(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		var mu sync.Mutex
@@ -41,7 +42,8 @@ func TestCommentsOnAPullRequest(t *testing.T) {
 		for _, user := range []string{"bot", "eve", "ada"} {
 			w.as(user, "POST", "/repos/"+w.repo+"/issues/1/comments", object{"body": "Closes #1. Looks fine, @ada."}, nil)
 		}
-		want := []string{"ada of " + string(w.to.Intent) + " in " + w.repo + " pull request 1", "eve of " + string(w.to.Intent) + " in " + w.repo + " pull request 1"}
+		where := " of " + string(w.to.Intent) + " in " + w.repo + " pull request 1"
+		want := []string{"ada" + where, "eve" + where}
 		wait.Until(t, "the comments are told", func() bool {
 			mu.Lock()
 			defer mu.Unlock()

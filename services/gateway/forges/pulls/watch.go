@@ -14,7 +14,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
-	"github.com/pfl-forge/pfl-forge/services/gateway/forges/heard"
 )
 
 // Deliveries is the part of *deliveries.Stream that is needed.
@@ -262,7 +261,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		k.due[key] = now
 		return nil
 	}
-	k.hear(ctx, t, l)
+	comments{k}.tell(ctx, t, l)
 	k.mu.Lock()
 	if s.Blocked == "" {
 		s.Blocked = t.refusal(s)
@@ -296,22 +295,6 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		k.lookAgain(key, s, next)
 	}
 	return err
-}
-
-// hear tells of the comments of others on a pull request that is open. Nothing waits for that: what
-// cannot be told now is told by a later look.
-func (k *Keeper) hear(ctx context.Context, t *tracked, l *look) {
-	if k.cfg.Hear == nil || l.State != forges.Open {
-		return
-	}
-	on := heard.Place{Repository: l.Repository.Name, Topic: forges.OfPull(l.Number)}
-	list, err := k.cfg.Forge.Comments(ctx, on.Repository, on.Topic, time.Time{})
-	if list = heard.Others(list, k.self.ID); err == nil && len(list) > 0 {
-		err = k.cfg.Hear(ctx, t.to, k.self, on, list)
-	}
-	if err != nil && ctx.Err() == nil {
-		k.cfg.Log.WarnContext(ctx, "cannot tell of the comments on a pull request", "forge", k.cfg.Name, "place", on.String(), "error", err)
-	}
 }
 
 // known returns the entry of a pull request: that of the step that made it, or

@@ -14,7 +14,7 @@ func Title(text string, most int) string { return cut(line(text), most) }
 
 // Drafts says how a forge tells a draft that has no other sign of one than its title.
 type Drafts struct {
-	// Begin is what we begin the title of a draft with.
+	// Begin begins the title of a draft that we write.
 	Begin string
 	// Known are all beginnings by which the forge tells one, in any case of letters.
 	Known []string
@@ -39,7 +39,8 @@ func (d Drafts) Title(text string, draft bool, most int) string {
 	return cut(title, most)
 }
 
-// Wanted returns the title that Title was given, as far as that can be told from what the forge has.
+// Wanted returns the title that Title was given, as far as that can be told
+// from what the forge has.
 func (d Drafts) Wanted(title string, draft bool) string {
 	title = strings.TrimPrefix(title, plain)
 	if draft {

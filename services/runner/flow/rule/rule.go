@@ -43,7 +43,7 @@ const (
 	// LaterText: the publisher says that the text was edited after it was taken; what
 	// was taken is worked on.
 	LaterText = "later-text"
-	// Commented: somebody wrote about it at a forge, which changes nothing of what is done.
+	// Commented: there are comments on it at a forge; nothing of what is done changes.
 	Commented = "commented"
 	// AwaitDependency: implementation waits for other intents.
 	AwaitDependency = "await-dependency"

@@ -1,8 +1,9 @@
-// Package publishers has systems that go on about an intent after they asked for it, in some worlds of
-// the simulator, and knows what has to follow from that: nothing but that people are told.
+// Package publishers has systems that go on about an intent after they asked for it, in some worlds
+// of the simulator, and knows what has to follow from that: nothing but that people are told.
 //
-// They edit the text where it came from, take that back, some of them for ever, and tell of comments;
-// others say so who published nothing. What they say comes late, twice and in any order, as all does.
+// They edit the text where it came from, take that back, some of them for ever,
+// and tell of comments; others say so who published nothing. What they say
+// comes late, twice and in any order, as all does.
 package publishers
 
 import (
@@ -16,8 +17,8 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 )
 
-// Bounds of a world: how often publishers say something, so that it comes to rest, and what of that an
-// intent may remember of texts and of comments.
+// Bounds of a world: how often publishers say something, so that it comes to
+// rest, and what of that an intent may remember of texts and of comments.
 const (
 	most         = 150
 	mostTexts    = 20
@@ -37,8 +38,8 @@ type Publishers struct {
 // known is read from an intent's journal, without the rules of flow.
 type known struct {
 	first forge.Intent
-	// titles and bodies can be worked on: the text that was taken, and what people made of it since. A
-	// command that is held has the text of when it was made.
+	// titles and bodies can be worked on: the text that was taken, and what people
+	// made of it since. A command that is held has the text of when it was made.
 	titles, bodies []string
 	// later is the text that was told last; empty while that is the one that was taken.
 	later string
@@ -56,7 +57,7 @@ func New(seed uint64) *Publishers {
 	return &Publishers{rng: rng, eager: rng.IntN(2) == 0, known: map[forge.Key]*known{}}
 }
 
-// Say returns what a publisher says about one of the intents; nil if none says anything.
+// Say returns the event by which a publisher says more about one of the intents; nil if none does.
 func (p *Publishers) Say(keys []forge.Key, now time.Time) *forge.Event {
 	if p == nil || p.said >= most || !p.eager && p.rng.IntN(4) > 0 {
 		return nil
@@ -105,9 +106,9 @@ func (k *known) textOf(in *forge.Intent) string {
 	return in.Title + "\n" + in.Body
 }
 
-// Check returns an error if a decision about an intent works on a text that was not taken, or changes
-// anything for what is said later; if it takes it from somebody else, or twice, or too much of it; or if
-// people are not told that the text is another one.
+// Check returns an error if a decision about an intent works on a text that was not taken, or
+// changes anything for what is said later; if it takes that from another one, twice, or too much of
+// it; or if people are not told that the text is another one.
 func (p *Publishers) Check(rec *forge.Record) error {
 	if p == nil {
 		return nil
@@ -163,8 +164,8 @@ func (k *known) learn(ev *forge.Event, rec *forge.Record) error {
 	return nil
 }
 
-// unmoved returns an error if a record changes anything beside what people are told. Of several events
-// the others may.
+// unmoved returns an error if a record changes anything beside what people are
+// told. Of several events the others may.
 func (k *known) unmoved(rec *forge.Record) error {
 	if len(rec.Events) > 1 {
 		return nil
@@ -208,8 +209,8 @@ func (k *known) commented(c *forge.Comments) error {
 	return nil
 }
 
-// Texts returns how often a text was edited that is remembered, and Comments how often comments were
-// told, of the intent of which it is the most.
+// Texts returns how often a text was edited that is remembered, and Comments
+// how often comments were told, of the intent of which it is the most.
 func (p *Publishers) Texts() (n int) {
 	for _, k := range p.known {
 		n = max(n, k.texts)
