@@ -27,6 +27,9 @@ type Submit struct {
 	// Preapproved says that a person approved the parent intent with this one in its
 	// plan, so that the child needs no approval of its own. Only the rules set it.
 	Preapproved bool
+	// Comments, if not nil, tells of comments on an intent that was submitted before, and asks
+	// for nothing: of Intent it has the ID, the Project, the Source and the Origin alone.
+	Comments *Comments
 }
 
 // Edit changes fields of an intent that is still proposed. A nil field stays as it is.

@@ -188,6 +188,8 @@ type RunSummary struct {
 	Outline string
 	// RelevantFiles are the paths that the plan names, at most 100.
 	RelevantFiles []string
+	// Comments are the newest that the intent was told of; nil before the first.
+	Comments *Comments
 }
 
 // ChildSummary is a child intent as lists show it.

@@ -87,6 +87,7 @@ type AuditFinding struct {
 var AuditActions = []string{
 	"answered", "approved", "asked", "asked_again", "cancelled", "changes_requested", "edited", "forgot", "merged",
 	"paused", "paused_schedule", "ran", "reflected", "rejected", "resumed", "resumed_schedule", "retried", "set_schedules", "started", "taught",
+	"told_of_comment",
 }
 
 // An audit is for those who answer for an installation, and so it names what other readers do
@@ -95,8 +96,9 @@ var AuditActions = []string{
 
 // Audited says who did what. Fields that an action has nothing to say about are left out.
 type Audited struct {
-	// Action is asked, asked_again (with another text), edited, approved, changes_requested,
-	// rejected, answered, retried, cancelled, paused, resumed, reflected, started, ran or merged.
+	// Action is asked, asked_again (with another text), told_of_comment,
+	// edited, approved, changes_requested, rejected, answered, retried,
+	// cancelled, paused, resumed, reflected, started, ran or merged.
 	Action string `json:"action"`
 	// Project is the one that it is about.
 	Project forge.ProjectID `json:"project"`

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // Summary has the fields of an intent that every list shows, under the names that they
@@ -182,6 +183,8 @@ type Cause struct {
 	Review *Review `json:"review,omitempty"`
 	// Verify is the report of the commands that failed.
 	Verify *Verified `json:"verify,omitempty"`
+	// Comments are those that a system told of.
+	Comments *asked.Comments `json:"comments,omitempty"`
 	// Truncated names all that was cut: a change is far smaller than an answer.
 	Truncated []Truncated `json:"truncated,omitempty"`
 }

@@ -27,8 +27,10 @@ type Work struct {
 	// hash is made of it and of nothing else. It is empty otherwise.
 	Asked []asked.Part `json:"asked,omitempty"`
 	// Text names the text that was taken, and the one that there is now where it came from.
-	Text      *asked.Text `json:"text,omitempty"`
-	Truncated []Truncated `json:"truncated,omitempty"`
+	Text *asked.Text `json:"text,omitempty"`
+	// Comments are those that were told; left out where none are heard of.
+	Comments  *asked.Heard `json:"comments,omitempty"`
+	Truncated []Truncated  `json:"truncated,omitempty"`
 }
 
 // Task is a task of a plan, with what it produced.
@@ -239,7 +241,8 @@ type Adjustment struct {
 // Decided is an act of a person or system that was granted.
 type Decided struct {
 	// What is submit, edit, approve, request_changes, reject, answer, retry, cancel, pause or
-	// resume; or edit_at_origin, where a publisher sent another text after the first was taken.
+	// resume; or edit_at_origin, where a publisher sent another text after the first was taken,
+	// or comments, where a system told of some.
 	What string `json:"what" yaml:"what"`
 	// By is the person or system.
 	By string `json:"by" yaml:"by"`

@@ -6,6 +6,7 @@ import (
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/internal/conn"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 )
 
 // This file finds in a record what its summary does not say: the facts that a
@@ -106,7 +107,7 @@ func (f *facts) take(ev *forge.Event, before, now *forge.Summary) {
 			c.at(ev)
 			f.faults = append(f.faults, c)
 		}
-		f.questions = append(f.questions, asked(m)...)
+		f.questions = append(f.questions, questionsOf(m)...)
 	case *forge.MergeEnded:
 		f.merged(ev, m)
 	case *forge.RequestChanges:
@@ -174,6 +175,9 @@ func (f *facts) explain(c *change, now *forge.Summary) {
 		for _, q := range f.questions {
 			c.cause.Questions = append(c.cause.Questions, document.Clarification(q))
 		}
+	case Commented:
+		c.cause = f.by
+		c.cause.Comments = asked.CommentsOf(now.Comments)
 	default:
 		c.cause = f.by
 	}
@@ -248,8 +252,8 @@ func (c *change) name(before, now *forge.Summary) {
 	}
 }
 
-// asked returns the questions of a result.
-func asked(m *forge.Result) []forge.Clarification {
+// questionsOf returns the questions of a result.
+func questionsOf(m *forge.Result) []forge.Clarification {
 	switch out := m.Output.(type) {
 	case *forge.Analysis:
 		return out.Clarifications

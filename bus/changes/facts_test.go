@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -144,5 +145,32 @@ func TestAskingForChangesIsTold(t *testing.T) {
 		if list := strings.Join(got, "; "); list != c.want {
 			t.Errorf("%s: %q, want %q", c.about, list, c.want)
 		}
+	}
+}
+
+// TestCommentedChange tells of comments by whom a system says, once for each that is told.
+func TestCommentedChange(t *testing.T) {
+	before := at(forge.StepImplement)
+	told := func(ref string) *forge.Summary {
+		now := at(forge.StepImplement)
+		now.Comments = &forge.Comments{Count: 2, Account: "work account 5 eve", Ref: ref, At: time.Unix(60, 0)}
+		return now
+	}
+	now := told("shop#3 comment 7")
+	ev := forge.Event{Actor: "work", Via: "gateway", Account: "work account 1 bot", Message: &forge.Submit{Comments: now.Comments}}
+	list := withFacts(changes(before, now), before, now, []forge.Event{ev})
+	if len(list) != 1 || list[0].what != Commented {
+		t.Fatalf("told is %+v", list)
+	}
+	c := list[0].cause
+	if c.By != "work" || c.Via != "gateway" || c.Comments == nil || c.Comments.Ref != "shop#3 comment 7" ||
+		c.Comments.At.Location() != time.UTC || c.Words != "" {
+		t.Errorf("told is %+v: %+v", c, c.Comments)
+	}
+	if again := changes(now, told("shop#3 comment 7")); len(again) > 0 {
+		t.Errorf("it is told again: %+v", again)
+	}
+	if next := changes(now, told("shop#3 comment 9")); len(next) != 1 {
+		t.Errorf("of the next is told %+v", next)
 	}
 }

@@ -43,6 +43,9 @@ const (
 	// ChecksFailed: a verify command failed on the change of data.task, see
 	// data.verify.
 	ChecksFailed Kind = "checks-failed"
+	// Commented: there are comments on it, at a forge or wherever else it is talked about; see
+	// data.comments. Nothing of what is done changes.
+	Commented Kind = "commented"
 	// KindTaskDone: the change of data.task is on the base branch.
 	KindTaskDone Kind = "task-done"
 	// KindTaskFailed: data.task is given up.
@@ -62,7 +65,7 @@ const (
 // Kinds lists the changes, in the order in which an intent may go through them.
 func Kinds() []Kind {
 	return []Kind{
-		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, ChangesRequested, ChecksFailed, KindTaskDone, KindTaskFailed,
+		Submitted, Planned, Waiting, Approved, Resumed, Executing, Iterated, ChangesRequested, ChecksFailed, Commented, KindTaskDone, KindTaskFailed,
 		Done, Blocked, Error, Rejected, Cancelled,
 	}
 }
@@ -105,6 +108,7 @@ func changes(before, now *forge.Summary) (list []change) {
 	add(before.Waiting != "" && before.Waiting != forge.WaitingApproval && now.Waiting == "" && !ended, Resumed)
 	add(now.Status == forge.StatusExecuting && before.Status != forge.StatusExecuting, Executing)
 	add(iterated(before.Goal, now.Goal), Iterated)
+	add(now.Comments != nil && (before.Comments == nil || before.Comments.Ref != now.Comments.Ref), Commented)
 	list = append(list, taskChanges(before, now)...)
 	add(waits && (now.Waiting != before.Waiting || now.Plan != before.Plan), Waiting)
 	add(ended && (now.Status != before.Status || now.Run != before.Run), Kind(now.Status))

@@ -16,7 +16,7 @@ func Content(ev *forge.Event) ([]byte, error) {
 	if submit := forge.As[*forge.Submit](ev.Message); submit != nil {
 		in := submit.Intent
 		in.Requesters = nil // the runner notes those, of whom the signature speaks
-		sent.Message = &forge.Submit{Intent: in, Preapproved: submit.Preapproved}
+		sent.Message = &forge.Submit{Intent: in, Preapproved: submit.Preapproved, Comments: submit.Comments}
 	}
 	return wire.Events.Marshal(&sent)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/packed"
 	"github.com/pfl-forge/pfl-forge/bus/subjects"
 	"github.com/pfl-forge/pfl-forge/document"
+	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/document/figures"
 	"github.com/pfl-forge/pfl-forge/document/setup"
 	"github.com/pfl-forge/pfl-forge/document/whole"
@@ -90,6 +91,11 @@ func asyncAPI() doc {
 		schemas[name] = schemaOf(reflect.TypeOf(v))
 	}
 	schemas["submission"] = submissionSchema("id", "origin")
+	schemas["comments"] = doc{"type": "object", "additionalProperties": false, "required": []string{"comments"}, "properties": doc{
+		"id": doc{"type": "string"}, "project": doc{"type": "string"}, "origin": schemas["submission"]["properties"].(doc)["origin"],
+		"comments": schemaOf(reflect.TypeFor[asked.Comments]()),
+	}}
+	message("comments", wire.TypeJSON, "comments")
 	data := submissionSchema("actor")
 	schemas["submissionEvent"] = envelope(doc{"type": "string", "const": submitted.Type}, data, "source", "id", "type", "specversion", "data")
 	message("submission", wire.TypeJSON, "submission")
@@ -114,12 +120,14 @@ func asyncAPI() doc {
 	message("read", wire.TypeJSON, "read")
 	message("readEnd", wire.TypeJSON, "readEnd")
 
-	channel("submit", "forge.intent.{project}.submit", "Ask for an intent. Stored in "+streams.Intents+".", "submission", "submissionEvent")
-	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "Ask for an intent, for senders that may speak for themselves only.",
-		"submission", "submissionEvent")
-	channel("request", "forge.api.{project}.submit", "Ask for an intent, and be answered at once.", "submission", "submissionEvent")
+	channel("submit", "forge.intent.{project}.submit", "Ask for an intent, or tell of comments on one. Stored in "+streams.Intents+".",
+		"submission", "submissionEvent", "comments")
+	channel("submitFrom", "forge.intent.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
+		"submission", "submissionEvent", "comments")
+	channel("request", "forge.api.{project}.submit", "Ask for an intent, or tell of comments on one, and be answered at once.",
+		"submission", "submissionEvent", "comments")
 	channel("requestFrom", "forge.api.{project}.from.{system}.submit", "The same, for senders that may speak for themselves only.",
-		"submission", "submissionEvent")
+		"submission", "submissionEvent", "comments")
 	asking := map[string]string{
 		"list": "Ask for a project's intents.", "show": "Ask for everything that is known of an intent.",
 		"services": "Ask which services run, and which of them serve the project.",

@@ -82,6 +82,8 @@ type submission struct {
 // request is a submission that was read, but not checked.
 type request struct {
 	intent forge.Intent
+	// comments are those that it tells of, in place of asking for the intent; nil if it asks.
+	comments *forge.Comments
 	// own is the id that the message gives itself, such as that of a
 	// CloudEvent; empty if it has none.
 	own string
@@ -108,7 +110,12 @@ func (s submission) read() (forge.Event, error) {
 	}
 	errs = append(errs, account(s.from, r.account, r.ref)...)
 	in := r.intent
-	if e := in.Validate(); e != nil && len(errs) == 0 {
+	e := in.Validate()
+	if r.comments != nil {
+		errs = append(errs, besides(in)...)
+		e = r.comments.Validate()
+	}
+	if e != nil && len(errs) == 0 {
 		errs = append(errs, *e)
 	}
 	if len(errs) > 0 {
@@ -116,14 +123,23 @@ func (s submission) read() (forge.Event, error) {
 		wrong.origin = in.Origin
 		return forge.Event{}, wrong
 	}
-	if actor := in.Origin.Actor; actor != "" {
+	if actor := in.Origin.Actor; actor != "" && r.comments == nil {
 		in.Requesters = []forge.Identity{{Name: actor}} // the system says so, and nobody has proven it
 	}
 	return forge.Event{
 		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID},
-		Actor: in.Origin.System, Message: &forge.Submit{Intent: in}, Signature: r.signature,
+		Actor: in.Origin.System, Message: &forge.Submit{Intent: in, Comments: r.comments}, Signature: r.signature,
 		Via: s.from.Via, Account: r.account, Ref: r.ref,
 	}, nil
+}
+
+// besides returns an error for each field that says something of an intent beside comments: they
+// are about one that is there, and change nothing of it.
+func besides(in forge.Intent) (errs []forge.FieldError) {
+	for _, e := range beyond(in, "", "ID", "Project", "Source", "Origin") {
+		errs = append(errs, forge.FieldError{Field: e.Field, Reason: "changes nothing of an intent that comments are told of; leave it out"})
+	}
+	return errs
 }
 
 // parse reads the content in any of the formats: by the content type if there
@@ -160,15 +176,24 @@ func (s submission) parse() (request, error) {
 	case o.HasAny("submit", "to"): // an Event of the .proto files
 		return readEvent(wire.Events.ParseJSON(s.data))
 	default:
-		r.intent = submitted.Intent(&o, "id", "project", "origin")
-		o.Text("id", (*string)(&r.intent.ID))
-		o.Text("project", (*string)(&r.intent.Project))
-		submitted.Origin(&o, &r.intent.Origin)
+		r.plain(&o)
 	}
 	if len(errs) > 0 {
 		return r, wrongs(errs)
 	}
 	return r, nil
+}
+
+// plain reads a JSON object of our own names: an intent, or comments on one.
+func (r *request) plain(o *jsonobject.Object) {
+	if r.comments = submitted.Comments(o); r.comments != nil {
+		o.Only("id", "project", "origin", "comments")
+	} else {
+		r.intent = submitted.Intent(o, "id", "project", "origin")
+	}
+	o.Text("id", (*string)(&r.intent.ID))
+	o.Text("project", (*string)(&r.intent.Project))
+	submitted.Origin(o, &r.intent.Origin)
 }
 
 // isText reports whether data is text, so that an error about it as protobuf
@@ -187,7 +212,7 @@ func readEvent(ev forge.Event, err error) (request, error) {
 	}
 	submit := forge.As[*forge.Submit](ev.Message)
 	in := submit.Intent
-	errs := beyond(*submit, "submit.", "Intent")
+	errs := beyond(*submit, "submit.", "Intent", "Comments")
 	if ev.Anchor != "" {
 		errs = append(errs, forge.FieldError{Field: "anchor", Reason: "is for machines to say; leave it out"})
 	}
@@ -201,7 +226,7 @@ func readEvent(ev forge.Event, err error) (request, error) {
 		return request{}, wrongs(errs)
 	}
 	in.ID, in.Project = cmp.Or(in.ID, ev.To.Intent), cmp.Or(in.Project, ev.To.Project)
-	return request{intent: in, own: ev.ID, signature: ev.Signature, account: ev.Account, ref: ev.Ref}, nil
+	return request{intent: in, comments: submit.Comments, own: ev.ID, signature: ev.Signature, account: ev.Account, ref: ev.Ref}, nil
 }
 
 // place fills in the intent's project, origin and id, and returns an error for

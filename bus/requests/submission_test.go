@@ -246,3 +246,35 @@ func FuzzSubmission(f *testing.F) {
 		}
 	})
 }
+
+// Comments are told in place of asking, in JSON and in protobuf, of the intent
+// that follows from the origin or is named.
+func TestCommentsInASubmission(t *testing.T) {
+	const comments = `"comments": {"count": 2, "account": "eve", "ref": "findings/1 comment 7", "at": "2026-11-20T11:00:00Z"}`
+	for name, text := range map[string]string{
+		"JSON":      `{"origin": {"system": "/scanner", "event_id": "4711"}, ` + comments + `}`,
+		"protojson": `{"submit": {"intent": {"origin": {"system": "/scanner", "eventId": "4711"}}, ` + comments + `}}`,
+	} {
+		ev, err := submission{from: shop, data: []byte(text)}.read()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		m := forge.As[*forge.Submit](ev.Message)
+		if ev.To.Intent != "4711-j85shsagnh7i1g31" || ev.Actor != "/scanner" || m.Comments == nil || m.Comments.Count != 2 || m.Comments.At.IsZero() ||
+			m.Intent.Title != "" || m.Intent.Requesters != nil {
+			t.Errorf("%s: %+v %+v", name, ev, m.Comments)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"id": "a", "title": "a", ` + comments + `}`:                         "title: is not known; what is: id, project, origin, comments",
+		`{"submit": {"intent": {"id": "a", "title": "a"}, ` + comments + `}}`: "title: changes nothing of an intent that comments are told of",
+		`{"origin": {"system": "x", "event_id": "1"}, "comments": {}}`:        "comments.count: is 0; it can be 1 to 10000",
+		`{"origin": {"system": "x"}, "comments": {"words": "x"}}`:             "comments.words: is not known",
+		`{"origin": {"system": "x"}, "comments": {"at": "today"}}`:            "comments.at: is not a time",
+	} {
+		if _, err := (submission{from: shop, data: []byte(text)}).read(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

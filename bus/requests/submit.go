@@ -109,13 +109,14 @@ func refusedField(r forge.Ruling) RefusedField {
 // request is stored like a submission to the stream, so that runners have one
 // way of reading both.
 func (ss *Submissions) again(ev forge.Event, subject string) (*nats.Msg, error) {
-	in := forge.As[*forge.Submit](ev.Message).Intent
+	submit := forge.As[*forge.Submit](ev.Message)
+	in := submit.Intent
 	if in.ID == originID(in.Project, in.Origin) {
 		in.ID, ev.To.Intent = "", "" // it follows from the origin
 	} else {
 		in.Origin.EventID = "" // it follows from the id
 	}
-	ev.Message = &forge.Submit{Intent: in}
+	ev.Message = &forge.Submit{Intent: in, Comments: submit.Comments}
 	data, err := wire.Events.Marshal(&ev)
 	if err != nil {
 		return nil, err

@@ -288,7 +288,7 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	if ruled != nil && !later && !isMissing(ruled) {
 		return Accepted{}, ruled
 	}
-	m, err := ss.submissionFor(c, in)
+	m, err := ss.submissionFor(c, &forge.Submit{Intent: in})
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -309,10 +309,25 @@ func (ss *Submissions) SubmitFor(ctx context.Context, c *Caller, in forge.Intent
 	return done, err
 }
 
+// TellFor tells of comments on an intent that is there, in the name of a system that its caller
+// is, and waits for the decision. The errors are those of SubmitFor.
+func (ss *Submissions) TellFor(ctx context.Context, c *Caller, key forge.Key, comments *forge.Comments) (Accepted, error) {
+	if err := ss.ruled(ctx, key, c); err != nil {
+		return Accepted{}, err
+	}
+	in := forge.Intent{ID: key.Intent, Project: key.Project, Source: forge.SourceSystem, Origin: forge.Origin{System: c.Name, EventID: comments.Ref}}
+	m, err := ss.submissionFor(c, &forge.Submit{Intent: in, Comments: comments})
+	if err != nil {
+		return Accepted{}, err
+	}
+	return ss.accepted(ctx, m, key)
+}
+
 // submissionFor returns the message by which a gateway submits for a caller.
-func (ss *Submissions) submissionFor(c *Caller, in forge.Intent) (*nats.Msg, error) {
+func (ss *Submissions) submissionFor(c *Caller, submit *forge.Submit) (*nats.Msg, error) {
+	in := &submit.Intent
 	ev := forge.Event{
-		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Account: c.Account, Ref: c.Ref, Message: &forge.Submit{Intent: in},
+		ID: "submit/" + string(in.ID), To: forge.Key{Project: in.Project, Intent: in.ID}, Account: c.Account, Ref: c.Ref, Message: submit,
 	}
 	if c.Person {
 		ev.Actor, ev.Via = c.Name, c.Gateway

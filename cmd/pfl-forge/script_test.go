@@ -56,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"await":    await,
 			"endpoint": endpoint,
 			"terminal": terminal,
+			"says":     says,
 			"browse": func(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Value(browsing{}).(*browsing).browse(ts, neg, args)
 			},

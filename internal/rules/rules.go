@@ -19,7 +19,8 @@
 //	   one that failed is searched; who approved a plan or a change does not say what is done while that counts; what failed
 //	   for a reason of a replica is for any of them next; a step that no replica can do stays with the workers, which say so ever less often;
 //	   a recipe whose check fails where others were merged meanwhile is made again with precedence; that the text of a request was edited
-//	   where it came from is remembered; who lets a request be analyzed approves the values of its recipe and the options of its goal, too
+//	   where it came from is remembered, and so are comments on it; who lets a request be analyzed approves the values of its recipe and
+//	   the options of its goal, too
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest
 // up, adds a line here and a Change below, and has the rules ask for it where they differ:
@@ -182,6 +183,11 @@ var (
 		Name: "LaterText", Since: 5,
 		Why: "an issue that was edited after its text was taken was not told to those who approve and watch elsewhere than at the forge",
 	}
+	// HeardComments is asked for where a system tells of comments.
+	HeardComments = Change{
+		Name: "HeardComments", Since: 5,
+		Why: "that somebody commented on what is under way was counted in our own comment at the forge, and told nobody else",
+	}
 	// ApprovedSettings is asked for where a request is named that a person lets be analyzed.
 	ApprovedSettings = Change{
 		Name: "ApprovedSettings", Since: 5,
@@ -205,7 +211,7 @@ func Changes() []Change {
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
-		LaterText, ApprovedSettings,
+		LaterText, HeardComments, ApprovedSettings,
 	}
 }
 

@@ -25,9 +25,11 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/strictyaml"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitea"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/github"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/gitlab"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/heard"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/look"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -297,22 +299,45 @@ func (f *watchedFile) pullRequests(n int, w *watched, cfg *look.Config, client p
 		return nil
 	}
 	return pulls.New(pulls.Config{
-		Name: cfg.Name, Forge: client, Repositories: repositories, Tokens: cfg.Tokens, Publish: f.bus.Results.Publish, Replica: f.replica, Stopped: f.stopped,
+		Name: cfg.Name, Forge: client, Repositories: repositories, Tokens: cfg.Tokens, Publish: f.bus.Results.Publish, Replica: f.replica,
+		Stopped: f.stopped, Hear: f.hear(cfg.Name),
 		Hooks: cfg.Hooks, Deliveries: f.bus.Deliveries, Secrets: cfg.Secrets, Log: cfg.Log, Every: cfg.Every,
 	})
 }
 
-// stopped says whether a person stopped an intent, or a task of it. One that is not there goes on.
-func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.TaskID) (pulls.Stopped, error) {
+// hear returns the function that tells runners of comments on the pull requests of a forge. An
+// intent that is not there is told nothing.
+func (f *watchedFile) hear(name string) func(context.Context, forge.Key, intake.Account, heard.Place, []forges.Comment) error {
+	t := heard.Teller{Name: name, Gateway: string(access.Gateway), Submissions: f.bus.Submissions, Log: f.log}
+	return func(ctx context.Context, key forge.Key, self intake.Account, at heard.Place, list []forges.Comment) error {
+		d, err := f.show(ctx, key)
+		if err != nil || d == nil {
+			return err
+		}
+		return t.Tell(ctx, d, self, at, list)
+	}
+}
+
+// show returns an intent as its runner shows it; nil if there is none.
+func (f *watchedFile) show(ctx context.Context, key forge.Key) (*document.Detail, error) {
 	data, err := f.bus.Submissions.Show(ctx, key, string(access.Gateway), document.Page{})
 	if refused, ok := errors.AsType[*requests.RequestError](err); ok && refused.Code == http.StatusNotFound {
-		return pulls.Stopped{}, nil
+		return nil, nil //nolint:nilnil // it says so
 	}
 	var d document.Detail
 	if err == nil {
 		err = json.Unmarshal(data, &d)
 	}
-	return stoppedIn(&d, task), err
+	return &d, err
+}
+
+// stopped says whether a person stopped an intent, or a task of it. One that is not there goes on.
+func (f *watchedFile) stopped(ctx context.Context, key forge.Key, task forge.TaskID) (pulls.Stopped, error) {
+	d, err := f.show(ctx, key)
+	if err != nil || d == nil {
+		return pulls.Stopped{}, err
+	}
+	return stoppedIn(d, task), nil
 }
 
 // stoppedIn says whether a person stopped an intent, or a task of it. A task that failed by

@@ -76,7 +76,7 @@ func TestGuide(t *testing.T) {
 			guideRequest(t, nc, to[1], "Content-Type", "application/cloudevents+json", m[1])
 		}
 	}
-	if requests != 10 {
+	if requests != 11 {
 		t.Errorf("%d requests are in the page", requests)
 	}
 	if err := askForChange(t.Context(), nc, "finding-4713"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,9 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/bus/requests"
+	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -304,5 +307,57 @@ func TestLaterTextIsTold(t *testing.T) {
 	}
 	if got := strings.Join(acts, " "); got != "submit edit_at_origin edit_at_origin" {
 		t.Errorf("decided was %s", got)
+	}
+}
+
+// A system tells of comments on an intent that is there, each once, and nothing else comes
+// of it; what it says of the intent beside them, or of one that nobody knows, is refused.
+func TestCommentsAreTold(t *testing.T) {
+	s := bustest.StartServer(t)
+	b := s.Connect(t)
+	servingBy(t, b, runner.RulesConfig{Alone: true}) // by the newest rules from the first decision on
+	nc := client(t, s)
+	const about = `"origin": {"event_id": "1"}`
+	const comments = `"comments": {"count": 2, "account": "eve", "ref": "findings/1 comment 7", "at": "2026-11-20T11:00:00Z"}`
+	submit := func(subject, data, want string) (id string) {
+		got, code := request(t, nc, subject, "{"+data+"}")
+		if said := fmt.Sprint(code, got["result"], got["errors"]); !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %s", data, said, want)
+		}
+		id, _ = got["intent"].(string)
+		return id
+	}
+	const own, other = "forge.api.web.from.scanner.submit", "forge.api.web.from.other.submit"
+	submit(own, about+","+comments, "there is none")
+	id := submit(own, `"title": "Update the parser", "body": "It has a hole.", `+about, "new")
+	for _, want := range []string{"new", "known"} {
+		submit(own, about+","+comments, want)
+	}
+	submit(other, `"id": "`+id+`", `+strings.Replace(comments, "comment 7", "comment 8", 1), "new")
+	submit(own, about+`, "title": "x", `+comments, "title")
+	submit(own, about+`, "comments": {"count": 0}`, "comments.count")
+	submit(own, about+`, "comments": {"count": 1, "account": "e\u202eve", "ref": "x", "at": "2026-11-20T11:00:00Z"}`, "comments.account")
+	submit(own, about+`, "comments": {"count": 1, "body": "Closes #1"}`, "comments.body")
+	shown, _ := request(t, nc, "forge.api.web.by.ada.show", `{"intent": "`+id+`"}`)
+	told, _ := shown["comments"].(map[string]any)
+	if got := fmt.Sprint(shown["title"], told["told"]); got != "Update the parser[findings/1 comment 7 findings/1 comment 8]" {
+		t.Errorf("shown is %s", got)
+	}
+	ctx, cancel := context.WithCancel(wait.Context(t))
+	defer cancel()
+	var events []string
+	err := b.Changes.Watch(ctx, "web", 0, func() {}, func(p changes.Published) error {
+		var ev struct{ Data document.Change }
+		if err := json.Unmarshal(p.Event, &ev); err != nil || p.Kind != changes.Commented {
+			return err
+		}
+		c := ev.Data.Comments
+		if events = append(events, fmt.Sprint(ev.Data.By, " ", c.Count, " ", c.Account, " ", c.Ref)); len(events) == 2 {
+			cancel()
+		}
+		return nil
+	})
+	if want := []string{"scanner 2 eve findings/1 comment 7", "other 2 eve findings/1 comment 8"}; err != nil || !slices.Equal(events, want) {
+		t.Errorf("told is %q, %v", events, err)
 	}
 }

@@ -86,6 +86,22 @@ func Origin(o *jsonobject.Object, into *forge.Origin) {
 	origin.Only("system", "event_id", "actor")
 }
 
+// Comments reads the comments that a system tells of, in place of asking for an intent; nil if
+// there are none.
+func Comments(o *jsonobject.Object) *forge.Comments {
+	comments, ok := o.Object("comments")
+	if !ok {
+		return nil
+	}
+	var c forge.Comments
+	comments.Whole("count", &c.Count)
+	comments.Text("account", &c.Account)
+	comments.Text("ref", &c.Ref)
+	comments.Read("at", &c.At, "a time such as 2026-03-01T12:00:00Z")
+	comments.Only("count", "account", "ref", "at")
+	return &c
+}
+
 // CloudEvent reads a submission as a CloudEvent of version 1.0 in its JSON form: its source and id
 // are the origin, so the same event twice is one intent. Attributes that are not known are
 // extensions, and pass; fields of data that are not known do not. Mistakes are noted on the

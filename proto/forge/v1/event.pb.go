@@ -1982,6 +1982,7 @@ type Submit struct {
 	state                  protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Intent      *Intent                `protobuf:"bytes,1,opt,name=intent"`
 	xxx_hidden_Preapproved bool                   `protobuf:"varint,2,opt,name=preapproved"`
+	xxx_hidden_Comments    *Comments              `protobuf:"bytes,3,opt,name=comments"`
 	XXX_raceDetectHookData protoimpl.RaceDetectHookData
 	XXX_presence           [1]uint32
 	unknownFields          protoimpl.UnknownFields
@@ -2027,13 +2028,24 @@ func (x *Submit) GetPreapproved() bool {
 	return false
 }
 
+func (x *Submit) GetComments() *Comments {
+	if x != nil {
+		return x.xxx_hidden_Comments
+	}
+	return nil
+}
+
 func (x *Submit) SetIntent(v *Intent) {
 	x.xxx_hidden_Intent = v
 }
 
 func (x *Submit) SetPreapproved(v bool) {
 	x.xxx_hidden_Preapproved = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 2)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 3)
+}
+
+func (x *Submit) SetComments(v *Comments) {
+	x.xxx_hidden_Comments = v
 }
 
 func (x *Submit) HasIntent() bool {
@@ -2050,6 +2062,13 @@ func (x *Submit) HasPreapproved() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
 }
 
+func (x *Submit) HasComments() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Comments != nil
+}
+
 func (x *Submit) ClearIntent() {
 	x.xxx_hidden_Intent = nil
 }
@@ -2057,6 +2076,10 @@ func (x *Submit) ClearIntent() {
 func (x *Submit) ClearPreapproved() {
 	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
 	x.xxx_hidden_Preapproved = false
+}
+
+func (x *Submit) ClearComments() {
+	x.xxx_hidden_Comments = nil
 }
 
 type Submit_builder struct {
@@ -2068,6 +2091,10 @@ type Submit_builder struct {
 	// its plan, so that the child needs no approval of its own. Only the rules
 	// set it.
 	Preapproved *bool
+	// comments, if it is there, tells of comments on an intent that was submitted
+	// before, and asks for nothing: of intent it has the id, the project, the
+	// source and the origin alone.
+	Comments *Comments
 }
 
 func (b0 Submit_builder) Build() *Submit {
@@ -2076,9 +2103,10 @@ func (b0 Submit_builder) Build() *Submit {
 	_, _ = b, x
 	x.xxx_hidden_Intent = b.Intent
 	if b.Preapproved != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 2)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 3)
 		x.xxx_hidden_Preapproved = *b.Preapproved
 	}
+	x.xxx_hidden_Comments = b.Comments
 	return m0
 }
 
@@ -8271,10 +8299,11 @@ const file_forge_v1_event_proto_rawDesc = "" +
 	"\x03via\x18# \x01(\tR\x03via\x12\x18\n" +
 	"\aaccount\x18' \x01(\tR\aaccount\x12\x10\n" +
 	"\x03ref\x18( \x01(\tR\x03refB\t\n" +
-	"\amessage\"T\n" +
+	"\amessage\"\x84\x01\n" +
 	"\x06Submit\x12(\n" +
 	"\x06intent\x18\x01 \x01(\v2\x10.forge.v1.IntentR\x06intent\x12 \n" +
-	"\vpreapproved\x18\x02 \x01(\bR\vpreapproved\"h\n" +
+	"\vpreapproved\x18\x02 \x01(\bR\vpreapproved\x12.\n" +
+	"\bcomments\x18\x03 \x01(\v2\x12.forge.v1.CommentsR\bcomments\"h\n" +
 	"\x04Edit\x12\x14\n" +
 	"\x05title\x18\x01 \x01(\tR\x05title\x12\x12\n" +
 	"\x04body\x18\x02 \x01(\tR\x04body\x12\x12\n" +
@@ -8528,28 +8557,29 @@ var file_forge_v1_event_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 37: google.protobuf.Timestamp
 	(*Result)(nil),                // 38: forge.v1.Result
 	(*Intent)(nil),                // 39: forge.v1.Intent
-	(Risk)(0),                     // 40: forge.v1.Risk
-	(*Identity)(nil),              // 41: forge.v1.Identity
-	(*Knowledge)(nil),             // 42: forge.v1.Knowledge
-	(Source)(0),                   // 43: forge.v1.Source
-	(*Budget)(nil),                // 44: forge.v1.Budget
-	(*PastRun)(nil),               // 45: forge.v1.PastRun
-	(*Observation)(nil),           // 46: forge.v1.Observation
-	(Status)(0),                   // 47: forge.v1.Status
-	(*Check)(nil),                 // 48: forge.v1.Check
-	(*PullPolicy)(nil),            // 49: forge.v1.PullPolicy
-	(*PullFacts)(nil),             // 50: forge.v1.PullFacts
-	(*MergeResult)(nil),           // 51: forge.v1.MergeResult
-	(*Failure)(nil),               // 52: forge.v1.Failure
-	(Executor)(0),                 // 53: forge.v1.Executor
-	(*Attempt)(nil),               // 54: forge.v1.Attempt
-	(*History)(nil),               // 55: forge.v1.History
-	(*ReflectionPolicy)(nil),      // 56: forge.v1.ReflectionPolicy
-	(*StepRecord)(nil),            // 57: forge.v1.StepRecord
-	(*Proposal)(nil),              // 58: forge.v1.Proposal
-	(*Adjustment)(nil),            // 59: forge.v1.Adjustment
-	(*Overlap)(nil),               // 60: forge.v1.Overlap
-	(*Obstacle)(nil),              // 61: forge.v1.Obstacle
+	(*Comments)(nil),              // 40: forge.v1.Comments
+	(Risk)(0),                     // 41: forge.v1.Risk
+	(*Identity)(nil),              // 42: forge.v1.Identity
+	(*Knowledge)(nil),             // 43: forge.v1.Knowledge
+	(Source)(0),                   // 44: forge.v1.Source
+	(*Budget)(nil),                // 45: forge.v1.Budget
+	(*PastRun)(nil),               // 46: forge.v1.PastRun
+	(*Observation)(nil),           // 47: forge.v1.Observation
+	(Status)(0),                   // 48: forge.v1.Status
+	(*Check)(nil),                 // 49: forge.v1.Check
+	(*PullPolicy)(nil),            // 50: forge.v1.PullPolicy
+	(*PullFacts)(nil),             // 51: forge.v1.PullFacts
+	(*MergeResult)(nil),           // 52: forge.v1.MergeResult
+	(*Failure)(nil),               // 53: forge.v1.Failure
+	(Executor)(0),                 // 54: forge.v1.Executor
+	(*Attempt)(nil),               // 55: forge.v1.Attempt
+	(*History)(nil),               // 56: forge.v1.History
+	(*ReflectionPolicy)(nil),      // 57: forge.v1.ReflectionPolicy
+	(*StepRecord)(nil),            // 58: forge.v1.StepRecord
+	(*Proposal)(nil),              // 59: forge.v1.Proposal
+	(*Adjustment)(nil),            // 60: forge.v1.Adjustment
+	(*Overlap)(nil),               // 61: forge.v1.Overlap
+	(*Obstacle)(nil),              // 62: forge.v1.Obstacle
 }
 var file_forge_v1_event_proto_depIdxs = []int32{
 	36, // 0: forge.v1.Event.to:type_name -> forge.v1.Key
@@ -8589,53 +8619,54 @@ var file_forge_v1_event_proto_depIdxs = []int32{
 	13, // 34: forge.v1.Event.set_schedules:type_name -> forge.v1.SetSchedules
 	15, // 35: forge.v1.Event.pause_schedule:type_name -> forge.v1.PauseSchedule
 	39, // 36: forge.v1.Submit.intent:type_name -> forge.v1.Intent
-	40, // 37: forge.v1.Edit.risk:type_name -> forge.v1.Risk
-	41, // 38: forge.v1.Retry.requesters:type_name -> forge.v1.Identity
-	42, // 39: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
-	14, // 40: forge.v1.SetSchedules.schedules:type_name -> forge.v1.Schedule
-	39, // 41: forge.v1.Schedule.intent:type_name -> forge.v1.Intent
-	37, // 42: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
-	43, // 43: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
-	41, // 44: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
-	44, // 45: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
-	45, // 46: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
-	46, // 47: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
-	42, // 48: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
-	35, // 49: forge.v1.RunAdmitted.obstacles:type_name -> forge.v1.ObstaclesChanged
-	44, // 50: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
-	47, // 51: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
-	48, // 52: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
-	49, // 53: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
-	50, // 54: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
-	51, // 55: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
-	52, // 56: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
-	53, // 57: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
-	47, // 58: forge.v1.RunEnded.status:type_name -> forge.v1.Status
-	45, // 59: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
-	27, // 60: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
-	46, // 61: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
-	42, // 62: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
-	54, // 63: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
-	39, // 64: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
-	55, // 65: forge.v1.ReflectOn.history:type_name -> forge.v1.History
-	56, // 66: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
-	47, // 67: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
-	57, // 68: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
-	58, // 69: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
-	59, // 70: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
-	60, // 71: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
-	54, // 72: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
-	44, // 73: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
-	54, // 74: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
-	54, // 75: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
-	54, // 76: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
-	52, // 77: forge.v1.ObstacleReported.failure:type_name -> forge.v1.Failure
-	61, // 78: forge.v1.ObstaclesChanged.closed:type_name -> forge.v1.Obstacle
-	79, // [79:79] is the sub-list for method output_type
-	79, // [79:79] is the sub-list for method input_type
-	79, // [79:79] is the sub-list for extension type_name
-	79, // [79:79] is the sub-list for extension extendee
-	0,  // [0:79] is the sub-list for field type_name
+	40, // 37: forge.v1.Submit.comments:type_name -> forge.v1.Comments
+	41, // 38: forge.v1.Edit.risk:type_name -> forge.v1.Risk
+	42, // 39: forge.v1.Retry.requesters:type_name -> forge.v1.Identity
+	43, // 40: forge.v1.Teach.knowledge:type_name -> forge.v1.Knowledge
+	14, // 41: forge.v1.SetSchedules.schedules:type_name -> forge.v1.Schedule
+	39, // 42: forge.v1.Schedule.intent:type_name -> forge.v1.Intent
+	37, // 43: forge.v1.TimerFired.at:type_name -> google.protobuf.Timestamp
+	44, // 44: forge.v1.AdmitRun.source:type_name -> forge.v1.Source
+	42, // 45: forge.v1.AdmitRun.requesters:type_name -> forge.v1.Identity
+	45, // 46: forge.v1.RunAdmitted.budget:type_name -> forge.v1.Budget
+	46, // 47: forge.v1.RunAdmitted.past:type_name -> forge.v1.PastRun
+	47, // 48: forge.v1.RunAdmitted.unread:type_name -> forge.v1.Observation
+	43, // 49: forge.v1.RunAdmitted.knowledge:type_name -> forge.v1.Knowledge
+	35, // 50: forge.v1.RunAdmitted.obstacles:type_name -> forge.v1.ObstaclesChanged
+	45, // 51: forge.v1.RunPlanned.budget:type_name -> forge.v1.Budget
+	48, // 52: forge.v1.DependencyEnded.status:type_name -> forge.v1.Status
+	49, // 53: forge.v1.QueueMerge.checks:type_name -> forge.v1.Check
+	50, // 54: forge.v1.QueueMerge.pull:type_name -> forge.v1.PullPolicy
+	51, // 55: forge.v1.QueueMerge.facts:type_name -> forge.v1.PullFacts
+	52, // 56: forge.v1.MergeEnded.result:type_name -> forge.v1.MergeResult
+	53, // 57: forge.v1.MergeEnded.failure:type_name -> forge.v1.Failure
+	54, // 58: forge.v1.MergeEnded.executor:type_name -> forge.v1.Executor
+	48, // 59: forge.v1.RunEnded.status:type_name -> forge.v1.Status
+	46, // 60: forge.v1.RunEnded.past:type_name -> forge.v1.PastRun
+	27, // 61: forge.v1.RunEnded.reflect:type_name -> forge.v1.ReflectOn
+	47, // 62: forge.v1.RunEnded.observed:type_name -> forge.v1.Observation
+	43, // 63: forge.v1.RunEnded.knowledge:type_name -> forge.v1.Knowledge
+	55, // 64: forge.v1.RunEnded.unbilled:type_name -> forge.v1.Attempt
+	39, // 65: forge.v1.ReflectOn.intent:type_name -> forge.v1.Intent
+	56, // 66: forge.v1.ReflectOn.history:type_name -> forge.v1.History
+	57, // 67: forge.v1.ReflectOn.policy:type_name -> forge.v1.ReflectionPolicy
+	48, // 68: forge.v1.ChildChanged.status:type_name -> forge.v1.Status
+	58, // 69: forge.v1.RunReflected.step:type_name -> forge.v1.StepRecord
+	59, // 70: forge.v1.RunReflected.proposed:type_name -> forge.v1.Proposal
+	60, // 71: forge.v1.RunReflected.dropped:type_name -> forge.v1.Adjustment
+	61, // 72: forge.v1.OverlapChanged.other:type_name -> forge.v1.Overlap
+	55, // 73: forge.v1.ReserveBudget.attempt:type_name -> forge.v1.Attempt
+	45, // 74: forge.v1.ReserveBudget.budget:type_name -> forge.v1.Budget
+	55, // 75: forge.v1.BudgetReserved.attempt:type_name -> forge.v1.Attempt
+	55, // 76: forge.v1.CommitBudget.open:type_name -> forge.v1.Attempt
+	55, // 77: forge.v1.CommitBudget.unbilled:type_name -> forge.v1.Attempt
+	53, // 78: forge.v1.ObstacleReported.failure:type_name -> forge.v1.Failure
+	62, // 79: forge.v1.ObstaclesChanged.closed:type_name -> forge.v1.Obstacle
+	80, // [80:80] is the sub-list for method output_type
+	80, // [80:80] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_event_proto_init() }

@@ -2206,6 +2206,181 @@ func (b0 Origin_builder) Build() *Origin {
 	return m0
 }
 
+// Comments tells what others said about an intent after it was submitted: where
+// it came from, at its pull request, or wherever else it is talked about. It has
+// none of their words.
+type Comments struct {
+	state                  protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Count       int32                  `protobuf:"varint,1,opt,name=count"`
+	xxx_hidden_Account     *string                `protobuf:"bytes,2,opt,name=account"`
+	xxx_hidden_Ref         *string                `protobuf:"bytes,3,opt,name=ref"`
+	xxx_hidden_At          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=at"`
+	XXX_raceDetectHookData protoimpl.RaceDetectHookData
+	XXX_presence           [1]uint32
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Comments) Reset() {
+	*x = Comments{}
+	mi := &file_forge_v1_intent_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Comments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Comments) ProtoMessage() {}
+
+func (x *Comments) ProtoReflect() protoreflect.Message {
+	mi := &file_forge_v1_intent_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+func (x *Comments) GetCount() int32 {
+	if x != nil {
+		return x.xxx_hidden_Count
+	}
+	return 0
+}
+
+func (x *Comments) GetAccount() string {
+	if x != nil {
+		if x.xxx_hidden_Account != nil {
+			return *x.xxx_hidden_Account
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Comments) GetRef() string {
+	if x != nil {
+		if x.xxx_hidden_Ref != nil {
+			return *x.xxx_hidden_Ref
+		}
+		return ""
+	}
+	return ""
+}
+
+func (x *Comments) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.xxx_hidden_At
+	}
+	return nil
+}
+
+func (x *Comments) SetCount(v int32) {
+	x.xxx_hidden_Count = v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 0, 4)
+}
+
+func (x *Comments) SetAccount(v string) {
+	x.xxx_hidden_Account = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 4)
+}
+
+func (x *Comments) SetRef(v string) {
+	x.xxx_hidden_Ref = &v
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 4)
+}
+
+func (x *Comments) SetAt(v *timestamppb.Timestamp) {
+	x.xxx_hidden_At = v
+}
+
+func (x *Comments) HasCount() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 0)
+}
+
+func (x *Comments) HasAccount() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 1)
+}
+
+func (x *Comments) HasRef() bool {
+	if x == nil {
+		return false
+	}
+	return protoimpl.X.Present(&(x.XXX_presence[0]), 2)
+}
+
+func (x *Comments) HasAt() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_At != nil
+}
+
+func (x *Comments) ClearCount() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 0)
+	x.xxx_hidden_Count = 0
+}
+
+func (x *Comments) ClearAccount() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 1)
+	x.xxx_hidden_Account = nil
+}
+
+func (x *Comments) ClearRef() {
+	protoimpl.X.ClearPresent(&(x.XXX_presence[0]), 2)
+	x.xxx_hidden_Ref = nil
+}
+
+func (x *Comments) ClearAt() {
+	x.xxx_hidden_At = nil
+}
+
+type Comments_builder struct {
+	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
+
+	// count is how many there are by now in the place of ref; 10000 stands for all
+	// that are more.
+	Count *int32
+	// account is who wrote the newest one, as whoever tells names accounts.
+	Account *string
+	// ref names the newest one, such as acme/shop#3 comment 17. The same one
+	// always has the same name.
+	Ref *string
+	// at is when it was written.
+	At *timestamppb.Timestamp
+}
+
+func (b0 Comments_builder) Build() *Comments {
+	m0 := &Comments{}
+	b, x := &b0, m0
+	_, _ = b, x
+	if b.Count != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 0, 4)
+		x.xxx_hidden_Count = *b.Count
+	}
+	if b.Account != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 4)
+		x.xxx_hidden_Account = b.Account
+	}
+	if b.Ref != nil {
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 4)
+		x.xxx_hidden_Ref = b.Ref
+	}
+	x.xxx_hidden_At = b.At
+	return m0
+}
+
 var File_forge_v1_intent_proto protoreflect.FileDescriptor
 
 const file_forge_v1_intent_proto_rawDesc = "" +
@@ -2286,7 +2461,12 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x06Origin\x12\x16\n" +
 	"\x06system\x18\x01 \x01(\tR\x06system\x12\x19\n" +
 	"\bevent_id\x18\x02 \x01(\tR\aeventId\x12\x14\n" +
-	"\x05actor\x18\x03 \x01(\tR\x05actor*z\n" +
+	"\x05actor\x18\x03 \x01(\tR\x05actor\"x\n" +
+	"\bComments\x12\x14\n" +
+	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x18\n" +
+	"\aaccount\x18\x02 \x01(\tR\aaccount\x12\x10\n" +
+	"\x03ref\x18\x03 \x01(\tR\x03ref\x12*\n" +
+	"\x02at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x02at*z\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSOURCE_HUMAN\x10\x01\x12\x15\n" +
@@ -2310,7 +2490,7 @@ const file_forge_v1_intent_proto_rawDesc = "" +
 	"\x10STATUS_CANCELLED\x10\bB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_intent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_forge_v1_intent_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_forge_v1_intent_proto_goTypes = []any{
 	(Source)(0),                   // 0: forge.v1.Source
 	(Risk)(0),                     // 1: forge.v1.Risk
@@ -2322,9 +2502,10 @@ var file_forge_v1_intent_proto_goTypes = []any{
 	(*GoalOptions)(nil),           // 7: forge.v1.GoalOptions
 	(*Clarification)(nil),         // 8: forge.v1.Clarification
 	(*Origin)(nil),                // 9: forge.v1.Origin
-	nil,                           // 10: forge.v1.Intent.WithEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*Comments)(nil),              // 10: forge.v1.Comments
+	nil,                           // 11: forge.v1.Intent.WithEntry
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
 }
 var file_forge_v1_intent_proto_depIdxs = []int32{
 	0,  // 0: forge.v1.Intent.source:type_name -> forge.v1.Source
@@ -2332,17 +2513,18 @@ var file_forge_v1_intent_proto_depIdxs = []int32{
 	2,  // 2: forge.v1.Intent.status:type_name -> forge.v1.Status
 	8,  // 3: forge.v1.Intent.clarifications:type_name -> forge.v1.Clarification
 	9,  // 4: forge.v1.Intent.origin:type_name -> forge.v1.Origin
-	10, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
-	11, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
+	11, // 5: forge.v1.Intent.with:type_name -> forge.v1.Intent.WithEntry
+	12, // 6: forge.v1.Intent.created_at:type_name -> google.protobuf.Timestamp
 	7,  // 7: forge.v1.Intent.goal:type_name -> forge.v1.GoalOptions
 	5,  // 8: forge.v1.Intent.requesters:type_name -> forge.v1.Identity
 	4,  // 9: forge.v1.Intent.checks:type_name -> forge.v1.Check
-	12, // 10: forge.v1.Check.timeout:type_name -> google.protobuf.Duration
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 10: forge.v1.Check.timeout:type_name -> google.protobuf.Duration
+	12, // 11: forge.v1.Comments.at:type_name -> google.protobuf.Timestamp
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_intent_proto_init() }
@@ -2356,7 +2538,7 @@ func file_forge_v1_intent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_forge_v1_intent_proto_rawDesc), len(file_forge_v1_intent_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -616,6 +616,7 @@ type Summary struct {
 	xxx_hidden_Project       *ProjectSummary        `protobuf:"bytes,27,opt,name=project"`
 	xxx_hidden_Outline       *string                `protobuf:"bytes,30,opt,name=outline"`
 	xxx_hidden_RelevantFiles []string               `protobuf:"bytes,31,rep,name=relevant_files,json=relevantFiles"`
+	xxx_hidden_Comments      *Comments              `protobuf:"bytes,32,opt,name=comments"`
 	XXX_raceDetectHookData   protoimpl.RaceDetectHookData
 	XXX_presence             [1]uint32
 	unknownFields            protoimpl.UnknownFields
@@ -890,33 +891,40 @@ func (x *Summary) GetRelevantFiles() []string {
 	return nil
 }
 
+func (x *Summary) GetComments() *Comments {
+	if x != nil {
+		return x.xxx_hidden_Comments
+	}
+	return nil
+}
+
 func (x *Summary) SetKey(v *Key) {
 	x.xxx_hidden_Key = v
 }
 
 func (x *Summary) SetTitle(v string) {
 	x.xxx_hidden_Title = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 1, 30)
 }
 
 func (x *Summary) SetType(v string) {
 	x.xxx_hidden_Type = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 2, 30)
 }
 
 func (x *Summary) SetStatus(v Status) {
 	x.xxx_hidden_Status = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 3, 30)
 }
 
 func (x *Summary) SetRisk(v Risk) {
 	x.xxx_hidden_Risk = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 4, 30)
 }
 
 func (x *Summary) SetSource(v Source) {
 	x.xxx_hidden_Source = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 5, 30)
 }
 
 func (x *Summary) SetAttributes(v *Attributes) {
@@ -925,27 +933,27 @@ func (x *Summary) SetAttributes(v *Attributes) {
 
 func (x *Summary) SetRun(v int32) {
 	x.xxx_hidden_Run = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 7, 30)
 }
 
 func (x *Summary) SetWaiting(v Waiting) {
 	x.xxx_hidden_Waiting = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 8, 30)
 }
 
 func (x *Summary) SetReason(v string) {
 	x.xxx_hidden_Reason = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 9, 30)
 }
 
 func (x *Summary) SetActivity(v string) {
 	x.xxx_hidden_Activity = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 10, 30)
 }
 
 func (x *Summary) SetPlan(v string) {
 	x.xxx_hidden_Plan = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 11, 30)
 }
 
 func (x *Summary) SetTasks(v []*TaskSummary) {
@@ -954,12 +962,12 @@ func (x *Summary) SetTasks(v []*TaskSummary) {
 
 func (x *Summary) SetTaskCount(v int32) {
 	x.xxx_hidden_TaskCount = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 13, 30)
 }
 
 func (x *Summary) SetTasksDone(v int32) {
 	x.xxx_hidden_TasksDone = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 14, 30)
 }
 
 func (x *Summary) SetOpen(v []*Attempt) {
@@ -968,7 +976,7 @@ func (x *Summary) SetOpen(v []*Attempt) {
 
 func (x *Summary) SetIdle(v bool) {
 	x.xxx_hidden_Idle = v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 16, 30)
 }
 
 func (x *Summary) SetUsage(v *Usage) {
@@ -985,7 +993,7 @@ func (x *Summary) SetUpdatedAt(v *timestamppb.Timestamp) {
 
 func (x *Summary) SetParent(v string) {
 	x.xxx_hidden_Parent = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 20, 30)
 }
 
 func (x *Summary) SetChildren(v []*ChildSummary) {
@@ -994,7 +1002,7 @@ func (x *Summary) SetChildren(v []*ChildSummary) {
 
 func (x *Summary) SetRequester(v string) {
 	x.xxx_hidden_Requester = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 22, 30)
 }
 
 func (x *Summary) SetRequesters(v []*Identity) {
@@ -1015,11 +1023,15 @@ func (x *Summary) SetProject(v *ProjectSummary) {
 
 func (x *Summary) SetOutline(v string) {
 	x.xxx_hidden_Outline = &v
-	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 27, 29)
+	protoimpl.X.SetPresent(&(x.XXX_presence[0]), 27, 30)
 }
 
 func (x *Summary) SetRelevantFiles(v []string) {
 	x.xxx_hidden_RelevantFiles = v
+}
+
+func (x *Summary) SetComments(v *Comments) {
+	x.xxx_hidden_Comments = v
 }
 
 func (x *Summary) HasKey() bool {
@@ -1190,6 +1202,13 @@ func (x *Summary) HasOutline() bool {
 	return protoimpl.X.Present(&(x.XXX_presence[0]), 27)
 }
 
+func (x *Summary) HasComments() bool {
+	if x == nil {
+		return false
+	}
+	return x.xxx_hidden_Comments != nil
+}
+
 func (x *Summary) ClearKey() {
 	x.xxx_hidden_Key = nil
 }
@@ -1302,6 +1321,10 @@ func (x *Summary) ClearOutline() {
 	x.xxx_hidden_Outline = nil
 }
 
+func (x *Summary) ClearComments() {
+	x.xxx_hidden_Comments = nil
+}
+
 type Summary_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1371,6 +1394,8 @@ type Summary_builder struct {
 	Outline *string
 	// relevant_files are the paths that the plan names, at most 100.
 	RelevantFiles []string
+	// comments are the newest that it was told of; missing before the first.
+	Comments *Comments
 }
 
 func (b0 Summary_builder) Build() *Summary {
@@ -1379,70 +1404,70 @@ func (b0 Summary_builder) Build() *Summary {
 	_, _ = b, x
 	x.xxx_hidden_Key = b.Key
 	if b.Title != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 1, 30)
 		x.xxx_hidden_Title = b.Title
 	}
 	if b.Type != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 2, 30)
 		x.xxx_hidden_Type = b.Type
 	}
 	if b.Status != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 3, 30)
 		x.xxx_hidden_Status = *b.Status
 	}
 	if b.Risk != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 4, 30)
 		x.xxx_hidden_Risk = *b.Risk
 	}
 	if b.Source != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 5, 30)
 		x.xxx_hidden_Source = *b.Source
 	}
 	x.xxx_hidden_Attributes = b.Attributes
 	if b.Run != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 7, 30)
 		x.xxx_hidden_Run = *b.Run
 	}
 	if b.Waiting != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 8, 30)
 		x.xxx_hidden_Waiting = *b.Waiting
 	}
 	if b.Reason != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 9, 30)
 		x.xxx_hidden_Reason = b.Reason
 	}
 	if b.Activity != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 10, 30)
 		x.xxx_hidden_Activity = b.Activity
 	}
 	if b.Plan != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 11, 30)
 		x.xxx_hidden_Plan = b.Plan
 	}
 	x.xxx_hidden_Tasks = &b.Tasks
 	if b.TaskCount != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 13, 30)
 		x.xxx_hidden_TaskCount = *b.TaskCount
 	}
 	if b.TasksDone != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 14, 30)
 		x.xxx_hidden_TasksDone = *b.TasksDone
 	}
 	x.xxx_hidden_Open = &b.Open
 	if b.Idle != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 16, 30)
 		x.xxx_hidden_Idle = *b.Idle
 	}
 	x.xxx_hidden_Usage = b.Usage
 	x.xxx_hidden_CreatedAt = b.CreatedAt
 	x.xxx_hidden_UpdatedAt = b.UpdatedAt
 	if b.Parent != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 20, 30)
 		x.xxx_hidden_Parent = b.Parent
 	}
 	x.xxx_hidden_Children = &b.Children
 	if b.Requester != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 22, 30)
 		x.xxx_hidden_Requester = b.Requester
 	}
 	x.xxx_hidden_Requesters = &b.Requesters
@@ -1450,10 +1475,11 @@ func (b0 Summary_builder) Build() *Summary {
 	x.xxx_hidden_Goal = b.Goal
 	x.xxx_hidden_Project = b.Project
 	if b.Outline != nil {
-		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 27, 29)
+		protoimpl.X.SetPresentNonAtomic(&(x.XXX_presence[0]), 27, 30)
 		x.xxx_hidden_Outline = b.Outline
 	}
 	x.xxx_hidden_RelevantFiles = b.RelevantFiles
+	x.xxx_hidden_Comments = b.Comments
 	return m0
 }
 
@@ -2971,7 +2997,7 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x05Timer\x12\x1d\n" +
 	"\x02to\x18\x01 \x01(\v2\r.forge.v1.KeyR\x02to\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xda\b\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x8a\t\n" +
 	"\aSummary\x12\x1f\n" +
 	"\x03key\x18\x01 \x01(\v2\r.forge.v1.KeyR\x03key\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -3010,7 +3036,8 @@ const file_forge_v1_record_proto_rawDesc = "" +
 	"\x04goal\x18\x19 \x01(\v2\x15.forge.v1.GoalSummaryR\x04goal\x122\n" +
 	"\aproject\x18\x1b \x01(\v2\x18.forge.v1.ProjectSummaryR\aproject\x12\x18\n" +
 	"\aoutline\x18\x1e \x01(\tR\aoutline\x12%\n" +
-	"\x0erelevant_files\x18\x1f \x03(\tR\rrelevantFilesJ\x04\b\a\x10\bJ\x04\b\x18\x10\x19R\bpriorityR\bapprover\"J\n" +
+	"\x0erelevant_files\x18\x1f \x03(\tR\rrelevantFiles\x12.\n" +
+	"\bcomments\x18  \x01(\v2\x12.forge.v1.CommentsR\bcommentsJ\x04\b\a\x10\bJ\x04\b\x18\x10\x19R\bpriorityR\bapprover\"J\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02by\x18\x01 \x03(\tR\x02by\x12\x16\n" +
 	"\x06needed\x18\x02 \x01(\x05R\x06needed\x12\x16\n" +
@@ -3101,12 +3128,13 @@ var file_forge_v1_record_proto_goTypes = []any{
 	(*Attributes)(nil),            // 20: forge.v1.Attributes
 	(*Usage)(nil),                 // 21: forge.v1.Usage
 	(*Identity)(nil),              // 22: forge.v1.Identity
-	(*Budget)(nil),                // 23: forge.v1.Budget
-	(*Obstacle)(nil),              // 24: forge.v1.Obstacle
-	(LoopStatus)(0),               // 25: forge.v1.LoopStatus
-	(TaskStatus)(0),               // 26: forge.v1.TaskStatus
-	(Step)(0),                     // 27: forge.v1.Step
-	(*Overlap)(nil),               // 28: forge.v1.Overlap
+	(*Comments)(nil),              // 23: forge.v1.Comments
+	(*Budget)(nil),                // 24: forge.v1.Budget
+	(*Obstacle)(nil),              // 25: forge.v1.Obstacle
+	(LoopStatus)(0),               // 26: forge.v1.LoopStatus
+	(TaskStatus)(0),               // 27: forge.v1.TaskStatus
+	(Step)(0),                     // 28: forge.v1.Step
+	(*Overlap)(nil),               // 29: forge.v1.Overlap
 }
 var file_forge_v1_record_proto_depIdxs = []int32{
 	12, // 0: forge.v1.Record.events:type_name -> forge.v1.Event
@@ -3134,22 +3162,23 @@ var file_forge_v1_record_proto_depIdxs = []int32{
 	5,  // 22: forge.v1.Summary.approval:type_name -> forge.v1.Approval
 	8,  // 23: forge.v1.Summary.goal:type_name -> forge.v1.GoalSummary
 	6,  // 24: forge.v1.Summary.project:type_name -> forge.v1.ProjectSummary
-	23, // 25: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
-	24, // 26: forge.v1.ProjectSummary.closed:type_name -> forge.v1.Obstacle
-	11, // 27: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
-	7,  // 28: forge.v1.ProjectSummary.schedules:type_name -> forge.v1.ScheduleSummary
-	16, // 29: forge.v1.ScheduleSummary.next_at:type_name -> google.protobuf.Timestamp
-	16, // 30: forge.v1.ScheduleSummary.last_at:type_name -> google.protobuf.Timestamp
-	25, // 31: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
-	17, // 32: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
-	26, // 33: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
-	27, // 34: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
-	28, // 35: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	23, // 25: forge.v1.Summary.comments:type_name -> forge.v1.Comments
+	24, // 26: forge.v1.ProjectSummary.limits:type_name -> forge.v1.Budget
+	25, // 27: forge.v1.ProjectSummary.closed:type_name -> forge.v1.Obstacle
+	11, // 28: forge.v1.ProjectSummary.queue:type_name -> forge.v1.ProjectSummary.QueueEntry
+	7,  // 29: forge.v1.ProjectSummary.schedules:type_name -> forge.v1.ScheduleSummary
+	16, // 30: forge.v1.ScheduleSummary.next_at:type_name -> google.protobuf.Timestamp
+	16, // 31: forge.v1.ScheduleSummary.last_at:type_name -> google.protobuf.Timestamp
+	26, // 32: forge.v1.GoalSummary.status:type_name -> forge.v1.LoopStatus
+	17, // 33: forge.v1.ChildSummary.status:type_name -> forge.v1.Status
+	27, // 34: forge.v1.TaskSummary.status:type_name -> forge.v1.TaskStatus
+	28, // 35: forge.v1.TaskSummary.step:type_name -> forge.v1.Step
+	29, // 36: forge.v1.TaskSummary.overlaps:type_name -> forge.v1.Overlap
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_forge_v1_record_proto_init() }

@@ -29,11 +29,12 @@ const (
 	authorMachine = "machine"
 )
 
-// The actions of a Submit: of the first one in a journal, and of those by which
-// a publisher sends another text.
+// The actions of a Submit: of the first one in a journal, of those by which a
+// publisher sends another text, and of those by which a system tells of comments.
 const (
-	asked      = "asked"
-	askedAgain = "asked_again"
+	asked       = "asked"
+	askedAgain  = "asked_again"
+	toldComment = "told_of_comment"
 )
 
 // eventType is the type of the CloudEvents, with the action in its place.
@@ -65,6 +66,9 @@ func Describe(ev *forge.Event) (document.Audited, bool) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		e.Action, e.Title = asked, m.Intent.Title
+		if c := m.Comments; c != nil {
+			e.Action, e.Reason = toldComment, fmt.Sprintf("%s by %s; %d there by then", c.Ref, c.Account, c.Count)
+		}
 		if o := m.Intent.Origin; o != (forge.Origin{}) {
 			e.Author.Origin = &document.AuditOrigin{System: o.System, EventID: o.EventID, Actor: o.Actor}
 		}

@@ -19,6 +19,9 @@ import (
 // submit takes a new intent. One that is known by its origin is ignored, but
 // another text of its publisher is remembered for people. Another one is refused.
 func (s person) submit(m *forge.Submit, ev *forge.Event) (forge.Decision, error) {
+	if m.Comments != nil {
+		return s.hear(m.Comments)
+	}
 	in := m.Intent
 	if in.CreatedAt.IsZero() {
 		in.CreatedAt = ev.At
@@ -45,6 +48,25 @@ func (s person) submit(m *forge.Submit, ev *forge.Event) (forge.Decision, error)
 	s.Foreign = in.Source.Foreign()
 	s.Plan.Step = plan.FirstStep(&in)
 	course(s).askAdmission()
+	return forge.Applied, nil
+}
+
+// hear takes that there are comments on the intent, from any system that may submit: it changes
+// nothing of what is done.
+func (s person) hear(c *forge.Comments) (forge.Decision, error) {
+	if e := c.Validate(); e != nil {
+		return forge.Refused, e
+	}
+	switch {
+	case s.Phase == control.None:
+		return forge.Refused, &forge.FieldError{Field: "comments", Reason: fmt.Sprintf("are about intent %q, and there is none", s.key.Intent)}
+	case s.Phase == control.Closed:
+		return rule.Ignore("the intent has ended")
+	case !plan.Hears(s.DecidedBy) || !s.Plan.Heard.IsNews(c):
+		return rule.Ignore("the comments are known already, or too many were told of")
+	}
+	s.Plan.Heard.Hear(c)
+	s.adjust(rule.Commented, "", "%s by %s; %d there by now", c.Ref, c.Account, c.Count)
 	return forge.Applied, nil
 }
 

@@ -256,6 +256,11 @@ func (s *script) person(cmd string, id forge.IntentID, arg func(string) string, 
 			in.DependsOn = append(in.DependsOn, forge.IntentID(d))
 		}
 		return &forge.Event{Actor: cmp.Or(arg("from"), arg("source")), Message: &forge.Submit{Intent: in}}
+	case "comment":
+		at, _ := time.Parse(time.RFC3339, arg("at"))
+		count, _ := strconv.Atoi(cmp.Or(arg("count"), "1"))
+		c := &forge.Comments{Count: count, Account: spaced(arg("account")), Ref: spaced(arg("ref")), At: at}
+		return &forge.Event{Actor: arg("from"), Message: &forge.Submit{Comments: c}}
 	case "approve":
 		plan := arg("plan")
 		if m := s.intents[id]; plan == "" && m != nil {

@@ -75,6 +75,9 @@ func (s *Intent) Summary() forge.Summary {
 	if obstacle.Asks(sum.Activity) || sum.Waiting == forge.WaitingBase && s.Obstacles.Keeps {
 		sum.Reason, _ = view{s}.outside()
 	}
+	if len(s.Plan.Heard.Told) > 0 {
+		sum.Comments = new(s.Plan.Heard.Newest)
+	}
 	if s.Phase != control.Closed {
 		sum.Reason = s.Plan.Taken.Beside(sum.Reason, in.Origin.System)
 	}

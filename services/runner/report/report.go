@@ -8,7 +8,8 @@
 //
 // Texts of agents and commands are as workers sent them, and so without secrets. Names of
 // accounts at a gateway and its references are left out, because they are for auditors; the name of
-// the gateway itself is told, because who approved and through whom belong together.
+// the gateway itself is told, because who approved and through whom belong together. Who commented,
+// and where, is told: that is all that is known of a comment.
 //
 // A journal is folded anew for each reader. Nothing is kept beside it that
 // could say something else.
@@ -21,6 +22,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/document/asked"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/plan"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -135,7 +137,10 @@ func (r *reader) decision(ev *forge.Event) (d document.Decided, ok bool) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
 		d.What = "submit"
-		if r.intent.Plan.Taken.Text != "" { // it was taken before
+		switch {
+		case m.Comments != nil:
+			d.What, d.Reason = "comments", m.Comments.Ref+" by "+m.Comments.Account
+		case r.intent.Plan.Taken.Text != "": // it was taken before
 			d.What = "edit_at_origin"
 		}
 		if d.By == "" {
@@ -241,6 +246,9 @@ func (r *reader) of(v *forge.View) document.Work {
 		if t.Later != "" {
 			w.Text.At = new(t.At.UTC())
 		}
+	}
+	if plan.Hears(r.intent.DecidedBy) { // who tells of comments goes by that
+		w.Comments = &asked.Heard{Newest: asked.CommentsOf(v.Summary.Comments), Told: append([]string{}, r.intent.Plan.Heard.Told...)}
 	}
 	return w
 }

@@ -47,7 +47,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 	two := w.money.best.When != nil
 	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent),
 		know.replicas.Check(rec, two), know.outrun.Check(rec))
-	if err := errors.Join(err, w.outside.Said(rec)); err != nil {
+	if err := errors.Join(err, w.outside.Said(rec), w.publishers.Check(rec)); err != nil {
 		return err
 	}
 	for _, a := range rec.Effects.Cancels {
@@ -77,6 +77,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 // knowledge is read from an intent's journal without the rules of flow, so that
 // it can contradict them.
 type knowledge struct {
+	submitted    bool                    // the intent is known
 	system       bool                    // the intent was proposed by pfl-forge, and not approved in advance
 	risky        bool                    // the plan needs an approval because of its risk
 	consent      *facts.Consent          // of those who approved
@@ -144,6 +145,10 @@ func (k *knowledge) learn(key forge.Key, ev *forge.Event) error {
 	k.accounts.Learn(ev)
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
+		if k.submitted { // what its publisher says later changes nothing
+			return nil
+		}
+		k.submitted = true
 		k.system = m.Intent.Source == forge.SourceSystem && !m.Preapproved
 		k.declaredRisk = m.Intent.Risk
 		k.risky = k.declaredRisk.Rank() > forge.RiskLow.Rank()

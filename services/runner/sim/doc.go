@@ -10,7 +10,8 @@
 //
 // To read it: world.go is the world and its streams, sim.go the loop that chooses
 // the next action, workers.go and goal.go what workers do with a command, people.go
-// what people ask for, pulls.go what happens at a forge (package outside), package
-// trunk the base branch, money.go budgets and costs, check.go and decision.go the
-// invariants. planted_test.go shows that each known kind of bug is found.
+// what people ask for, package publishers what becomes of it where it came from, pulls.go
+// what happens at a forge (package outside), package trunk the base branch, money.go
+// budgets and costs, check.go and decision.go the invariants. planted_test.go shows that
+// each known kind of bug is found.
 package sim

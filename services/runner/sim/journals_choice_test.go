@@ -140,6 +140,8 @@ func kind(ev *forge.Event) string {
 		if m.Result != nil {
 			return fmt.Sprintf("merged %s;", m.Result.Outcome)
 		}
+	case *forge.Submit:
+		return fmt.Sprintf("submit %v;", m.Comments != nil)
 	case *forge.ObstacleReported:
 		return fmt.Sprintf("refused %.5s %s %v;", m.Agent, m.Failure.Reason, m.Passed != "")
 	default:

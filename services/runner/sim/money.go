@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -194,7 +195,7 @@ func (w checker) bills() bills {
 			for _, ev := range rec.Events {
 				switch m := ev.Message.(type) {
 				case *forge.Submit:
-					b.parents[key.Intent] = m.Intent.Parent
+					b.parents[key.Intent] = cmp.Or(b.parents[key.Intent], m.Intent.Parent)
 					b.own[key.Intent] = max(b.own[key.Intent], m.Intent.BudgetUSD)
 				case *forge.Retry:
 					b.own[key.Intent] = max(b.own[key.Intent], m.BudgetUSD)

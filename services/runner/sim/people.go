@@ -158,6 +158,15 @@ func (w *world) wish() bool {
 	return false
 }
 
+// publish has the publisher of an intent say more about it, and returns false if none does.
+func (w *world) publish() bool {
+	ev := w.publishers.Say(w.keys, w.now)
+	if ev != nil {
+		w.send(*ev)
+	}
+	return ev != nil
+}
+
 // openQuestion returns the index of a question of an intent that is not answered, or, as of a
 // person who looks at an old list, of any.
 func (w *world) openQuestion(key forge.Key) int {

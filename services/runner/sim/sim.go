@@ -82,6 +82,7 @@ func (w *world) play() error {
 	for w.steps = 0; w.steps < faultyActions; w.steps++ {
 		w.act()
 		w.wish()
+		w.publish()
 		atForge{w}.forgeActs()
 	}
 	for w.submit() {
@@ -100,7 +101,7 @@ func (w *world) play() error {
 	for ; w.steps < faultyActions+w.bound; w.steps++ {
 		w.disturb()
 		atForge{w}.forgeActs()
-		if w.deliver() || w.work() || w.take(false) || (atForge{w}).forgeCalms() || w.fire() || w.wish() || w.help(true) || w.take(true) {
+		if w.deliver() || w.work() || w.take(false) || (atForge{w}).forgeCalms() || w.fire() || w.publish() || w.wish() || w.help(true) || w.take(true) {
 			continue
 		}
 		return errors.Join(w.firstViolation, checker{w}.check())

@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/origins"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/outside"
+	"github.com/pfl-forge/pfl-forge/services/runner/sim/publishers"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/shelf"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/versions"
@@ -46,7 +47,9 @@ type world struct {
 	// outside is the forge; nil where changes are pushed.
 	outside *outside.Forge
 	wishes  *wishes.People // those who ask for changes; nil where none does
-	looks   facts.Looks
+	// publishers go on about what they asked for; nil where none does.
+	publishers *publishers.Publishers
+	looks      facts.Looks
 	// deep has intents divided into children also after the faults stopped.
 	deep bool
 }
@@ -137,7 +140,7 @@ func newWorld(seed uint64) *world {
 		known:    map[forge.Key]*knowledge{},
 	}
 	w.shelf = shelf.New(seed, func() []forge.Record { return w.journal[forge.Key{Project: project}] })
-	w.versions, w.wishes = versions.New(seed), wishes.New(seed)
+	w.versions, w.wishes, w.publishers = versions.New(seed), wishes.New(seed), publishers.New(seed)
 	for n := range 2 {
 		w.runners, w.down = append(w.runners, w.newDriver(n)), append(w.down, false)
 	}

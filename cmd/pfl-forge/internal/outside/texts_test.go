@@ -1,6 +1,8 @@
 package outside
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/bus/changes"
 	"github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/messages"
@@ -225,8 +228,9 @@ func TestEditIsToldElsewhere(t *testing.T) {
 }
 
 // TestLaterComments: who comments on an issue that is worked on is told that
-// this is no part of it, in our comment, and nothing else comes of it. Commands
-// are no such comments, and neither is what was said before.
+// this is no part of it, in our comment, and those who follow the work are told by
+// whom and where; nothing else comes of it. Commands are no such comments, and
+// neither is what was said before.
 func TestLaterComments(t *testing.T) {
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		const words = "Comments that came after this was asked for and are no part of it: "
@@ -249,7 +253,41 @@ func TestLaterComments(t *testing.T) {
 		if said := w.until(issue, "**cancelled**"); strings.Contains(said, words) {
 			t.Errorf("it has ended, and we said %q", said)
 		}
+		told := w.commented()
+		for i, want := range []string{"1 by work account %d eve in %s#1 comment ", "2 by work account %d eve in %s#1 comment "} {
+			if want = fmt.Sprintf(want, w.ids["eve"], w.repo); len(told) != 2 || !strings.HasPrefix(told[i], want) {
+				t.Errorf("told is %q, want %q", told, want)
+			}
+		}
 	})
+}
+
+// commented returns what those who follow the project are told of comments,
+// until an intent was cancelled.
+func (w *forgeWorld) commented() (told []string) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(wait.Context(w.t))
+	defer cancel()
+	err := w.nats.Connect(w.t).Changes.Watch(ctx, "shop", 0, func() {}, func(p changes.Published) error {
+		var ev changes.CloudEvent[document.Change]
+		if err := json.Unmarshal(p.Event, &ev); err != nil {
+			return err
+		}
+		if c := ev.Data.Comments; p.Kind == changes.Commented {
+			told = append(told, fmt.Sprintf("%d by %s in %s", c.Count, c.Account, c.Ref))
+			if strings.Contains(string(p.Event), "delete") || ev.Data.By != "work" || ev.Data.Via != "gateway" {
+				w.t.Errorf("told is %s", p.Event)
+			}
+		}
+		if p.Kind == changes.Cancelled {
+			cancel()
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return told
 }
 
 // unsay has our comment on an issue say nothing of ours any more.

@@ -42,7 +42,7 @@ func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	for i := range rec.Events {
 		ev := &rec.Events[i]
 		text, tone := describe(ev)
-		if again := forge.As[*forge.Submit](ev.Message); again != nil && before.Status != "" {
+		if again := forge.As[*forge.Submit](ev.Message); again != nil && again.Comments == nil && before.Status != "" {
 			text, tone = "its text was edited at "+ev.Actor+"; what was taken before is worked on", Attention
 		}
 		if text != "" {
@@ -114,11 +114,19 @@ func turned(before, after *forge.Summary) (string, Tone) {
 	return "", Plain
 }
 
+// submitted returns the line of what was asked for, or of comments on it.
+func submitted(m *forge.Submit, ev *forge.Event) (string, Tone) {
+	if c := m.Comments; c != nil {
+		return fmt.Sprintf("comment by %s: %s", c.Account, c.Ref), Attention
+	}
+	return "submitted" + by(ev) + ": " + m.Intent.Title, Plain
+}
+
 // describe returns the line that shows an event, or an empty one.
 func describe(ev *forge.Event) (string, Tone) {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
-		return "submitted" + by(ev) + ": " + m.Intent.Title, Plain
+		return submitted(m, ev)
 	case *forge.Edit:
 		return "edited" + by(ev), Plain
 	case *forge.Approve:

@@ -263,3 +263,16 @@ func TestLinesOfALaterText(t *testing.T) {
 		t.Errorf("it is told as %+v", got)
 	}
 }
+
+// Comments are no edit of the text: the line says whose they are and where, and
+// nothing that was written.
+func TestLineOfComments(t *testing.T) {
+	key := forge.Key{Project: "shop", Intent: "fix"}
+	told := forge.Submit{Comments: &forge.Comments{Count: 2, Account: "work account 5 eve", Ref: "shop#3 comment 7"}}
+	rec := forge.Record{Events: []forge.Event{{To: key, Actor: "work", Message: &told}}}
+	known := forge.Summary{Key: key, Status: forge.StatusExecuting}
+	want := []Line{{Who: "fix", Text: "comment by work account 5 eve: shop#3 comment 7", Tone: Attention}}
+	if got := Lines(&known, &known, &rec); !slices.Equal(got, want) {
+		t.Errorf("it is told as %+v", got)
+	}
+}

@@ -16,6 +16,7 @@ var rules = map[string]string{
 	"overlap":              "two tasks in progress conflict; both agents are informed",
 	"await-approval":       "its risk or origin requires a person to approve the plan",
 	"later-text":           "its text was edited where it came from, after it was taken; work continues on what was taken",
+	"commented":            "somebody commented on it at a forge; whoever works on it is not told",
 	"await-dependency":     "the implementation waits until other intents are done",
 	"block-dependency":     "an intent that this one depends on failed",
 	"freed":                "an intent that this one depends on had failed and is done after all; this one continues",

@@ -133,8 +133,8 @@
     if (again) changed();
   };
   // Every kind of change that the server tells (TestScriptKnowsChanges).
-  const kinds = ["submitted", "planned", "waiting", "approved", "resumed", "executing", "iterated", "changes-requested", "checks-failed", "task-done",
-    "task-failed", "done", "blocked", "rejected", "cancelled"];
+  const kinds = ["submitted", "planned", "waiting", "approved", "resumed", "executing", "iterated", "changes-requested", "checks-failed", "commented",
+    "task-done", "task-failed", "done", "blocked", "rejected", "cancelled"];
   let sources = [], lost = null;
   // A browser tries again by itself, and for ever where there is no gateway: after a while the person is told.
   const connected = (is) => {

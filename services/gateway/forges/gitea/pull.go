@@ -49,36 +49,14 @@ type (
 	}
 )
 
-const (
-	// draft begins the title of a draft, and plain stands before a title that only looks so. It
-	// cannot be seen.
-	draft = "WIP: "
-	plain = "\u200b"
-	// maxTitle is how long a title may be, in characters.
-	maxTitle = 255
-)
+// maxTitle is how long a title may be, in characters.
+const maxTitle = 255
 
-// drafts are the beginnings of a title by which Gitea tells a draft, in any case of letters.
-var drafts = []string{"WIP:", "[WIP]"}
+// drafts are how Gitea tells a draft.
+var drafts = rest.Drafts{Begin: "WIP: ", Known: []string{"WIP:", "[WIP]"}}
 
-// looksDraft reports whether Gitea takes a title for that of a draft.
-func looksDraft(title string) bool {
-	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
-}
-
-// title returns the title that says what is wanted. One that an agent has begun with WIP would
-// never be merged.
-func title(t *forges.PullText) string {
-	return rest.Title(t.Title, maxTitle, func(line string) string {
-		switch {
-		case t.Draft:
-			return draft
-		case looksDraft(line):
-			return plain
-		}
-		return ""
-	})
-}
+// title returns the title that says what is wanted.
+func title(t *forges.PullText) string { return drafts.Title(t.Title, t.Draft, maxTitle) }
 
 // branches returns the path of a pull request by its two branches. Both are checked, since a
 // name with a slash or a dot is a path, too.
@@ -139,12 +117,9 @@ func (c *Client) FindPull(ctx context.Context, repository string, head, base git
 // pull returns a pull request as it was read; of one that is closed it asks by whom.
 func (c *Client) pull(ctx context.Context, pulls string, j *pullJSON) (forges.Pull, error) {
 	p := forges.Pull{
-		PullText: forges.PullText{Title: strings.TrimPrefix(j.Title, plain), Body: j.Body, Draft: j.Draft}, Number: j.Number,
+		PullText: forges.PullText{Title: drafts.Wanted(j.Title, j.Draft), Body: j.Body, Draft: j.Draft}, Number: j.Number,
 		Repository: forges.Repository{ID: j.Base.RepoID, Name: j.Base.Repo.FullName}, Author: c.account(j.User), State: forges.Open,
 		BaseHead: git.OID(j.Base.SHA), URL: j.URL,
-	}
-	if j.Draft {
-		p.Title = strings.TrimPrefix(p.Title, draft)
 	}
 	for _, l := range j.Labels {
 		p.Labels = append(p.Labels, l.Name)

@@ -53,7 +53,7 @@ type (
 const maxTitle = 256
 
 // title returns a title of one line.
-func title(t *forges.PullText) string { return rest.Title(t.Title, maxTitle, nil) }
+func title(t *forges.PullText) string { return rest.Title(t.Title, maxTitle) }
 
 // FindPull returns the pull request of a branch into another.
 func (c *Client) FindPull(ctx context.Context, repository string, head, base git.Branch) (forges.Pull, error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,38 +59,15 @@ type mergeableJSON struct {
 	Later bool `json:"merge_when_pipeline_succeeds"`
 }
 
-const (
-	// draft begins the title of a draft, and plain stands before a title that only looks so. It
-	// cannot be seen.
-	draft = "Draft: "
-	plain = "\u200b"
-	// maxTitle is how long a title may be, in characters.
-	maxTitle = 255
-)
+// maxTitle is how long a title may be, in characters.
+const maxTitle = 255
 
-// drafts are the beginnings of a title by which GitLab tells a draft, in any case of letters; the
-// last ones did in older versions.
-var drafts = []string{"draft:", "[draft]", "(draft)", "draft - ", "wip:", "[wip]"}
+// drafts are how GitLab tells a draft; the last beginnings did so in older
+// versions.
+var drafts = rest.Drafts{Begin: "Draft: ", Known: []string{"draft:", "[draft]", "(draft)", "draft - ", "wip:", "[wip]"}}
 
-// looksDraft reports whether GitLab takes a title for that of a draft.
-func looksDraft(title string) bool {
-	title = strings.TrimSpace(title)
-	return slices.ContainsFunc(drafts, func(p string) bool { return len(title) >= len(p) && strings.EqualFold(title[:len(p)], p) })
-}
-
-// title returns the title that says what is wanted. One that an agent has begun with Draft would
-// never be merged.
-func title(t *forges.PullText) string {
-	return rest.Title(t.Title, maxTitle, func(line string) string {
-		switch {
-		case t.Draft:
-			return draft
-		case looksDraft(line):
-			return plain
-		}
-		return ""
-	})
-}
+// title returns the title that says what is wanted.
+func title(t *forges.PullText) string { return drafts.Title(t.Title, t.Draft, maxTitle) }
 
 // FindPull returns the merge request of a branch into another. One of a fork's branch of that name
 // is another one.
@@ -161,11 +137,8 @@ func (c *Client) Pull(ctx context.Context, repository string, number int64) (for
 		return forges.Pull{}, err
 	}
 	p := forges.Pull{
-		PullText:   forges.PullText{Title: strings.TrimPrefix(j.Title, plain), Body: j.Body, Draft: j.Draft, Labels: j.Labels},
+		PullText:   forges.PullText{Title: drafts.Wanted(j.Title, j.Draft), Body: j.Body, Draft: j.Draft, Labels: j.Labels},
 		Repository: repo, Number: j.Number, Author: c.account(j.Author), State: forges.Open, URL: j.URL,
-	}
-	if j.Draft {
-		p.Title = strings.TrimPrefix(p.Title, draft)
 	}
 	wrong := func(what string, err error) (forges.Pull, error) {
 		return forges.Pull{}, fmt.Errorf("merge request %d: its %s: %w", number, what, err)

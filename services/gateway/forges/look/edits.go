@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/term"
 	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/heard"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -80,6 +81,15 @@ func (w *Watcher) compare(ctx context.Context, s *seen) error {
 	s.later = fmt.Sprintf("The text of this issue was edited%s, after this was asked for. What is worked on is the text of hash `%s`, and not the one that is "+
 		"here now, of hash `%s`. `/forge cancel` ends that, and `/forge run` asks for the new one.", when, taken, textOf(&s.Issue))
 	return nil
+}
+
+// hear tells the runner that others commented on the issue while its intent is under way.
+func (w *Watcher) hear(ctx context.Context, s *seen) error {
+	if s.intent == nil {
+		return nil
+	}
+	t := heard.Teller{Name: w.cfg.Name, Gateway: w.cfg.Gateway, Submissions: w.cfg.Submissions, Log: w.cfg.Log}
+	return t.Tell(ctx, s.intent, w.self, heard.Place{Repository: s.Repository.Name, Topic: forges.OfIssue(s.Number)}, s.laterComments(w.self.ID))
 }
 
 // retell submits the event of the intent once more, with the text that the issue has now,

@@ -71,6 +71,9 @@ func (w *Watcher) look(ctx context.Context, key issueKey) error {
 	if err := w.compare(ctx, s); err != nil {
 		return err
 	}
+	if err := w.hear(ctx, s); err != nil {
+		return err
+	}
 	if err := w.say(ctx, key, s); err != nil {
 		return err
 	}

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/pattern"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/heard"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 )
 
@@ -110,20 +113,16 @@ func (w *Watcher) text(s *seen) string {
 	return m.String() + b.String()
 }
 
-// laterComments counts the comments that others wrote after the intent was submitted, and
+// laterComments returns the comments that others wrote after the intent was submitted, and
 // that command nothing. Their authors may think that they are worked on. Ids of comments
 // grow, and forges tell no shorter times than seconds: so those behind our first comment
 // count, and of a later intent of the issue those that are not of an earlier second.
-func (s *seen) laterComments(self int64) (n int) {
+func (s *seen) laterComments(self int64) []forges.Comment {
 	since := s.intent.CreatedAt.Truncate(time.Second)
-	for i := range s.comments {
-		c := &s.comments[i]
+	return slices.DeleteFunc(heard.Others(s.comments, self), func(c forges.Comment) bool {
 		behind := s.status.ID > 0 && c.ID > s.status.ID && !c.Created.Before(since)
-		if behind && c.Author.ID != self && !strings.Contains(c.Body, "/forge") {
-			n++
-		}
-	}
-	return n
+		return !behind || strings.Contains(c.Body, "/forge")
+	})
 }
 
 // describe writes how an intent is. Its words are escaped, so that no bot obeys
@@ -149,7 +148,7 @@ func (w *Watcher) describe(b *strings.Builder, s *seen) {
 	if s.later != "" {
 		fmt.Fprintf(b, "\n%s\n", s.later)
 	}
-	if n := s.laterComments(w.self.ID); n > 0 && !d.Status.Ended() {
+	if n := len(s.laterComments(w.self.ID)); n > 0 && !d.Status.Ended() {
 		fmt.Fprintf(b, "\nComments that came after this was asked for and are no part of it: %d. What should be different is said by a command, "+
 			"or at the pull request.\n", n)
 	}

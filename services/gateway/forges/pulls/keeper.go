@@ -14,6 +14,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/git"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
+	"github.com/pfl-forge/pfl-forge/services/gateway/forges/heard"
 	"github.com/pfl-forge/pfl-forge/services/gateway/intake"
 	"github.com/pfl-forge/pfl-forge/services/gateway/tokens"
 )
@@ -38,6 +39,9 @@ type Config struct {
 	// Stopped says whether a person stopped an intent, or one of its tasks. Nil
 	// leaves the pull requests of those that were stopped open.
 	Stopped func(ctx context.Context, key forge.Key, task forge.TaskID) (Stopped, error)
+	// Hear is told of the comments of others on an open pull request of an intent, which it may
+	// know. Nil leaves them untold.
+	Hear func(ctx context.Context, key forge.Key, self intake.Account, at heard.Place, list []forges.Comment) error
 	// Publish reports a result, and returns when it is journaled. Doing so again changes nothing.
 	Publish func(ctx context.Context, r forge.Result) error
 	// Replica names this gateway among all.

@@ -261,6 +261,7 @@ func (k *Keeper) report(ctx context.Context, key pullKey) error {
 		k.due[key] = now
 		return nil
 	}
+	comments{k}.tell(ctx, t, l)
 	k.mu.Lock()
 	if s.Blocked == "" {
 		s.Blocked = t.refusal(s)

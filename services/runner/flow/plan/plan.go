@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/messages"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/approval"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/retry"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/session"
@@ -51,6 +52,8 @@ type State struct {
 	Asked Asked
 	// Taken is about the text of the intent where it came from.
 	Taken Taken
+	// Heard is about comments on it.
+	Heard messages.Heard
 }
 
 // Asked has the wishes of people who were to approve, and asked for something else.

@@ -43,6 +43,8 @@ const (
 	// LaterText: the publisher says that the text was edited after it was taken; what
 	// was taken is worked on.
 	LaterText = "later-text"
+	// Commented: there are comments on it at a forge; nothing of what is done changes.
+	Commented = "commented"
 	// AwaitDependency: implementation waits for other intents.
 	AwaitDependency = "await-dependency"
 	// BlockDependency: an intent that this one depends on did not get done.

@@ -12,6 +12,8 @@ import (
 type Consent struct {
 	// Executing says that approvals are of changes by now. The caller sets it after each record.
 	Executing bool
+	// submitted says that the intent is known.
+	submitted bool
 	// requesters submitted the intent, or said more to it.
 	requesters map[string]bool
 	// plans and changes are the people who approved, by the hash of that.
@@ -46,6 +48,10 @@ func NewConsent() *Consent {
 func (c *Consent) Learn(ev *forge.Event, policy forge.Approvals) error {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
+		if c.submitted { // what its publisher says later changes nothing
+			return nil
+		}
+		c.submitted = true
 		for _, p := range m.Intent.Requesters {
 			c.requesters[p.Name] = true
 		}

@@ -12,6 +12,9 @@ import (
 func Describe(ev forge.Event) string {
 	switch m := ev.Message.(type) {
 	case *forge.Submit:
+		if m.Comments != nil {
+			return "comments " + m.Comments.Ref
+		}
 		return fmt.Sprintf("submit %s after %v", m.Intent.Source, m.Intent.DependsOn)
 	case *forge.Result:
 		return "result " + m.Attempt.String() + ": " + DescribeResult(m)

@@ -38,7 +38,7 @@ func (o *Outrun) Check(rec *forge.Record) error {
 	for i := range rec.Events {
 		switch m := rec.Events[i].Message.(type) {
 		case *forge.Submit:
-			o.recipe = m.Intent.Recipe != ""
+			o.recipe = o.recipe || m.Intent.Recipe != ""
 		case *forge.Result:
 			if rb := forge.As[*forge.Rebase](m.Output); rb != nil {
 				o.landed[m.Attempt.Task] = rb.Landed

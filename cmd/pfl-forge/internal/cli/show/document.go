@@ -50,12 +50,13 @@ type Account struct {
 	Adjustments []model.Adjustment `json:"adjustments,omitempty" yaml:"adjustments,omitempty"` // which rules changed the course
 	Decisions   []model.Decided    `json:"decisions,omitempty"   yaml:"decisions,omitempty"`   // what people and systems asked for, and through whom
 	Text        *asked.Text        `json:"text,omitempty"        yaml:"text,omitempty"`        // whether it was edited where it came from
+	Comments    *asked.Heard       `json:"comments,omitempty"    yaml:"comments,omitempty"`    // those on it that were told
 }
 
 // setAccount fills in how the intent was carried out.
 // Tasks of the account that the view does not have are passed over.
 func (d *Intent) setAccount(w *model.Work) {
-	d.Account = Account{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions, w.Text}
+	d.Account = Account{w.Verified, w.Steps, w.Costs, w.Adjustments, w.Decisions, w.Text, w.Comments}
 	for i := range d.Work {
 		for k := range w.PlanTasks {
 			if w.PlanTasks[k].ID == d.Work[i].ID {
