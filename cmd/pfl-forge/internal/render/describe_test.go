@@ -262,4 +262,8 @@ func TestLinesOfALaterText(t *testing.T) {
 	if got := Lines(&known, &known, &rec); !slices.Equal(got, want) {
 		t.Errorf("it is told as %+v", got)
 	}
+	rec.Events = append([]forge.Event{{To: key, Actor: "scanner", Message: &forge.Submit{}}}, rec.Events...)
+	if got := Lines(&forge.Summary{}, &known, &rec); len(got) != 2 || got[1] != want[0] {
+		t.Errorf("decided in one record with the first it is told as %+v", got)
+	}
 }
