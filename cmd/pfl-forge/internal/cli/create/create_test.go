@@ -88,3 +88,13 @@ func TestCheckNames(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesAreText: a value that the journal would alter is refused, with the name of its parameter.
+func TestValuesAreText(t *testing.T) {
+	if got, err := values([]string{"WHO=a=ä\n"}); err != nil || got["WHO"] != "a=ä\n" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := values([]string{"WHO=a\xff"}); err == nil || !strings.Contains(err.Error(), "--with WHO: the value is not valid UTF-8") {
+		t.Errorf("bytes that are no text: %v", err)
+	}
+}
