@@ -56,9 +56,9 @@ type Plan struct {
 	Base string
 }
 
-// ShowContext makes what the analysis tells the agent of each task a part of the plan of
-// that task, which the hash is of and which is shown to whoever approves it: an agent gets
-// no text that they have not seen. By the rules of before it gets the two apart.
+// ShowContext puts the context of each task, which the analysis wrote for its agent, into
+// the plan of the task, which is hashed and shown to whoever approves it: an agent gets no
+// text that they have not seen. By the rules of before it gets the two apart.
 func (p *Plan) ShowContext(by rules.Version) {
 	if !by.Has(rules.ApprovedContext) {
 		return
