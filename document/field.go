@@ -128,7 +128,7 @@ var fields = []Field{
 		Name: "title", By: Everybody, Of: func(i *forge.Intent) any { return &i.Title }, Check: CheckTitle, Max: forge.MaxTitle,
 		Edit:  func(e *forge.Edit, s string) { e.Title = &s },
 		Flag:  Flag{Name: "title", Short: "t", Help: "one line; default: the first line of the text, or the recipe's name"},
-		Guide: "one line, at most 500 bytes", Absent: "the first heading or line of the text",
+		Guide: "one line, at most 500 characters", Absent: "the first heading or line of the text",
 	},
 	{
 		Name: "body", By: Everybody, Of: func(i *forge.Intent) any { return &i.Body }, Check: CheckText, Max: forge.MaxBody,

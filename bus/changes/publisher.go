@@ -241,8 +241,8 @@ type confirmation struct {
 	future jetstream.PubAckFuture
 }
 
-// confirm awaits the answers in order, and stores in told how far everything is
-// confirmed. It returns the first error of the server.
+// confirm awaits the answers in order, and stores how far everything is confirmed. It
+// returns the first error of the server.
 func (r *publishing) confirm(ctx context.Context, confirmed *atomic.Uint64) error {
 	for {
 		var c confirmation

@@ -193,6 +193,11 @@ var (
 		Name: "ApprovedSettings", Since: 5,
 		Why: "who let the request for a recipe be analyzed was not shown the values of its parameters, and approved any; nor the options of a goal",
 	}
+	// ApprovedContext is asked for where an intent has a plan.
+	ApprovedContext = Change{
+		Name: "ApprovedContext", Since: 5,
+		Why: "who approved a plan was not shown what the analysis told the agent besides it, and the hash was not of that",
+	}
 	// OutrunCheck is asked for where a review rejects.
 	OutrunCheck = Change{
 		Name: "OutrunCheck", Since: 5,
@@ -211,7 +216,7 @@ func Changes() []Change {
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
-		LaterText, HeardComments, ApprovedSettings,
+		LaterText, HeardComments, ApprovedSettings, ApprovedContext,
 	}
 }
 

@@ -22,9 +22,9 @@ import (
 const mostSearched = 20
 
 // Settings returns by which settings a project is worked on, as the workers read
-// them last. told are the notifications of this installation, nil for none. Without
-// a journal, as where nothing was ever submitted, all are the defaults. Where
-// active is 0, the version of the rules is that of the newest record that was read.
+// them last. notifications are those of this installation, nil for none. Without a
+// journal, as where nothing was ever submitted, all are the defaults. Where active
+// is 0, the version of the rules is that of the newest record that was read.
 func Settings(
 	ctx context.Context, j *journal.Journal, project forge.ProjectID, notifications *notify.Config, active rules.Version,
 ) (setup.InForce, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -85,7 +86,7 @@ func (w Words) line(s string, most int) string {
 
 // fits reports whether line would show all of the words.
 func (w Words) fits(s string, most int) bool {
-	return w.line(s, most) == w.line(s, len(s)+1) && (w.Secrets == nil || w.Secrets.Text(s) == s)
+	return w.line(s, most) == w.line(s, math.MaxInt) && (w.Secrets == nil || w.Secrets.Text(s) == s)
 }
 
 // Text returns the line that stands for the whole notice, where a chat shows one.

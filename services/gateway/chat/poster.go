@@ -250,7 +250,7 @@ func (t *poster) lookAround(ctx context.Context) {
 	}
 }
 
-// failed parks the teller if the chat says so, and tells the log of what is no matter of course.
+// failed parks the poster if the chat says so, and tells the log of what is no matter of course.
 func (t *poster) failed(ctx context.Context, err error, what, where string) {
 	// Of several channels one may be held, and another one say that the chat
 	// wants to be left alone.

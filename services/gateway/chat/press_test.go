@@ -219,6 +219,7 @@ func TestOnlyQuestionsThatAreShownHavePicks(t *testing.T) {
 	d := detail(forge.StatusExecuting, forge.WaitingClarification)
 	for question, want := range map[string]string{
 		strings.Repeat("q", 1000): "yes, Answer 1…, Reject", strings.Repeat("q", 1001): "Answer 1…, Reject", "a-secret-of-ours?": "Answer 1…, Reject",
+		strings.Repeat("\u2800", 333): "Answer 1…, Reject", // in 999 bytes, and much longer when it is spelled out
 	} {
 		d.Questions = []document.Clarification{{Question: question, SuggestedAnswers: []string{"yes"}}}
 		n := chat.NoticeOf(d, "", chat.Words{Secrets: redact.New("a-secret-of-ours")})

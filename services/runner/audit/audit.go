@@ -85,8 +85,11 @@ func (r *Reader) Add(e *journal.Entry) (lines []Line) {
 		data.Record = document.AuditRecord{
 			Journal: e.Subject, Sequence: e.Seq, Hash: e.Hash.String(), Previous: e.Previous, Index: i, Event: ev.ID, Anchor: ev.Anchor,
 		}
-		if data.Action == asked && known {
-			data.Action = askedAgain
+		if data.Action == asked {
+			if known {
+				data.Action = askedAgain
+			}
+			known = true // two of them may be decided together
 		}
 		data.Proof = proofOf(ev)
 		lines = append(lines, Line{document.AuditPlace{Decided: last.UnixNano(), Stream: stream, Seq: e.Seq, Index: i}, cloudEvent(ev, data)})

@@ -45,3 +45,27 @@ func TestOrder(t *testing.T) {
 		t.Errorf("the order is %s", list)
 	}
 }
+
+// TestAskedAgain: of the texts by which a publisher asks, the first is asked and every
+// other one is asked again, also where a runner decided on two of them together.
+func TestAskedAgain(t *testing.T) {
+	key := forge.Key{Project: "shop", Intent: "a"}
+	submit := func(title string) forge.Event {
+		return forge.Event{
+			ID: title, To: key, At: time.Unix(1, 0), Actor: "scanner",
+			Message: &forge.Submit{Intent: forge.Intent{Settings: forge.Settings{Title: title}}},
+		}
+	}
+	r := audit.NewReader(key)
+	var got []string
+	for seq, events := range [][]forge.Event{{submit("one"), submit("two")}, {submit("three")}} {
+		e := &journal.Entry{Key: key, Record: &forge.Record{Events: events}}
+		e.Subject, e.Seq = "forge.journal.shop.a", uint64(seq+1)
+		for _, line := range r.Add(e) {
+			got = append(got, line.Event.Data.Title+" "+line.Event.Data.Action)
+		}
+	}
+	if list := strings.Join(got, ", "); list != "one asked, two asked_again, three asked_again" {
+		t.Errorf("it is told as %s", list)
+	}
+}

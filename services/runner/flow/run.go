@@ -134,6 +134,7 @@ func (s course) follow(a forge.Attempt, o *plan.Outcome) {
 // planned takes a plan in place of the one before. Its hash is made when the
 // risk is known, because an approval is of both.
 func (s course) planned(p *plan.Plan, reason string) {
+	p.ShowContext(s.DecidedBy)
 	s.Tasks.Replace(s.DecidedBy, p.Tasks)
 	s.Plan.Children, s.Plan.Base = p.Children, p.Base
 	s.Goal.Begin(p.Goal)

@@ -39,11 +39,15 @@ type Line struct {
 // if the intent ended or began to wait.
 func Lines(before, after *forge.Summary, rec *forge.Record) []Line {
 	var lines []Line
+	known := before.Status != ""
 	for i := range rec.Events {
 		ev := &rec.Events[i]
 		text, tone := describe(ev)
-		if again := forge.As[*forge.Submit](ev.Message); again != nil && again.Comments == nil && before.Status != "" {
-			text, tone = "its text was edited at "+ev.Actor+"; what was taken before is worked on", Attention
+		if again := forge.As[*forge.Submit](ev.Message); again != nil {
+			if again.Comments == nil && known {
+				text, tone = "its text was edited at "+ev.Actor+"; what was taken before is worked on", Attention
+			}
+			known = true // two of them may be decided together
 		}
 		if text != "" {
 			line := Line{At: ev.At, Who: who(ev), Text: term.Line(text), Tone: tone}

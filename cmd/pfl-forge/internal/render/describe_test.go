@@ -142,8 +142,16 @@ func TestLines(t *testing.T) {
 			Line{Who: "fix-001", Text: "judge: 1 of 2 criteria met, next: write a test (1.5s)", Tone: Bad},
 		},
 		"reached": {
-			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{Complete: true, Claims: []forge.Claim{{Met: true}}}}),
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{
+				Complete: true, Claims: []forge.Claim{{Met: true, Evidence: []forge.Citation{{Resolved: true}}}},
+			}}),
 			Line{Who: "fix-001", Text: "judge 3: 1 of 1 criterion met (1.5s)", Tone: Good},
+		},
+		"said to be reached": {
+			result(forge.Result{Attempt: attempts(forge.StepJudge, 3), Output: &forge.Judgment{
+				Complete: true, Claims: []forge.Claim{{Number: 1, Met: true, Evidence: []forge.Citation{{Reason: "a.txt does not exist"}}}},
+			}}),
+			Line{Who: "fix-001", Text: "judge 3: 1 of 1 criterion met by its word, but nothing shows criterion 1: a.txt does not exist (1.5s)", Tone: Bad},
 		},
 		"taken apart": {
 			result(forge.Result{Attempt: forge.Attempt{Step: forge.StepArchitect, Number: 1}, Output: &forge.Analysis{Children: make([]forge.ChildPlan, 2)}}),
@@ -261,6 +269,10 @@ func TestLinesOfALaterText(t *testing.T) {
 	want := []Line{{Who: "fix", Text: "its text was edited at scanner; what was taken before is worked on", Tone: Attention}}
 	if got := Lines(&known, &known, &rec); !slices.Equal(got, want) {
 		t.Errorf("it is told as %+v", got)
+	}
+	rec.Events = append([]forge.Event{{To: key, Actor: "scanner", Message: &forge.Submit{}}}, rec.Events...)
+	if got := Lines(&forge.Summary{}, &known, &rec); len(got) != 2 || got[1] != want[0] {
+		t.Errorf("decided in one record with the first it is told as %+v", got)
 	}
 }
 

@@ -83,7 +83,8 @@ func summarization(s *forge.Summarization) string {
 	return text
 }
 
-// judgment returns how many criteria a judge found met, and whether that is good news.
+// judgment returns how many criteria a judge found met, and whether that is good news. Its word
+// alone is not: the rules count what code has found.
 func judgment(j *forge.Judgment) (string, Tone) {
 	met := 0
 	for i := range j.Claims {
@@ -96,6 +97,9 @@ func judgment(j *forge.Judgment) (string, Tone) {
 		text = "no judge was asked: commands decide every criterion"
 	}
 	if j.Complete {
+		if why := notShown("criterion", j.Claims); why != "" {
+			return text + " by its word, but " + term.Short(why, 200), Bad
+		}
 		return text, Good
 	}
 	if j.NextAction != "" {

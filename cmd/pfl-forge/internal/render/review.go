@@ -41,7 +41,7 @@ func verdictLine(r *forge.Review) (string, Tone) {
 		return "asks for " + term.Short(strings.Join(names, ", "), 200), Plain
 	}
 	if r.Verdict == forge.VerdictApproved {
-		if why := notShown(r.Claims); why != "" {
+		if why := notShown("requirement", r.Claims); why != "" {
 			return "approved, but " + term.Short(why, 200), Bad
 		}
 		return "approved", Good
@@ -57,18 +57,18 @@ func verdictLine(r *forge.Review) (string, Tone) {
 	return text, Bad
 }
 
-// notShown returns the first requirement that claims do not show to be met, with the reason; empty
-// if there is none.
-func notShown(claims []forge.Claim) string {
+// notShown returns the first requirement, or what the noun calls it, that claims do not show to be
+// met, with the reason; empty if there is none.
+func notShown(noun string, claims []forge.Claim) string {
 	for i := range claims {
 		c := &claims[i]
 		switch holds := slices.IndexFunc(c.Evidence, func(e forge.Citation) bool { return e.Resolved }); {
 		case !c.Met:
-			return fmt.Sprintf("requirement %d is not met: %s", c.Number, FirstLine(c.Note))
+			return fmt.Sprintf("%s %d is not met: %s", noun, c.Number, FirstLine(c.Note))
 		case holds < 0 && len(c.Evidence) > 0:
-			return fmt.Sprintf("nothing shows requirement %d: %s", c.Number, FirstLine(c.Evidence[0].Reason))
+			return fmt.Sprintf("nothing shows %s %d: %s", noun, c.Number, FirstLine(c.Evidence[0].Reason))
 		case holds < 0:
-			return fmt.Sprintf("nothing shows requirement %d: no evidence was given", c.Number)
+			return fmt.Sprintf("nothing shows %s %d: no evidence was given", noun, c.Number)
 		}
 	}
 	return ""

@@ -34,7 +34,7 @@ type seen struct {
 	// due are the reactions that are due, in the order of their comments.
 	due []answer
 	// own are the repository's rules; nil if it has none. Why those that it has
-	// do not count, unheard says.
+	// do not count, ignored says.
 	own     *intake.Rules
 	ignored string
 }

@@ -93,7 +93,7 @@ type Watcher struct {
 	ignored map[int64]string
 	// teams has the last answers about who is in which team.
 	teams teams
-	// hints has issues to look at, from changes; heard says that there are deliveries.
+	// hints has issues to look at, from changes; woken says that there are deliveries.
 	hints chan hint
 	woken chan struct{}
 }

@@ -30,7 +30,7 @@ const (
 	firstSweep = 30 * 24 * time.Hour
 	overlap    = 2 * time.Minute
 	// again is when something that failed is tried once more, and the least
-	// time after which what is known is reported once more; retell is the most.
+	// time after which what is known is reported once more; slowest is the most.
 	again   = time.Minute
 	slowest = time.Hour
 )

@@ -72,7 +72,7 @@ type Pull struct {
 	Overdue      bool
 	// Late has the checks that have not ended since then, of those that were
 	// waited for at first, in the order of the policy; none where no name is
-	// known. Told has the words in which a person was told of them last.
+	// known. Announced has the words in which a person was told of them last.
 	Late      []string
 	Announced string
 	// Unproved says that its task was told that its merge cannot be proved.

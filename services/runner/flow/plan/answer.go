@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
@@ -53,6 +54,20 @@ type Plan struct {
 	// Base is the commit of the base branch that the plan was made for; empty
 	// if the step read none.
 	Base string
+}
+
+// ShowContext puts the context of each task, which the analysis wrote for its agent, into
+// the plan of the task, which is hashed and shown to whoever approves it: an agent gets no
+// text that they have not seen. By the rules of before it gets the two apart.
+func (p *Plan) ShowContext(by rules.Version) {
+	if !by.Has(rules.ApprovedContext) {
+		return
+	}
+	for _, t := range p.Tasks {
+		if t.Context != "" {
+			t.Plan, t.Context = strings.TrimSpace(t.Plan+"\n\nContext:\n"+t.Context), ""
+		}
+	}
 }
 
 // Analyzed takes an analysis, or a deeper one by an architect.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
 )
 
@@ -80,6 +81,27 @@ func TestHashHasTheChecks(t *testing.T) {
 	words, named, line := of(), of(forge.Check{Criterion: 1, Name: "tests"}), of(forge.Check{Criterion: 1, Command: "tests"})
 	if words == named || named == line || words == line {
 		t.Errorf("plans of different checks have one hash: %s %s %s", words, named, line)
+	}
+}
+
+// TestContextIsApproved: what the analysis tells the agent besides the plan is in the plan, so
+// that the hash is of it, and nowhere else. Plans of before stay as they were approved.
+func TestContextIsApproved(t *testing.T) {
+	plan := func(by rules.Version, context string) (*task.Task, string) {
+		p := Plan{Tasks: []*task.Task{{Task: forge.Task{ID: "a-001", Plan: "Do it.", Context: context}}}}
+		p.ShowContext(by)
+		return p.Tasks[0], Hash(&forge.Intent{ID: "a"}, p.Tasks, nil)
+	}
+	one, hash := plan(rules.Newest, "And more.")
+	if one.Plan != "Do it.\n\nContext:\nAnd more." || one.Context != "" {
+		t.Errorf("it is planned as %q, beside %q", one.Plan, one.Context)
+	}
+	without, other := plan(rules.Newest, "")
+	if without.Plan != "Do it." || other == hash {
+		t.Errorf("without a context it is %q, of hash %s", without.Plan, other)
+	}
+	if old, is := plan(rules.ApprovedContext.Since-1, "And more."); old.Plan != "Do it." || old.Context != "And more." || is != other {
+		t.Errorf("by the rules of before it is %q, beside %q, of hash %s", old.Plan, old.Context, is)
 	}
 }
 

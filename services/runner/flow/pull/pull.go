@@ -107,7 +107,7 @@ type Ours struct {
 	Former []Head
 	// TakenUp are the wishes that the change was made again for.
 	TakenUp []Wish
-	// Remarks are the parts of Heard that gateways name.
+	// Remarks are the parts of TakenUp that gateways name.
 	Remarks []Remark
 	// Settled identifies the last time that it was taken out of the merge queue
 	// before Head was proposed: what follows from that is over.

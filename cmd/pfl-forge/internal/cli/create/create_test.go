@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 	if err != nil || len(got) != 2 || got["A"] != "b=c" || got["D"] != "" {
 		t.Errorf("values = %q, %v", got, err)
 	}
-	for _, bad := range [][]string{{"A"}, {"=b"}, {"A=1", "A=2"}, {"PATH=/tmp"}, {"a b=1"}} {
+	for _, bad := range [][]string{{"A"}, {"=b"}, {"A=1", "A=2"}, {"PATH=/tmp"}, {"a b=1"}, {"A=\xff"}} {
 		if got, err := values(bad); err == nil {
 			t.Errorf("values(%q) = %q, want an error", bad, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -112,6 +113,9 @@ func values(list []string) (map[string]string, error) {
 		}
 		if err := config.CheckParamName(name); err != nil {
 			return nil, kit.Usage(fmt.Errorf("--with %s: %w", name, err))
+		}
+		if !utf8.ValidString(value) { // it would be another value in the journal
+			return nil, kit.Usage(fmt.Errorf("--with %s: the value is not valid UTF-8", name))
 		}
 		if _, twice := with[name]; twice {
 			return nil, kit.Usage(fmt.Errorf("--with %s is given twice", name))

@@ -20,7 +20,7 @@ type Intent struct {
 	// Trace is that of the newest run.
 	document.Trace `yaml:",inline"`
 
-	// Told is the account that every reader gets.
+	// Account is the one that every reader gets.
 	Account `yaml:",inline"`
 
 	// What was asked for, as it was asked for.
