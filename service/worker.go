@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/service/begun"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
@@ -132,6 +133,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var graces, steps sync.WaitGroup
 	defer w.Outbox.close()
 	r.deliver(ctx, &graces)
+	r.noteKilled(ctx, &graces)
 	r.handBack(ctx)
 	graces.Go(func() {
 		if r.graceOver(done) {
@@ -196,6 +198,9 @@ type workerRun struct {
 	mu sync.Mutex
 	// attempts are those that run, by the id of their command.
 	attempts map[string]*attempt
+	// untold are the attempts of which others do not know yet that a former process was killed
+	// during them.
+	untold []begun.Attempt
 }
 
 // graceOver waits until the running attempts have had their grace, and returns true,
@@ -206,6 +211,7 @@ func (r *workerRun) graceOver(done <-chan struct{}) bool {
 		return false
 	case <-r.ctx.Done():
 	}
+	r.Outbox.running().Excuse()
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()
 	select {

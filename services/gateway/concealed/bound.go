@@ -66,18 +66,25 @@ func (f *finder) level() []byte {
 	return out
 }
 
-// tooDeep returns the place in a line behind as many beginnings of quotations
-// and list items as may be; -1 if there are no more than these.
+// tooDeep returns the place in a line behind as many quotations and list items, which it begins or
+// may go on with, as may be; -1 if there are no more than these. It goes on with one for each two
+// blanks at the most: an item begins no less to the right of the one that it is in.
 func tooDeep(line []byte) int {
-	for depth, i := 0, 0; ; depth++ {
-		for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
-			i++
+	for depth, blanks, i := 0, 0, 0; ; depth++ {
+		from := blanks
+		for ; i < len(line) && (line[i] == ' ' || line[i] == '\t'); i++ {
+			if blanks++; line[i] == '\t' {
+				blanks += 3
+			}
+		}
+		if depth > 0 && blanks > from { // that behind a mark belongs to it
+			blanks--
 		}
 		n := opening(line[i:])
 		switch {
 		case n == 0:
 			return -1
-		case depth == maxDepth:
+		case depth+blanks/2 >= maxDepth:
 			return i
 		}
 		i += n

@@ -80,6 +80,8 @@ func (r *Replicas) follow(rec *forge.Record, two bool) error {
 			failed = m
 		case f.Reason == forge.FailUnwell:
 			r.unwell[stepOf(m.Attempt)]++
+		case f.Reason == forge.FailKilledReplica: // which was made as often before it is told
+			r.unwell[stepOf(m.Attempt)] = mostUnwell
 		}
 		if err := r.paid(rec, m, open && !two); err != nil {
 			return err
@@ -101,7 +103,9 @@ func (r *Replicas) follow(rec *forge.Record, two bool) error {
 // paid returns an error if a result has a step made again although replicas
 // ended it as often as may be.
 func (r *Replicas) paid(rec *forge.Record, m *forge.Result, counts bool) error {
-	if f := m.Failure(); !counts || f == nil || f.Reason != forge.FailUnwell || r.unwell[stepOf(m.Attempt)] < mostUnwell {
+	f := m.Failure()
+	ended := f != nil && (f.Reason == forge.FailUnwell || f.Reason == forge.FailKilledReplica)
+	if !counts || !ended || r.unwell[stepOf(m.Attempt)] < mostUnwell {
 		return nil
 	}
 	for i := range rec.Effects.Commands {
