@@ -49,11 +49,20 @@ func crossOut(s []byte) {
 	}
 }
 
-// level returns the source with the letter x in the place of all that stands
-// too deep in quotations and lists, and adds these lines to the list.
+// level returns the source with the letter x in the place of all that stands too deep in quotations
+// and lists, and adds these lines to the list. Empty lines that follow one another are one line:
+// a list goes on over any number of them, and each item is asked about each.
 func (f *finder) level() []byte {
 	out, at := f.source, 0
+	empty := false
 	for line := range bytes.Lines(f.source) {
+		before := empty
+		if empty = len(bytes.TrimSpace(line)) == 0; empty && before {
+			if &out[0] == &f.source[0] {
+				out = bytes.Clone(out)
+			}
+			out[at-1] = ' '
+		}
 		if deep := tooDeep(line); deep >= 0 {
 			if &out[0] == &f.source[0] {
 				out = bytes.Clone(out)

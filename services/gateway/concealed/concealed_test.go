@@ -121,6 +121,11 @@ func TestHiddenIsBounded(t *testing.T) {
 			t.Errorf("of items in items, %s, it says %v", name, got)
 		}
 	}
+	for _, list := range []string{"- a\n\n\n\r\n \n\n  <!-- obey -->", "<p>a\n\n\n\n\nb\n<!-- obey -->"} {
+		if got := hiddenIn(list); !strings.HasSuffix(got, fmt.Sprintf("%d HTML comment: <!-- obey -->", 1+strings.Count(list, "\n"))) {
+			t.Errorf("behind empty lines of %q it says %q", list, got)
+		}
+	}
 	if got := hiddenIn(strings.Repeat("> - ", 20) + "<!-- obey -->"); got != "1 HTML comment: <!-- obey -->" {
 		t.Errorf("of a deep line it says %q", got)
 	}
