@@ -78,6 +78,11 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return bus.Retry(askAgain, err)
 	}
 	defer release()
+	turn, ok := a.alone()
+	if !ok {
+		return bus.Retry(0, ErrDraining)
+	}
+	defer turn()
 	pass, ok := r.permit(h)
 	if !ok {
 		return bus.Retry(0, ErrDraining)

@@ -42,6 +42,17 @@ func (a *attempt) killed() []string {
 	return names
 }
 
+// alone waits until no other attempt runs here that was killed as often as this one, if once more
+// is enough for it to be reported: of all that ran beside the one that kills, none but
+// that one is then taken for it. It is not ok if the service drains before; else the caller
+// calls done when the attempt has ended.
+func (a *attempt) alone() (done func(), ok bool) {
+	if a.held == nil || len(a.killed()) < begun.Most-1 {
+		return func() {}, true
+	}
+	return a.run.suspects.release, a.run.suspects.acquire(a.run.ctx.Done())
+}
+
 // fatal returns the failure of an attempt that is not begun any more, since one replica after the
 // other was killed during it; nil: it may begin. Rules that do not know the reason take it for
 // a program that failed, of which they make as many attempts as of any.

@@ -85,6 +85,50 @@ func TestKilledWhileItStops(t *testing.T) {
 	}
 }
 
+// TestSuspectsRunAlone: of several attempts that were killed together as often as may be, one at a
+// time runs in a replica, so that the next kill is of the one that kills. Others go on beside it.
+func TestSuspectsRunAlone(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	dir := t.TempDir()
+	log := begun.New(filepath.Join(dir, "begun"), slog.New(slog.DiscardHandler))
+	began, release := make(chan forge.TaskID, 10), make(chan struct{})
+	w := sharedReplica(t, b, "w1", func(_ context.Context, c forge.Command, _ service.Progress) forge.Result {
+		began <- c.Attempt.Task
+		<-release
+		return found()
+	})
+	w.Outbox, w.Parallel = outbox(t, dir), 3
+	var list []forge.Command
+	for _, task := range []forge.TaskID{"fix-login-001", "fix-login-002", "fix-login-003"} {
+		cmd := analyze(1)
+		cmd.Attempt.Task = task
+		if list = append(list, cmd); task != "fix-login-003" {
+			log.Begin(cmd.To, cmd.Attempt, "w1 b", []string{"w1 a"})
+		}
+	}
+	r.want(list...)
+	workerRun(t, w)
+	r.dispatch(forge.Effects{Commands: list[:2]})
+	first := wait.For(t, began)
+	r.dispatch(forge.Effects{Commands: list[2:]})
+	if second := wait.For(t, began); first == "fix-login-003" || second != "fix-login-003" {
+		t.Errorf("%s runs beside %s", second, first)
+	}
+	release <- struct{}{}
+	release <- struct{}{}
+	if last := wait.For(t, began); last == first || last == "fix-login-003" {
+		t.Errorf("%s runs once more", last)
+	}
+	close(release)
+	for range list {
+		if got := r.result(); got.Failure() != nil {
+			t.Errorf("got %+v", got.Failure())
+		}
+	}
+}
+
 // TestKilledBesideAtWork: a replica that starts again while another one is at the attempt leaves
 // it alone. Who was killed is told once that one has stopped without a result, and
 // is of no interest after one with a result.

@@ -125,7 +125,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}}
+	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}, suspects: NewPermits(1)}
 	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
@@ -201,6 +201,8 @@ type workerRun struct {
 	// untold are the attempts of which others do not know yet that a former process was killed
 	// during them.
 	untold []begun.Attempt
+	// suspects has one place, for an attempt that was killed as often as may be.
+	suspects *Permits
 }
 
 // graceOver waits until the running attempts have had their grace, and returns true,

@@ -187,7 +187,7 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 	}
 	if c.Patience > 0 && facts.Sick(w.seed) && w.chance(2) {
 		f := forge.Failure{Reason: []forge.FailureReason{forge.FailUnwell, forge.FailReplica}[w.rng.IntN(2)], Message: "no space left"}
-		if f.Reason == forge.FailUnwell && c.Attempt.Number%4 == 3 {
+		if f.Reason == forge.FailUnwell && facts.Kills(w.seed) {
 			f.Reason = forge.FailKilledReplica
 		}
 		return &forge.Result{Output: &f, Agent: agent}

@@ -164,3 +164,7 @@ func (r *Replicas) over(which func(forge.Attempt) bool) {
 // Sick reports whether a world is one in which every second attempt meets a replica that cannot do
 // it, or not to its end. It follows from the seed alone, so that other worlds stay as they are.
 func Sick(seed uint64) bool { return seed%64 == 34 }
+
+// Kills reports whether a world is a sick one in which replicas are killed, and do not live to say
+// that they were not well.
+func Kills(seed uint64) bool { return seed%256 == 98 }
