@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/service/begun"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
@@ -104,7 +105,7 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return nil
 	}
 	loop.Rest() // for a runner, then for the handler
-	if f := a.fatal(h); f != nil {
+	if f := begun.Failure(&a.cmd, a.killed()); f != nil {
 		return a.tell(ctx, f)
 	}
 	if err := a.claim(ctx); err != nil {

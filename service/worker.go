@@ -16,7 +16,6 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/alive"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
-	"github.com/pfl-forge/pfl-forge/service/begun"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 )
 
@@ -198,9 +197,6 @@ type workerRun struct {
 	mu sync.Mutex
 	// attempts are those that run, by the id of their command.
 	attempts map[string]*attempt
-	// untold are the attempts of which others do not know yet that a former process was killed
-	// during them.
-	untold []begun.Attempt
 	// suspects has one place, for an attempt that was killed as often as may be.
 	suspects *Permits
 }

@@ -32,7 +32,7 @@ const (
 	// leasePoll is the interval at which a replica that waits for a lease
 	// looks.
 	leasePoll = 500 * time.Millisecond
-	// noteTTL is how long the notes of a lease are known that nobody holds.
+	// noteTTL is how long the notes of a free lease are known.
 	noteTTL = time.Hour
 )
 
@@ -77,6 +77,8 @@ type Lease struct {
 
 // leaseRecord is the message that a lease consists of. A released one has no replica.
 type leaseRecord struct {
+	notes
+
 	Replica forge.ReplicaID `json:"replica,omitempty"`
 	Life    string          `json:"life,omitempty"`
 	Group   subjects.Group  `json:"group,omitempty"`
@@ -86,7 +88,6 @@ type leaseRecord struct {
 	// Taken differs from one Acquire to the next: a lease whose confirmation got lost is
 	// known by it.
 	Taken string `json:"taken,omitempty"`
-	notes
 }
 
 // Leases gives out the right to work on a task to one replica at a time.
@@ -183,8 +184,8 @@ func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
 	return mine || r.isFree(h), nil
 }
 
-// read returns the last message, and notes its sequence. Where there is none, or one that nobody
-// can renew, the record is empty.
+// read returns the last message, and notes its sequence. Where there is none, or it cannot be
+// read and so not be renewed, the record is empty.
 func (l *Lease) read(ctx context.Context) (leaseRecord, error) {
 	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
 	if errors.Is(err, conn.ErrNotFound) {
@@ -202,7 +203,7 @@ func (l *Lease) read(ctx context.Context) (leaseRecord, error) {
 	return r, nil
 }
 
-// isFree reports whether a holder may take the lease: none has it, or its own former life.
+// isFree reports whether a holder may take the lease: none has it, or a process that it replaces.
 func (r *leaseRecord) isFree(h LeaseHolder) bool {
 	return r.Replica == "" || r.isFormerLife(h)
 }

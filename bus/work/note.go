@@ -15,7 +15,7 @@ import (
 // maxNoted bounds the processes that a note names.
 const maxNoted = 50
 
-// notes are what replicas tell one another about an attempt, by its lease: each holder of the
+// notes are facts about an attempt that replicas tell one another by its lease: each holder of the
 // lease for the same attempt keeps them, and they outlive a release by noteTTL. A holder that is
 // killed takes them with it.
 type notes struct {
@@ -78,8 +78,8 @@ func (n *notes) about(attempt, number string) notes {
 	return about
 }
 
-// released returns the message of a lease that nobody holds, with its notes, and
-// after how long the server may forget it.
+// released returns the message of a free lease, with its notes, and after how long the server may
+// forget it.
 func (n *notes) released() ([]byte, time.Duration) {
 	if n.GivenBack == "" && n.Unable.IsZero() && n.Busy == (delivery{}) && n.Killed.IsZero() {
 		return []byte("{}"), time.Second
@@ -173,8 +173,8 @@ func (l *Lease) Killed() []string {
 }
 
 // NoteKilled notes, for whoever carries out an attempt next, by which names the processes are
-// known that were killed during it, and has the server deliver its command at once if the
-// holder's own former life had taken it. While another replica is at it, the error is
+// known that were killed during it, and has the server deliver its command at once if a process
+// that the holder replaces had taken it. While another replica is at it, the error is
 // ErrLeaseTaken, and nothing is noted.
 func (ls *Leases) NoteKilled(ctx context.Context, to forge.Key, a forge.Attempt, h LeaseHolder, names ...string) error {
 	subject, err := subjects.Lease(to, a.Task, a.Step)

@@ -3,7 +3,9 @@
 //
 //	Log.Begin    before an attempt, whose end is told by the function that it returns
 //	Log.Excuse   when the process is asked to stop: what is cut off from then on is no fault of an attempt
-//	Log.Left     at the next start: what a former process had begun when it was killed
+//	Log.Tell     at the next start, of the attempts that a former process had begun when it was killed
+//	Log.Killed   with what others have told: the processes that were killed during one attempt
+//	Failure      after Most of them: why it is not begun once more
 //
 // It says nothing of a process that was only cut off from the server, since that goes on and ends
 // what it had begun; nothing after the machine lost its power, as a record is not flushed; and
@@ -11,6 +13,7 @@
 package begun
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -18,7 +21,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
 )
@@ -40,6 +46,8 @@ type Log struct {
 	excused bool
 	// running are the files of the attempts that run.
 	running map[string]bool
+	// left are the attempts of a former process of which others do not know yet.
+	left []Attempt
 }
 
 // New returns the log in a directory, which the first attempt creates.
@@ -65,7 +73,6 @@ type Attempt struct {
 	// Killed names the processes that were killed during it, the former one among them.
 	Killed []string
 	path   string
-	log    *slog.Logger
 }
 
 // Begin notes that a process, which it names, begins an attempt, during which others were
@@ -122,8 +129,9 @@ func (l *Log) Excuse() {
 	clear(l.running)
 }
 
-// Left returns the attempts during which a former process was killed. It is called before the
-// first Begin. A file that is cut off, since the process was killed while it wrote, is removed.
+// Left returns the attempts during which a former process was killed, and which Killed knows from
+// then on. It is called before the first Begin. A file that is cut off, since the process was
+// killed while it wrote, is removed.
 func (l *Log) Left() []Attempt {
 	if l == nil {
 		return nil
@@ -134,18 +142,102 @@ func (l *Log) Left() []Attempt {
 	}
 	var list []Attempt
 	for _, e := range entries {
-		a := Attempt{path: filepath.Join(l.dir, e.Name()), log: l.log}
+		a := Attempt{path: filepath.Join(l.dir, e.Name())}
 		if err := a.read(); err != nil {
 			l.log.Warn("a file that should name an attempt does not", "path", a.path, "error", err)
-			a.Forget()
+			remove(a.path, l.log)
 			continue
 		}
 		list = append(list, a)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = slices.Clone(list)
 	return list
 }
 
-// read takes what the file says.
+// Forget drops one of Left: others know of it, or its result is not wanted any more.
+func (l *Log) Forget(a *Attempt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	remove(a.path, l.log)
+	l.left = slices.DeleteFunc(l.left, func(one Attempt) bool { return one.path == a.path })
+}
+
+// Tell has each of Left told to other replicas, at once or later, until ctx ends: told returns an
+// error if that has to be done again.
+func (l *Log) Tell(ctx context.Context, wait *sync.WaitGroup, every time.Duration, told func(context.Context, *Attempt) error) {
+	for _, a := range l.Left() {
+		one := func() bool {
+			if err := told(ctx, &a); err != nil {
+				l.log.DebugContext(ctx, "it is not yet told that a former process was killed during an attempt", "attempt", a.Attempt.String(), "error", err)
+				return false
+			}
+			l.Forget(&a)
+			return true
+		}
+		if one() {
+			continue
+		}
+		wait.Go(func() {
+			tick := time.NewTicker(every)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return // the next start goes on
+				case <-tick.C:
+				}
+				if one() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// Killed returns the names of all processes that were killed during an attempt: of those that are
+// known of it, and of what is not told yet.
+func (l *Log) Killed(to forge.Key, a forge.Attempt, known []string) []string {
+	if l == nil {
+		return known
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, left := range l.left {
+		same := left.Attempt
+		if same.Claim = a.Claim; left.To != to || same != a {
+			continue
+		}
+		for _, name := range left.Killed {
+			if !slices.Contains(known, name) {
+				known = append(slices.Clip(known), name)
+			}
+		}
+	}
+	return known
+}
+
+// Failure returns why an attempt is not begun any more during which so many processes were
+// killed; nil: it may begin. Rules that do not know the reason are told that a program
+// crashed, of which they make as many attempts as of any.
+func Failure(cmd *forge.Command, killed []string) *forge.Failure {
+	if len(killed) < Most {
+		return nil
+	}
+	names := make([]string, len(killed))
+	for i, name := range killed {
+		names[i], _, _ = strings.Cut(name, " ") // the replica, without its life
+	}
+	f := &forge.Failure{Reason: forge.FailKilledReplica}
+	f.Message = "killed while they worked on it, without having been asked to stop: " + strings.Join(names, ", ")
+	if cmd.Patience == 0 {
+		f.Reason = forge.FailCrashed
+	}
+	return f
+}
+
+// read returns an error unless the file names an attempt, and takes that.
 func (a *Attempt) read() error {
 	info, err := os.Lstat(a.path)
 	if err != nil {
@@ -169,9 +261,6 @@ func (a *Attempt) read() error {
 	a.Attempt = forge.Attempt{Task: r.Task, Step: r.Step, Number: r.Number, Claim: r.Claim}
 	return nil
 }
-
-// Forget removes the record: others know of it, or nobody wants the attempt any more.
-func (a *Attempt) Forget() { remove(a.path, a.log) }
 
 // remove removes a file.
 func remove(path string, log *slog.Logger) {

@@ -42,8 +42,14 @@ func TestLeft(t *testing.T) {
 	if diff := cmp.Diff(want, left, cmpopts.IgnoreUnexported(begun.Attempt{}), bySteps); diff != "" {
 		t.Error(diff)
 	}
+	if got := next.Killed(shop, forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1, Claim: 3}, []string{"w3 a", "w2 z"}); len(got) != 3 {
+		t.Errorf("during another claim were killed %q", got)
+	}
 	for i := range left {
-		left[i].Forget()
+		next.Forget(&left[i])
+	}
+	if got := next.Killed(shop, attempt(1), []string{"w3 a"}); len(got) != 1 {
+		t.Errorf("after others were told were killed %q", got)
 	}
 	if again := open(dir).Left(); len(again) > 0 {
 		t.Errorf("what others know of is told again: %v", again)
