@@ -227,7 +227,11 @@ func Failure(cmd *forge.Command, killed []string) *forge.Failure {
 	}
 	names := make([]string, len(killed))
 	for i, name := range killed {
-		names[i], _, _ = strings.Cut(name, " ") // the replica, without its life
+		replica, _, _ := strings.Cut(name, " ") // without its life
+		if _, err := forge.ParseReplicaID(replica); err != nil {
+			replica = "another one" // whoever may write leases can have written any text
+		}
+		names[i] = replica
 	}
 	f := &forge.Failure{Reason: forge.FailKilledReplica}
 	f.Message = "killed while they worked on it, without having been asked to stop: " + strings.Join(names, ", ")

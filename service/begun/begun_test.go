@@ -4,7 +4,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -61,6 +63,24 @@ func TestLeft(t *testing.T) {
 	end()
 	if stopped := open(dir).Left(); len(stopped) > 0 {
 		t.Errorf("a process that was asked to stop counts as killed: %v", stopped)
+	}
+}
+
+// TestFailure: the third process that was killed is one too many, and is named by its replica alone.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	cmd := forge.Command{To: shop, Attempt: attempt(1), Patience: time.Second}
+	if f := begun.Failure(&cmd, []string{"w1 a", "w1 b"}); f != nil {
+		t.Errorf("after two kills: %+v", f)
+	}
+	killed := []string{"w1 a", "w2 a", "no\x1b[2J replica"}
+	f := begun.Failure(&cmd, killed)
+	if f == nil || f.Reason != forge.FailKilledReplica || !strings.HasSuffix(f.Message, ": w1, w2, another one") {
+		t.Errorf("after three kills: %+v", f)
+	}
+	cmd.Patience = 0
+	if f := begun.Failure(&cmd, killed); f == nil || f.Reason != forge.FailCrashed {
+		t.Errorf("by rules that do not know the reason: %+v", f)
 	}
 }
 
