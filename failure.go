@@ -38,6 +38,7 @@ const (
 	FailBase          FailureReason = "base_red"        // the base branch fails its own verify commands; of no attempt, but of the project
 	FailReplica       FailureReason = "replica"         // nothing was done: no replica could, each for a reason of its own
 	FailUnwell        FailureReason = "unwell"          // its replica could do no more work, such as for want of space. What it did is kept, and was paid
+	FailKilledReplica FailureReason = "killed_replica"  // replicas were killed while they worked on it, one after the other. What they did is kept, and was paid
 	FailUnreserved    FailureReason = "unreserved"      // no agent was called: a budget was set meanwhile, and nothing is reserved; the result has the policy
 )
 

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxOutput bounds the output of a command whose caller sets no other
-	// limit, in bytes.
-	maxOutput = 64 << 20
+	// MaxOutput bounds the output of a command whose caller sets no other
+	// limit, in bytes, and what is read in the place of such a command.
+	MaxOutput = 64 << 20
 	maxStderr = 4 << 10
 	// killDelay is the time from the polite signal to the hard one.
 	killDelay = 3 * time.Second
@@ -50,7 +50,7 @@ type Command struct {
 func Run(ctx context.Context, c Command, args ...string) ([]byte, error) {
 	limit := c.Limit
 	if limit == 0 {
-		limit = maxOutput
+		limit = MaxOutput
 	}
 	out := &capped{limit: limit}
 	ctx, cancel := context.WithCancel(ctx)

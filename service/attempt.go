@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/logging"
 	"github.com/pfl-forge/pfl-forge/internal/telemetry"
+	"github.com/pfl-forge/pfl-forge/service/begun"
 	"github.com/pfl-forge/pfl-forge/service/elsewhere"
 	"github.com/pfl-forge/pfl-forge/service/withheld"
 )
@@ -78,6 +79,11 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return bus.Retry(askAgain, err)
 	}
 	defer release()
+	turn, ok := a.alone()
+	if !ok {
+		return bus.Retry(0, ErrDraining)
+	}
+	defer turn()
 	pass, ok := r.permit(h)
 	if !ok {
 		return bus.Retry(0, ErrDraining)
@@ -99,6 +105,9 @@ func (r *workerRun) take(ctx context.Context, h Handler, job *work.Job) error {
 		return nil
 	}
 	loop.Rest() // for a runner, then for the handler
+	if f := begun.Failure(&a.cmd, a.killed()); f != nil {
+		return a.tell(ctx, f)
+	}
 	if err := a.claim(ctx); err != nil {
 		return err
 	}
@@ -135,7 +144,7 @@ func (a *attempt) counts(ctx context.Context, h Handler, job *work.Job, res *for
 	case !isMerged(res):
 		err := a.run.unwell(ctx, true)
 		if err == nil {
-			err = a.giveBack(job, res.Failure())
+			err = a.giveBack(ctx, job, res.Failure())
 		}
 		if err != nil {
 			a.log.WarnContext(ctx, "hand a command back", "error", err)
@@ -170,7 +179,9 @@ func isMerged(res *forge.Result) bool {
 func (a *attempt) measured(ctx context.Context, h Handler, job *work.Job) (forge.Result, error) {
 	a.run.Metrics.AttemptBegan(&job.Command, time.Since(job.IssuedAt))
 	ctx, finish := a.begin(ctx)
+	end := a.noteBegun(h)
 	res, cause := a.do(ctx, h)
+	end()
 	finish(&res)
 	a.run.Metrics.AttemptEnded(&res, res.Failure() != nil && cause != nil)
 	return res, cause

@@ -24,7 +24,7 @@ func Held(ctx context.Context) error {
 
 // holder names this life of the replica.
 func (w *Worker) holder() work.LeaseHolder {
-	return work.LeaseHolder{Replica: w.Replica, Life: rand.Text()}
+	return work.LeaseHolder{Replica: w.Replica, Group: w.Group, Life: rand.Text()}
 }
 
 // handBack returns the commands that the previous process of this replica had taken,

@@ -30,13 +30,16 @@ const (
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(childEnv); mode != "" {
 		do := untilCancelled
-		if mode == "finish" {
+		switch mode {
+		case "finish":
 			do = finish
+		case "dies":
+			do = dies
 		}
 		p := newProcess("analyzer")
 		p.refusedFor, _ = time.ParseDuration(os.Getenv(patienceEnv))
 		os.Exit(p.main(func(ctx context.Context, env *Env) error {
-			return env.Worker(Handler{Step: forge.StepAnalyze, Do: do}).Run(ctx)
+			return env.Worker(Handler{Step: forge.StepAnalyze, Agent: mode == "dies" || mode == "agent", Do: do}).Run(ctx)
 		}))
 	}
 	goleak.VerifyTestMain(m)
@@ -45,6 +48,12 @@ func TestMain(m *testing.M) {
 func untilCancelled(ctx context.Context, _ forge.Command, _ Progress) forge.Result {
 	<-ctx.Done()
 	return forge.Result{Output: &forge.Failure{Reason: forge.FailKilled, Message: "cancelled"}}
+}
+
+// dies kills its own process, as the kernel does for want of memory.
+func dies(context.Context, forge.Command, Progress) forge.Result {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
 }
 
 func finish(context.Context, forge.Command, Progress) forge.Result {

@@ -16,6 +16,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus"
 	"github.com/pfl-forge/pfl-forge/bus/work"
+	"github.com/pfl-forge/pfl-forge/service/begun"
 )
 
 const (
@@ -30,11 +31,16 @@ const (
 	outboxPatience = time.Second
 )
 
+// begunDir is the directory in that of an outbox that has the attempts which run.
+const begunDir = "begun"
+
 // Outbox keeps results in files until they are journaled, so that the work is not
-// done again when the worker is killed in between. It belongs to one worker. A nil
-// Outbox keeps nothing.
+// done again when the worker is killed in between, and knows which attempts run. It belongs to
+// one worker. A nil Outbox keeps nothing.
 type Outbox struct {
 	dir string
+	// begun has the attempts that run.
+	begun *begun.Log
 	// name is the prefix of this process's files.
 	name string
 	log  *slog.Logger
@@ -51,7 +57,15 @@ func OpenOutbox(dir string, log *slog.Logger) (*Outbox, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
 	}
-	return &Outbox{dir: dir, name: rand.Text()[:8], log: log}, nil
+	return &Outbox{dir: dir, begun: begun.New(filepath.Join(dir, begunDir), log), name: rand.Text()[:8], log: log}, nil
+}
+
+// running returns the attempts that run; nil without an outbox.
+func (o *Outbox) running() *begun.Log {
+	if o == nil {
+		return nil
+	}
+	return o.begun
 }
 
 // entry is a result in the outbox. A nil entry stands for a result that could not be
@@ -171,6 +185,9 @@ func (o *Outbox) leftovers() []leftover {
 	}
 	var list []leftover
 	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
 		l := leftover{path: filepath.Join(o.dir, e.Name())}
 		content, err := os.ReadFile(l.path)
 		if err == nil {

@@ -81,6 +81,81 @@ func TestSickBesideAtWork(t *testing.T) {
 	}
 }
 
+// TestSickBesideBusy: a command that waits for a well replica that is at work on something else
+// is not answered by a sick one, for however long: nobody knows yet that no replica can do it.
+func TestSickBesideBusy(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	busy := sharedReplica(t, b, "busy", func(ctx context.Context, c forge.Command, p service.Progress) forge.Result {
+		if c.Attempt.Task != "" {
+			return found()
+		}
+		return h.do(ctx, c, p)
+	})
+	busy.Parallel = 1
+	workerRun(t, busy)
+	r.start(waiting(1))
+	wait.For(t, h.began)
+	var ill sickness
+	other := sharedReplica(t, b, "ill", nil)
+	other.Unwell = ill.unwell
+	workerRun(t, other)
+	next := waiting(2)
+	next.Attempt.Task, next.Patience = "next-001", 800*time.Millisecond // and as long for the busy one, once it is free
+	r.want(waiting(1), next)
+	r.dispatch(forge.Effects{Commands: []forge.Command{next}})
+	wait.Until(t, "the sick replica has had it for long enough to answer", func() bool { return ill.asked.Load() >= 20 || len(r.results) > 0 })
+	if len(r.results) > 0 {
+		t.Errorf("it is answered while a replica is busy that may do it: %+v", <-r.results)
+	}
+	close(h.released)
+	for range 2 {
+		if got := r.result(); got.Failure() != nil || got.Replica != "busy" {
+			t.Errorf("got %+v, failure %+v", got, got.Failure())
+		}
+	}
+}
+
+// TestSickBesideUnable: once the busy replica was given the command and cannot do it either, that
+// none can is answered, also while that one is at work on something else.
+func TestSickBesideUnable(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	h := newBlocked()
+	tried := make(chan struct{}, 100)
+	busy := sharedReplica(t, b, "busy", func(ctx context.Context, c forge.Command, p service.Progress) forge.Result {
+		if c.Attempt.Task == "" {
+			return h.do(ctx, c, p)
+		}
+		tried <- struct{}{}
+		elsewhere.NotHere(ctx, errors.New("codex is not in PATH"), true)
+		return forge.Result{Output: &forge.Failure{Reason: forge.FailMissingCLI, Message: "codex is not in PATH"}}
+	})
+	busy.Parallel = 1
+	workerRun(t, busy)
+	var ill sickness
+	other := sharedReplica(t, b, "ill", nil)
+	other.Unwell = ill.unwell
+	workerRun(t, other)
+	lacking := waiting(2)
+	lacking.Attempt.Task, lacking.Patience = "next-001", 2*time.Second
+	r.start(lacking)
+	wait.For(t, tried)
+	r.want(waiting(1), lacking)
+	r.dispatch(forge.Effects{Commands: []forge.Command{waiting(1)}})
+	wait.For(t, h.began)
+	if got := r.result(); got.Attempt.Task != "next-001" || got.Failure() == nil || got.Failure().Reason != forge.FailReplica {
+		t.Errorf("got %+v, failure %+v", got, got.Failure())
+	}
+	close(h.released)
+	if got := r.result(); got.Failure() != nil {
+		t.Errorf("got %+v, failure %+v", got, got.Failure())
+	}
+}
+
 // TestSickDropsUnwanted: what is not wanted any more is not answered by a
 // replica that is not well, and is gone.
 func TestSickDropsUnwanted(t *testing.T) {

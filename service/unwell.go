@@ -37,14 +37,14 @@ func (a *attempt) turnAway(ctx context.Context, h Handler, job *work.Job, why er
 	case <-a.run.ctx.Done():
 		return bus.Retry(0, ErrDraining)
 	}
-	if !a.run.Shared || !elsewhere.Answers(&a.cmd, a.round(job)) {
+	if !a.run.Shared || !elsewhere.Answers(&a.cmd, a.round(ctx, job)) {
 		return bus.Retry(0, why)
 	}
 	return a.answer(ctx, h, job, why)
 }
 
-// answer reports that no replica takes a command, unless one is at it, or its
-// result is not wanted any more.
+// answer reports that no replica takes a command, unless one is at it, or may take
+// it once it has done something else, or its result is not wanted any more.
 func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why error) error {
 	if a.run.leased(h) {
 		l, err := a.run.Bus.Leases.TryAcquire(ctx, job, a.run.holder)
@@ -67,13 +67,21 @@ func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why erro
 		a.keepTranscript()
 		return nil
 	}
+	if a.held != nil && !elsewhere.Answers(&a.cmd, a.round(ctx, job)) {
+		a.held.Unable()
+		return bus.Retry(0, errors.New("another replica is at work on something else, and may take it then"))
+	}
 	a.log.WarnContext(ctx, "no replica takes a command", "error", why)
+	return a.tell(ctx, &forge.Failure{Reason: forge.FailReplica, Message: why.Error()})
+}
+
+// tell reports why an attempt is not begun.
+func (a *attempt) tell(ctx context.Context, f *forge.Failure) error {
 	telling, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(a.run.ctx, stop)()
-	err = a.publish(telling, withheld.Result(a.run.redactor(), forge.Result{ // and not kept: it may be the disk that is at fault
-		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(),
-		Output: &forge.Failure{Reason: forge.FailReplica, Message: why.Error()},
+	err := a.publish(telling, withheld.Result(a.run.redactor(), forge.Result{ // and not kept: it may be the disk that is at fault
+		To: a.cmd.To, Attempt: a.cmd.Attempt, Replica: a.run.Replica, StartedAt: time.Now().UTC(), Output: f,
 	}))
 	if err != nil && telling.Err() != nil {
 		return bus.Retry(0, err)
@@ -81,22 +89,36 @@ func (a *attempt) answer(ctx context.Context, h Handler, job *work.Job, why erro
 	return err
 }
 
-// round returns how the command has gone round. Without a lease, each delivery
-// before counts as one at which it was given back.
-func (a *attempt) round(job *work.Job) elsewhere.Round {
+// round returns how the command has gone round. Without a lease, each delivery before counts as
+// one at which it was given back. Whether others may still take it is asked only where it would
+// be answered otherwise; no answer is taken for yes.
+func (a *attempt) round(ctx context.Context, job *work.Job) elsewhere.Round {
 	r := elsewhere.Round{Delivery: a.delivery, Waited: time.Since(job.IssuedAt), GivenBack: a.delivery > 1}
-	if a.held != nil {
-		r.GivenBack = a.held.GivenBack()
+	if a.held == nil {
+		return r
+	}
+	r.GivenBack, r.Busy = a.held.GivenBack(), a.held.Busy()
+	if a.cmd.Replica != "" || !elsewhere.Answers(&a.cmd, r) {
+		return r
+	}
+	if replica, err := a.held.Unasked(ctx); replica != "" || err != nil {
+		a.log.DebugContext(ctx, "a replica that is at work may take a command once it is free", "replica", string(replica), "error", err)
+		r.Busy = a.delivery
+		a.held.WasBusy(r.Busy)
 	}
 	return r
 }
 
 // giveBack returns the error with which an attempt that failed for a reason of
 // this replica goes to another one; nil: its failure counts.
-func (a *attempt) giveBack(job *work.Job, f *forge.Failure) error {
-	err := a.causes.Leave(&a.cmd, a.round(job), f)
-	if err != nil && a.held != nil && a.causes.Once() {
+func (a *attempt) giveBack(ctx context.Context, job *work.Job, f *forge.Failure) error {
+	err := a.causes.Leave(&a.cmd, a.round(ctx, job), f)
+	switch {
+	case err == nil || a.held == nil:
+	case a.causes.Once():
 		a.held.GiveBack()
+	default:
+		a.held.Unable()
 	}
 	return err
 }

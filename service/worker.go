@@ -124,7 +124,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	jobs, abort := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer abort(nil)
-	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}}
+	r := &workerRun{Worker: w, ctx: ctx, holder: w.holder(), attempts: map[string]*attempt{}, suspects: NewPermits(1)}
 	if err := w.Bus.Live.FollowControl(jobs, r.control); err != nil {
 		return err
 	}
@@ -132,6 +132,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var graces, steps sync.WaitGroup
 	defer w.Outbox.close()
 	r.deliver(ctx, &graces)
+	r.noteKilled(ctx, &graces)
 	r.handBack(ctx)
 	graces.Go(func() {
 		if r.graceOver(done) {
@@ -196,6 +197,8 @@ type workerRun struct {
 	mu sync.Mutex
 	// attempts are those that run, by the id of their command.
 	attempts map[string]*attempt
+	// suspects has one place, for an attempt that was killed as often as may be.
+	suspects *Permits
 }
 
 // graceOver waits until the running attempts have had their grace, and returns true,
@@ -206,6 +209,7 @@ func (r *workerRun) graceOver(done <-chan struct{}) bool {
 		return false
 	case <-r.ctx.Done():
 	}
+	r.Outbox.running().Excuse()
 	t := time.NewTimer(r.Grace)
 	defer t.Stop()
 	select {

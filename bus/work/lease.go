@@ -32,8 +32,8 @@ const (
 	// leasePoll is the interval at which a replica that waits for a lease
 	// looks.
 	leasePoll = 500 * time.Millisecond
-	// returnedTTL is how long it is known that an attempt was given back.
-	returnedTTL = time.Hour
+	// noteTTL is how long the notes of a free lease are known.
+	noteTTL = time.Hour
 )
 
 // ErrLeaseLost says that another replica may do what a lease was for, because its
@@ -46,6 +46,8 @@ var ErrLeaseTaken = errors.New("another replica is at it")
 // LeaseHolder identifies one process of a replica.
 type LeaseHolder struct {
 	Replica forge.ReplicaID
+	// Group is that of the replicas that share its commands; empty: those without one.
+	Group subjects.Group
 	// Life differs from start to start of the process.
 	Life string
 }
@@ -58,8 +60,8 @@ type Lease struct {
 	// record is the lease as this holder writes it, and data its bytes.
 	record leaseRecord
 	data   []byte
-	// attempt is the one that it was taken for.
-	attempt string
+	// attempt is the one that it was taken for, and number the same whichever claim it is.
+	attempt, number string
 
 	mu sync.Mutex
 	// seq is the sequence of the lease's last message; a write needs it to be
@@ -75,17 +77,17 @@ type Lease struct {
 
 // leaseRecord is the message that a lease consists of. A released one has no replica.
 type leaseRecord struct {
+	notes
+
 	Replica forge.ReplicaID `json:"replica,omitempty"`
 	Life    string          `json:"life,omitempty"`
+	Group   subjects.Group  `json:"group,omitempty"`
 	// Ack is the subject on which the server is told about the command.
 	// HandBack uses it.
 	Ack string `json:"ack,omitempty"`
 	// Taken differs from one Acquire to the next: a lease whose confirmation got lost is
 	// known by it.
 	Taken string `json:"taken,omitempty"`
-	// GivenBack is the attempt that a holder gave back: see Lease.GiveBack.
-	// Whoever holds the lease for the same attempt keeps it.
-	GivenBack string `json:"given_back,omitempty"`
 }
 
 // Leases gives out the right to work on a task to one replica at a time.
@@ -118,7 +120,8 @@ func (ls *Leases) ofJob(ctx context.Context, job *Job, h LeaseHolder, wait bool)
 	if err != nil {
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
-	return acquire(ctx, &Lease{leases: ls, subject: subject, record: leaseRecord{Ack: job.ack}, attempt: cmd.Attempt.String()}, h, wait)
+	l := &Lease{leases: ls, subject: subject, record: leaseRecord{Ack: job.ack}, attempt: cmd.Attempt.String(), number: numberOf(cmd.Attempt)}
+	return acquire(ctx, l, h, wait)
 }
 
 // AcquireWatch is Acquire for a gateway that is to watch a forge.
@@ -133,7 +136,7 @@ func (ls *Leases) AcquireWatch(ctx context.Context, forgeName string, h LeaseHol
 // acquire takes a lease when it is free, and returns it. Unless it is to wait
 // for that, it looks once.
 func acquire(ctx context.Context, l *Lease, h LeaseHolder, wait bool) (*Lease, error) {
-	l.record.Replica, l.record.Life, l.record.Taken = h.Replica, h.Life, nuid.Next()
+	l.record.Replica, l.record.Group, l.record.Life, l.record.Taken = h.Replica, h.Group, h.Life, nuid.Next()
 	for {
 		free, err := l.look(ctx, h)
 		if err == nil && free {
@@ -143,8 +146,10 @@ func acquire(ctx context.Context, l *Lease, h LeaseHolder, wait bool) (*Lease, e
 			if err == nil {
 				return l, nil
 			}
-			refused, _ := conn.WrongSequence(err)
-			if refused || unanswered(ctx, err) { // somebody was faster, or it was written all the same
+			if unanswered(ctx, err) { // it may be written all the same, and is then known as its own
+				continue
+			}
+			if refused, _ := conn.WrongSequence(err); refused { // somebody was faster
 				err = nil
 			}
 		}
@@ -167,27 +172,45 @@ func unanswered(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
 
-// look notes the sequence of the last message, and reports whether the lease
-// is free, or is this one.
+// look notes the sequence of the last message and what replicas noted in it, and reports whether
+// the lease is free, or is this one.
 func (l *Lease) look(ctx context.Context, h LeaseHolder) (bool, error) {
+	r, err := l.read(ctx)
+	if err != nil {
+		return false, err
+	}
+	l.record.notes = r.about(l.attempt, l.number)
+	mine := r.Taken != "" && r.Taken == l.record.Taken
+	return mine || r.isFree(h), nil
+}
+
+// read returns the last message, and notes its sequence. Where there is none, or it cannot be
+// read and so not be renewed, the record is empty.
+func (l *Lease) read(ctx context.Context) (leaseRecord, error) {
 	m, err := l.leases.conn.Last(ctx, streams.Leases, l.subject)
 	if errors.Is(err, conn.ErrNotFound) {
 		l.seq = 0
-		return true, nil
+		return leaseRecord{}, nil
 	}
 	if err != nil {
-		return false, err
+		return leaseRecord{}, err
 	}
 	l.seq = m.Seq
 	var r leaseRecord
 	if json.Unmarshal(m.Data, &r) != nil {
-		return true, nil //nolint:nilerr // nobody can renew it
+		return leaseRecord{}, nil //nolint:nilerr // as said
 	}
-	if l.attempt != "" && r.GivenBack == l.attempt {
-		l.record.GivenBack = r.GivenBack
-	}
-	mine := r.Taken != "" && r.Taken == l.record.Taken
-	return mine || r.Replica == "" || r.Replica == h.Replica && r.Life != h.Life, nil
+	return r, nil
+}
+
+// isFree reports whether a holder may take the lease: none has it, or a process that it replaces.
+func (r *leaseRecord) isFree(h LeaseHolder) bool {
+	return r.Replica == "" || r.isFormerLife(h)
+}
+
+// isFormerLife reports whether a process that the holder's own has replaced has the lease.
+func (r *leaseRecord) isFormerLife(h LeaseHolder) bool {
+	return r.Replica != "" && r.Replica == h.Replica && r.Life != h.Life
 }
 
 // publish writes the lease if its last message is still the known one.
@@ -279,31 +302,10 @@ func (l *Lease) Release(ctx context.Context) {
 		return
 	}
 	l.lost = true
-	data, ttl := []byte("{}"), time.Second
-	if l.record.GivenBack != "" {
-		if note, err := json.Marshal(leaseRecord{GivenBack: l.record.GivenBack}); err == nil {
-			data, ttl = note, returnedTTL
-		}
-	}
+	data, ttl := l.record.released()
 	if err := l.publish(ctx, data, ttl); err != nil {
 		l.leases.conn.Log.DebugContext(ctx, "cannot release a lease; it ends by itself", "lease", l.subject, "error", err)
 	}
-}
-
-// GivenBack reports whether a holder has given the attempt back before, as
-// GiveBack says. It is forgotten with a holder that was killed, and after an hour.
-func (l *Lease) GivenBack() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.record.GivenBack != ""
-}
-
-// GiveBack notes that the attempt failed for a reason that may be the replica's,
-// for whoever holds the lease next for the same attempt. Release tells it.
-func (l *Lease) GiveBack() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.record.GivenBack = l.attempt
 }
 
 // HandBack has the server deliver the commands again that a replica had taken
@@ -322,17 +324,25 @@ func (ls *Leases) HandBack(ctx context.Context, h LeaseHolder, steps ...forge.St
 		}
 		for _, m := range found {
 			var r leaseRecord
-			if json.Unmarshal(m.Data, &r) != nil || r.Replica != h.Replica || r.Life == h.Life || !isAck(r.Ack) {
+			if json.Unmarshal(m.Data, &r) != nil || !r.isFormerLife(h) || !isAck(r.Ack) {
 				continue
 			}
 			// Free first: whoever gets the command does not wait for the end of the lease.
-			(&Lease{leases: ls, subject: m.Subject, seq: m.Seq}).Release(ctx)
-			if err := ls.conn.NC.Publish(r.Ack, []byte("-NAK")); err != nil {
+			(&Lease{leases: ls, subject: m.Subject, seq: m.Seq, record: leaseRecord{notes: r.notes}}).Release(ctx)
+			if err := ls.deliverAgain(&r); err != nil {
 				return fmt.Errorf("hand commands back: %w", err)
 			}
 		}
 	}
 	return nil
+}
+
+// deliverAgain has the server deliver the command at once whose lease a record is.
+func (ls *Leases) deliverAgain(r *leaseRecord) error {
+	if !isAck(r.Ack) {
+		return nil
+	}
+	return ls.conn.NC.Publish(r.Ack, []byte("-NAK"))
 }
 
 // AtWork returns the intents of a project on which some replica works just now, or did a

@@ -107,25 +107,31 @@ func TestLeaseOfAForge(t *testing.T) {
 // The connection is lost after the server has written a lease and before it could say so: the
 // replica has the lease, and does not wait for the end of its own.
 func TestLeaseWhoseConfirmationIsLost(t *testing.T) {
-	s := bustest.StartServer(t)
-	s.Connect(t)
-	via := losesAnAnswer(t, strings.TrimPrefix(s.URL(), "nats://"), "PUB forge.lease.")
-	b, err := bus.Connect(wait.Context(t), bus.Config{URL: "nats://" + via, Name: t.Name(), Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	// Less than a lease lasts.
-	l, err := b.Leases.Acquire(wait.Briefly(t, 20*time.Second), leaseJob(), work.LeaseHolder{Replica: "a", Life: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(l.Held(), l.Renew(t.Context())); err != nil {
-		t.Error(err)
-	}
-	other := work.LeaseHolder{Replica: "b", Life: "1"}
-	if _, err := b.Leases.Acquire(wait.Briefly(t, 100*time.Millisecond), leaseJob(), other); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("another replica: %v", err)
+	for name, take := range map[string]func(*work.Leases, context.Context, *work.Job, work.LeaseHolder) (*work.Lease, error){
+		"waiting": (*work.Leases).Acquire, "not waiting": (*work.Leases).TryAcquire,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bustest.StartServer(t)
+			s.Connect(t)
+			via := losesAnAnswer(t, strings.TrimPrefix(s.URL(), "nats://"), "PUB forge.lease.")
+			b, err := bus.Connect(wait.Context(t), bus.Config{URL: "nats://" + via, Name: t.Name(), Replicas: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(b.Close)
+			// Less than a lease lasts.
+			l, err := take(b.Leases, wait.Briefly(t, 20*time.Second), leaseJob(), work.LeaseHolder{Replica: "a", Life: "1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(l.Held(), l.Renew(t.Context())); err != nil {
+				t.Error(err)
+			}
+			other := work.LeaseHolder{Replica: "b", Life: "1"}
+			if _, err := b.Leases.Acquire(wait.Briefly(t, 100*time.Millisecond), leaseJob(), other); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("another replica: %v", err)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package objects
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
@@ -73,6 +74,55 @@ func TestRawChanges(t *testing.T) {
 	}
 	if _, err := db.RawChanges(t.Context(), commits[0], gitcli.OID(strings.Repeat("1", 40))); err == nil {
 		t.Error("a commit that is not there")
+	}
+}
+
+// TestRawChangesAreBounded: what git would refuse for the size of its output is refused here as
+// well, and so are trees that go on for longer than anybody would wait, though no file is in them.
+func TestRawChangesAreBounded(t *testing.T) {
+	db, git, all := objectsOf(t)
+	mktree := func(lines string) string {
+		cmd := exec.Command("git", "mktree", "--missing")
+		cmd.Dir, cmd.Stdin = db.common, strings.NewReader(lines)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	commit := func(tree string) gitcli.OID {
+		return gitcli.OID(strings.TrimSpace(git("commit-tree", "-m", "x", tree)))
+	}
+	var blob string
+	for o, is := range all {
+		if is[0] == "blob" {
+			blob = string(o)
+		}
+	}
+	nothing := mktree("")
+	var files, nested string
+	for i := range 100 {
+		files += fmt.Sprintf("100644 blob %s\tf%d\n", blob, i)
+	}
+	nested = nothing
+	for range 40 { // 2^40 empty directories
+		nested = mktree(fmt.Sprintf("040000 tree %s\ta\n040000 tree %s\tb\n", nested, nested))
+	}
+	base := commit(nothing)
+	out := len(git("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", string(base), string(commit(mktree(files)))))
+	for name, test := range map[string]struct {
+		tree  string
+		limit int
+		large bool
+	}{
+		"as much as may be": {mktree(files), out + 100, false}, // and the directory itself
+		"more than that":    {mktree(files), out - 1, true},
+		"directories alone": {nested, 1 << 20, true},
+	} {
+		changes, err := db.rawChanges(t.Context(), base, commit(test.tree), test.limit)
+		if errors.Is(err, gitcli.ErrTooLarge) != test.large || !test.large && (err != nil || len(changes) != 100) {
+			t.Errorf("%s: %d changes, %v", name, len(changes), err)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ var decoding = map[string]string{
 	"bus/changes":        runners,
 	"bus/codec/codec.go": "FuzzUnmarshal", "bus/codec/field.go": "FuzzUnmarshal", "bus/codec/value.go": "FuzzUnmarshal",
 	"bus/dead.go": "FuzzDead", "bus/internal/conn/asked.go": runners, "bus/internal/conn/probe.go": server, "bus/internal/conn/read.go": server,
-	"bus/intakes":             own,
+	"bus/intakes": own, "service/begun": own,
 	"bus/internal/jsonobject": "FuzzParse", "bus/internal/wire/summary.go": "FuzzSummary", "bus/internal/submitted": "bus/requests FuzzSubmission",
 	"bus/internal/wire/listing.go": "FuzzListing",
 	"bus/journal/aside.go":         "FuzzAside", "bus/journal/chain/chain.go": "FuzzRef", "bus/journal/chain/checkpoint.go": "FuzzCheckpoint",
@@ -52,6 +52,7 @@ var decoding = map[string]string{
 	"bus/requests/clean.go": "FuzzRequest", "bus/requests/endpoint.go": "FuzzRequest",
 	"bus/requests/services.go": runners, "bus/requests/submission.go": "FuzzSubmission", "bus/requests/through.go": "FuzzIntentFor",
 	"bus/requests/acts.go": "FuzzAct", "bus/signed": "FuzzProof",
+	"bus/work/note.go":   "reads notes beside leases into a plain struct, of which names are compared, and shown if they are those of replicas",
 	"bus/work/lease.go":  "reads leases of workers of the same step into a plain struct, whose texts are compared, and one is checked by isAck",
 	"bus/work/report.go": "bus/internal/wire FuzzCommand",
 

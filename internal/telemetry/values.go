@@ -51,6 +51,6 @@ var (
 		forge.FailRateLimited, forge.FailQuota, forge.FailOverloaded, forge.FailRefused, forge.FailMaxTurns, forge.FailBudget,
 		forge.FailLostSession, forge.FailMissingCLI, forge.FailCLITooOld, forge.FailSandbox, forge.FailPromptTooLong, forge.FailKilled,
 		forge.FailInterrupted, forge.FailUnsafe, forge.FailConfig, forge.FailRepository, forge.FailLost, forge.FailHeld, forge.FailOrigin,
-		forge.FailPush, forge.FailBase, forge.FailReplica, forge.FailUnwell, forge.FailUnreserved,
+		forge.FailPush, forge.FailBase, forge.FailReplica, forge.FailUnwell, forge.FailKilledReplica, forge.FailUnreserved,
 	}
 )

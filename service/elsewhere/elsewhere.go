@@ -61,6 +61,9 @@ type Round struct {
 	// GivenBack says that its attempt was left to others once already for a
 	// cause that may be the task's own.
 	GivenBack bool
+	// Busy is the newest delivery at which a replica was at work on something else that was not
+	// given the command yet; 0: there was none. Such a one may take it once it is free.
+	Busy int
 }
 
 // patience returns how long a command goes round: at least so long where others are to be asked.
@@ -250,7 +253,8 @@ func (m *Memory) Avoid(cmd *forge.Command, delivery int, now time.Time) error {
 func Begins(delivery int) bool { return delivery >= most }
 
 // Answers reports whether a command that no replica takes is answered with forge.FailReplica, so
-// that people see why it waits: one whose rules know that reason, which they say by its Patience.
+// that people see why it waits: one whose rules know that reason, which they say by its Patience. A
+// replica that was busy has had the time to take it since.
 func Answers(cmd *forge.Command, r Round) bool {
-	return cmd.Patience > 0 && r.Delivery >= most && r.Waited >= cmd.Patience && !cmd.Attempt.Step.OfProject()
+	return cmd.Patience > 0 && r.Delivery-r.Busy >= most && r.Waited >= cmd.Patience && !cmd.Attempt.Step.OfProject()
 }

@@ -91,6 +91,8 @@ const (
 	FailureReason_FAILURE_REASON_REPLICA FailureReason = 30
 	// The replica could do no more work, such as for want of space. What was done is kept, and was paid.
 	FailureReason_FAILURE_REASON_UNWELL FailureReason = 31
+	// Replicas were killed while they worked on it, one after the other. What they did is kept, and was paid.
+	FailureReason_FAILURE_REASON_KILLED_REPLICA FailureReason = 32
 )
 
 // Enum value maps for FailureReason.
@@ -128,6 +130,7 @@ var (
 		29: "FAILURE_REASON_DISK_LIMIT",
 		30: "FAILURE_REASON_REPLICA",
 		31: "FAILURE_REASON_UNWELL",
+		32: "FAILURE_REASON_KILLED_REPLICA",
 	}
 	FailureReason_value = map[string]int32{
 		"FAILURE_REASON_UNSPECIFIED":     0,
@@ -162,6 +165,7 @@ var (
 		"FAILURE_REASON_DISK_LIMIT":      29,
 		"FAILURE_REASON_REPLICA":         30,
 		"FAILURE_REASON_UNWELL":          31,
+		"FAILURE_REASON_KILLED_REPLICA":  32,
 	}
 )
 
@@ -541,7 +545,7 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\x0e2\x17.forge.v1.FailureReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x120\n" +
 	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
-	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xbd\a\n" +
+	"\x05until\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05until*\xe0\a\n" +
 	"\rFailureReason\x12\x1e\n" +
 	"\x1aFAILURE_REASON_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FAILURE_REASON_TIMEOUT\x10\x01\x12\x17\n" +
@@ -575,7 +579,8 @@ const file_forge_v1_failure_proto_rawDesc = "" +
 	"\x17FAILURE_REASON_BASE_RED\x10\x1c\x12\x1d\n" +
 	"\x19FAILURE_REASON_DISK_LIMIT\x10\x1d\x12\x1a\n" +
 	"\x16FAILURE_REASON_REPLICA\x10\x1e\x12\x19\n" +
-	"\x15FAILURE_REASON_UNWELL\x10\x1fB?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
+	"\x15FAILURE_REASON_UNWELL\x10\x1f\x12!\n" +
+	"\x1dFAILURE_REASON_KILLED_REPLICA\x10 B?Z5github.com/pfl-forge/pfl-forge/proto/forge/v1;forgev1\x92\x03\x05\xd2>\x02\x10\x03b\beditionsp\xe8\a"
 
 var file_forge_v1_failure_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_forge_v1_failure_proto_msgTypes = make([]protoimpl.MessageInfo, 2)

@@ -44,8 +44,10 @@ const (
 	// fresh is for how long an act counts: a person who pressed and saw nothing
 	// happen for that long has gone on.
 	fresh = 15 * time.Minute
-	// maxOpen bounds the acts that wait to be decided.
-	maxOpen = 1000
+	// maxOpen bounds the acts that wait to be decided, and maxBytes what came with them: a hook
+	// takes a MiB with each, and an act has a few KiB.
+	maxOpen  = 1000
+	maxBytes = 16 << 20
 	// maxStrangers bounds those of accounts that stand for no person: everybody
 	// in a channel can press.
 	maxStrangers = 20

@@ -14,15 +14,19 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/deliveries"
 )
 
-// add has an act decided. Those of people and of strangers have a bound each,
-// so that these keep none of those out.
+// add has an act decided. Those of people and of strangers have a bound each, on their number and
+// their bytes, so that these keep none of those out.
 func (d *decider) add(ctx context.Context, one deliveries.Delivery) {
 	p := &pending{Delivery: one, stranger: d.isStranger(&one)}
 	most := maxOpen
 	if p.stranger {
 		most = maxStrangers
 	}
-	if len(d.queue(p.stranger)) >= most {
+	waiting, size := d.queue(p.stranger), len(one.Body)
+	for _, what := range waiting {
+		size += len(d.open[what].Body)
+	}
+	if len(waiting) >= most || size > maxBytes {
 		d.cfg.Log.WarnContext(ctx, "an act in a chat is dropped: too many wait to be decided", "chat", d.cfg.Name, "delivery", one.ID, "stranger", p.stranger)
 		return
 	}

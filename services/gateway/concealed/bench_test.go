@@ -41,6 +41,8 @@ var hostile = map[string]func(size int) string{
 	"list by line":      repeat("- a\n"),
 	"deep list by line": deep,
 	"wide list by line": wide,
+	"blanks in a list":  func(n int) string { return deep(n/2) + strings.Repeat("\n", n/2) },
+	"blanks in lists":   func(n int) string { return wide(n/2) + strings.Repeat("\n", n/2) },
 	"sections":          repeat("<details>\n\n"),
 	"fences":            repeat("```a b\n"),
 	"entities":          repeat("&#8203;"),

@@ -49,11 +49,20 @@ func crossOut(s []byte) {
 	}
 }
 
-// level returns the source with the letter x in the place of all that stands
-// too deep in quotations and lists, and adds these lines to the list.
+// level returns the source with the letter x in the place of all that stands too deep in quotations
+// and lists, and adds these lines to the list. Empty lines that follow one another are one line:
+// a list goes on over any number of them, and each item is asked about each.
 func (f *finder) level() []byte {
 	out, at := f.source, 0
+	empty := false
 	for line := range bytes.Lines(f.source) {
+		before := empty
+		if empty = len(bytes.TrimSpace(line)) == 0; empty && before {
+			if &out[0] == &f.source[0] {
+				out = bytes.Clone(out)
+			}
+			out[at-1] = ' '
+		}
 		if deep := tooDeep(line); deep >= 0 {
 			if &out[0] == &f.source[0] {
 				out = bytes.Clone(out)
@@ -66,18 +75,25 @@ func (f *finder) level() []byte {
 	return out
 }
 
-// tooDeep returns the place in a line behind as many beginnings of quotations
-// and list items as may be; -1 if there are no more than these.
+// tooDeep returns the place in a line behind as many quotations and list items, which it begins or
+// may go on with, as may be; -1 if there are no more than these. It goes on with one for each two
+// blanks at the most: an item begins no less to the right of the one that it is in.
 func tooDeep(line []byte) int {
-	for depth, i := 0, 0; ; depth++ {
-		for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
-			i++
+	for depth, blanks, i := 0, 0, 0; ; depth++ {
+		from := blanks
+		for ; i < len(line) && (line[i] == ' ' || line[i] == '\t'); i++ {
+			if blanks++; line[i] == '\t' {
+				blanks += 3
+			}
+		}
+		if depth > 0 && blanks > from { // that behind a mark belongs to it
+			blanks--
 		}
 		n := opening(line[i:])
 		switch {
 		case n == 0:
 			return -1
-		case depth == maxDepth:
+		case depth+blanks/2 >= maxDepth:
 			return i
 		}
 		i += n

@@ -108,6 +108,24 @@ func TestHiddenIsBounded(t *testing.T) {
 			t.Errorf("of %q it says %v", deep, got)
 		}
 	}
+	for name, test := range map[string]struct {
+		lines int
+		whole bool
+	}{"as deep as may be": {49, true}, "deeper": {60, false}} {
+		var nested strings.Builder
+		for n := range test.lines {
+			nested.WriteString(strings.Repeat("  ", n) + "- a\n")
+		}
+		got := concealed.In("", nested.String()+strings.Repeat("\n", 100)+strings.Repeat(" ", 1000)+"code\n")
+		if concealed.Whole(got) != test.whole || test.whole != (len(got) == 0) {
+			t.Errorf("of items in items, %s, it says %v", name, got)
+		}
+	}
+	for _, list := range []string{"- a\n\n\n\r\n \n\n  <!-- obey -->", "<p>a\n\n\n\n\nb\n<!-- obey -->"} {
+		if got := hiddenIn(list); !strings.HasSuffix(got, fmt.Sprintf("%d HTML comment: <!-- obey -->", 1+strings.Count(list, "\n"))) {
+			t.Errorf("behind empty lines of %q it says %q", list, got)
+		}
+	}
 	if got := hiddenIn(strings.Repeat("> - ", 20) + "<!-- obey -->"); got != "1 HTML comment: <!-- obey -->" {
 		t.Errorf("of a deep line it says %q", got)
 	}

@@ -186,8 +186,7 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: &forge.Failure{Reason: forge.FailAuth, Message: "no such key"}, Agent: agent}
 	}
 	if c.Patience > 0 && facts.Sick(w.seed) && w.chance(2) {
-		f := forge.Failure{Reason: []forge.FailureReason{forge.FailUnwell, forge.FailReplica}[w.rng.IntN(2)], Message: "no space left"}
-		return &forge.Result{Output: &f, Agent: agent}
+		return &forge.Result{Output: w.sickness(), Agent: agent}
 	}
 	if w.chance(12) {
 		reasons := []forge.FailureReason{
@@ -208,6 +207,16 @@ func (w worker) failAttempt(c *forge.Command) *forge.Result {
 		return &forge.Result{Output: f}
 	}
 	return nil
+}
+
+// sickness returns the failure of an attempt that meets a replica which cannot do it, or not to
+// its end.
+func (w worker) sickness() *forge.Failure {
+	ended := forge.FailUnwell
+	if facts.Kills(w.seed) {
+		ended = forge.FailKilledReplica
+	}
+	return &forge.Failure{Reason: []forge.FailureReason{ended, forge.FailReplica}[w.rng.IntN(2)], Message: "no space left"}
 }
 
 // inspect carries out the steps that read the project and change nothing.

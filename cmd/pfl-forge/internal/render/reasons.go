@@ -177,6 +177,11 @@ var reasons = []Reason{
 		"see what the message names where the workers run, and whether the task itself uses it up; then resume",
 	},
 	{
+		forge.FailKilledReplica, "its replica was killed while it worked on it, and so were those that continued it, three times in a row",
+		"continues at once, in the same session, where it was killed; the third time in a row the task is paused, in the inbox; uses no retry",
+		"see why they were killed (kubectl describe pod says OOMKilled for want of memory): give them more, or make the task smaller; then resume",
+	},
+	{
 		forge.FailUnreserved, "no money was reserved for the call: a budget was set after its intent read the policy",
 		"reserves it by the policy that the worker reported, and makes the call",
 		"nothing; if it keeps happening, a worker reads a different pfl-forge.yaml than the others: see its logs",

@@ -201,12 +201,18 @@ func Decide(c *Counter, limits *Limits, f *Failed) Decision {
 // unwell counts an attempt that was paid for and ended because its replica was not well.
 // It may be the task's own fault: one that fills the disk of each replica ends so
 // everywhere. So a person decides whether more is paid, and nothing is taken for failed.
+// Processes that were killed report nothing: their attempt is made again by whoever is there
+// next, who has counted when it says so.
 func (c *Counter) unwell(f *Failed) Decision {
-	if c.Unwell++; c.Unwell < maxUnwell {
-		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: cause.Gist(f.Failure().Message)}
+	killed, message := f.Failure().Reason == forge.FailKilledReplica, cause.Gist(f.Failure().Message)
+	if c.Unwell++; c.Unwell < maxUnwell && !killed {
+		return Decision{Action: CarryOn, Rule: rule.Interrupted, Detail: message}
 	}
 	c.Unwell = 0
-	why := fmt.Sprintf("%s%d times in a row, the last time %s: %s", forge.ReplicasEnded, maxUnwell, f.Replica, cause.Gist(f.Failure().Message))
+	why := fmt.Sprintf("%s%d times in a row, the last time %s: %s", forge.ReplicasEnded, maxUnwell, f.Replica, message)
+	if killed {
+		why = forge.ReplicasEnded + "again and again: " + message
+	}
 	return Decision{Action: CarryOn, Rule: rule.Pause, Detail: why, Why: why}
 }
 

@@ -72,6 +72,13 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		{
+			name: "replicas were killed, which was counted already", reason: forge.FailKilledReplica, counter: Counter{Errors: 2},
+			want: Decision{
+				Action: CarryOn, Rule: "pause", Detail: "its replicas ended it again and again: it failed",
+				Why: "its replicas ended it again and again: it failed",
+			},
+		},
+		{
 			name: "for another reason", reason: forge.FailReplica, counter: Counter{Errors: 2, Waits: 3, Why: "the disk is full"},
 			want: Decision{Action: CarryOn, Rule: "wait-for-replica", Detail: "it failed"},
 		},

@@ -67,6 +67,7 @@ var Failures = map[forge.FailureReason]Failure{
 	forge.FailLost:          {Then: TryLater, Keep: true},
 	forge.FailReplica:       {Then: AwaitWorker, Keep: true, Elsewhere: true},
 	forge.FailUnwell:        {Then: CarryOnTwice, Keep: true, Elsewhere: true},
+	forge.FailKilledReplica: {Then: CarryOnTwice, Keep: true, Elsewhere: true}, // which workers have counted
 	forge.FailUnsafe:        {Then: TryAgain, Explain: true},
 	forge.FailOverloaded:    {Then: TryLater, Keep: true},
 	forge.FailRateLimited:   {Then: WaitForIt, Keep: true},

@@ -80,6 +80,8 @@ func (r *Replicas) follow(rec *forge.Record, two bool) error {
 			failed = m
 		case f.Reason == forge.FailUnwell:
 			r.unwell[stepOf(m.Attempt)]++
+		case f.Reason == forge.FailKilledReplica: // which was made as often before it is told
+			r.unwell[stepOf(m.Attempt)] = mostUnwell
 		}
 		if err := r.paid(rec, m, open && !two); err != nil {
 			return err
@@ -101,7 +103,9 @@ func (r *Replicas) follow(rec *forge.Record, two bool) error {
 // paid returns an error if a result has a step made again although replicas
 // ended it as often as may be.
 func (r *Replicas) paid(rec *forge.Record, m *forge.Result, counts bool) error {
-	if f := m.Failure(); !counts || f == nil || f.Reason != forge.FailUnwell || r.unwell[stepOf(m.Attempt)] < mostUnwell {
+	f := m.Failure()
+	ended := f != nil && (f.Reason == forge.FailUnwell || f.Reason == forge.FailKilledReplica)
+	if !counts || !ended || r.unwell[stepOf(m.Attempt)] < mostUnwell {
 		return nil
 	}
 	for i := range rec.Effects.Commands {
@@ -160,3 +164,7 @@ func (r *Replicas) over(which func(forge.Attempt) bool) {
 // Sick reports whether a world is one in which every second attempt meets a replica that cannot do
 // it, or not to its end. It follows from the seed alone, so that other worlds stay as they are.
 func Sick(seed uint64) bool { return seed%64 == 34 }
+
+// Kills reports whether a world is a sick one in which replicas are killed, and do not live to say
+// that they were not well.
+func Kills(seed uint64) bool { return seed%256 == 98 }

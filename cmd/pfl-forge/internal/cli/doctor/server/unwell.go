@@ -9,8 +9,8 @@ import (
 
 // unwell is a failure of a replica, as programs read it.
 type unwell struct {
-	Why   string    `json:"why"   yaml:"why"`   // in its own words
-	Since time.Time `json:"since" yaml:"since"` // when it noticed
+	Why   string    `json:"why"            yaml:"why"`             // in its own words
+	Since time.Time `json:"since,omitzero" yaml:"since,omitempty"` // when it noticed; missing if it says nothing that is a time
 }
 
 // checkUnwell names the replicas that can do no work, or not all, with since when and why.
@@ -35,7 +35,11 @@ func checkUnwell(replicas []Replica) []diagnosis.Finding {
 		if well[kind{r.Service, r.Group}] {
 			health, others = diagnosis.Warning, "others do its work"
 		}
-		said := fmt.Sprintf("%s has been unwell since %s: %s; %s", r.Replica, r.Unwell.Since.Local().Format(time.DateTime), r.Unwell.Why, others)
+		since := "for a time that it does not say"
+		if !r.Unwell.Since.IsZero() {
+			since = "since " + r.Unwell.Since.Local().Format(time.DateTime)
+		}
+		said := fmt.Sprintf("%s has been unwell %s: %s; %s", r.Replica, since, r.Unwell.Why, others)
 		found = append(found, diagnosis.New(
 			r.Service, health, said, "its /readyz?verbose and its log say more; it works again by itself as soon as that is fixed",
 		))
