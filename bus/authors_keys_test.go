@@ -80,8 +80,8 @@ func TestNewKeysAreWaitedFor(t *testing.T) {
 		asked <- err
 	}()
 	admin := connectAs(ctx, t, s, "admin", "ADMIN")
-	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied})
+	serveWith(t, b, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied})
 		return nil
 	})
 	nc, _ := as(t, s, "admin")

@@ -75,8 +75,8 @@ func newStrict(t *testing.T, edits ...string) *strict {
 	if err := b.Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}
-	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serveWith(t, b, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		st.seen <- d.Event
 		return nil
 	})

@@ -48,8 +48,8 @@ func serveWith(t testing.TB, b *bus.Bus, cfg decide.Config, handle func(context.
 func TestAsk(t *testing.T) {
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		return nil
 	})
 	got, err := b.Submissions.Ask(ctx, submit(key))
@@ -164,8 +164,8 @@ func TestTokenChanges(t *testing.T) {
 
 func BenchmarkAsk(b *testing.B) {
 	bs := bustest.Start(b)
-	serve(b, bs, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{Decision: forge.Applied})
+	serve(b, bs, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{Decision: forge.Applied})
 		return nil
 	})
 	n := 0

@@ -129,7 +129,7 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 				return err
 			}
 		}
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		seen <- d.Event
 		return nil
 	})

@@ -16,6 +16,7 @@ import (
 // person since no recipe made it, stands in its own place with her as its author,
 // and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
+	t.Parallel()
 	w := newPullWorld(t, "by: forge, method: squash")
 	w.bot = "bot"
 	issue := w.open()

@@ -59,6 +59,7 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 // the check wrote, and put in again. What the queue merges is proved, and the issue is
 // closed. Between any two of these the gateway is killed, and another one goes on.
 func TestIssueToTheForgesQueue(t *testing.T) {
+	t.Parallel()
 	queueWorlds(t, func(t *testing.T, w *pullWorld) { //nolint:thelper // it is the test itself
 		issue := w.open()
 		stop := w.gateway()
