@@ -182,5 +182,6 @@ func BenchmarkAsk(b *testing.B) {
 // TestMain fails if a goroutine is left. A clock of the server, which runs while it has stores,
 // was seen to stay after all servers were shut down on a busy machine: it is not ours to end.
 func TestMain(m *testing.M) {
+	wait.Beside()
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
 }

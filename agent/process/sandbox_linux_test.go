@@ -51,6 +51,7 @@ func offered(t *testing.T) bool {
 // TestSandboxInSharedMemory works in a directory below /dev/shm, and sees nothing else of
 // the machine's.
 func TestSandboxInSharedMemory(t *testing.T) {
+	t.Parallel()
 	if !offered(t) {
 		return
 	}
@@ -77,6 +78,7 @@ func TestSandboxInSharedMemory(t *testing.T) {
 // nothing of the directories below it, takes what is written, and writes nothing to
 // them. The kernel refuses every overlay whose directory for its own work is missing.
 func TestNoOverlayBeginsEmpty(t *testing.T) {
+	t.Parallel()
 	if !offered(t) {
 		return
 	}
@@ -104,6 +106,7 @@ func TestNoOverlayBeginsEmpty(t *testing.T) {
 
 // TestForkBomb starts processes until it is kept from it.
 func TestForkBomb(t *testing.T) {
+	t.Parallel()
 	const script = `i=0; while [ $i -lt 2000 ]; do sleep 600 & i=$((i+1)); done; echo all of them`
 	if LimitedBy() == "" {
 		t.Log("nothing limits processes here: they end with the command all the same")
@@ -127,6 +130,7 @@ func TestForkBomb(t *testing.T) {
 
 // TestControlGroup limits a command that has no sandbox, where there are groups for us.
 func TestControlGroup(t *testing.T) {
+	t.Parallel()
 	c := shell(t, "cat /proc/self/cgroup")
 	r, err := Run(t.Context(), c)
 	if err != nil {

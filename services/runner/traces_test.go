@@ -41,6 +41,7 @@ func (s *spans) Shutdown(context.Context) error { return nil }
 // own, make one trace of an intent's run, the merge included, which the project issues. Each line
 // that the runner logs about the intent names that trace.
 func TestRunIsOneTrace(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	kept := &spans{}

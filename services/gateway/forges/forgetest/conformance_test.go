@@ -344,3 +344,8 @@ func TestWhatIsNotThere(t *testing.T) {
 		}
 	})
 }
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
+}
