@@ -53,7 +53,6 @@ func TestBoundsOfTheOperator(t *testing.T) {
 // or a hierarchy of version 2 whose controllers are not passed on to us. There they run without
 // a limit of memory; with a bound of the operator they do not run, and the error names it.
 func TestWithoutControlGroups(t *testing.T) {
-	t.Parallel()
 	for _, groups := range []string{"tmpfs", "cgroup2"} {
 		t.Run(groups, func(t *testing.T) {
 			self, err := os.Executable()
@@ -98,7 +97,6 @@ func withoutGroups(kind string) {
 // TestGroupThatIsGone: a process that cannot be put into its group is not taken
 // for one with a limit.
 func TestGroupThatIsGone(t *testing.T) {
-	t.Parallel()
 	g := &cgroup{dirs: []string{t.TempDir() + "/gone"}, limits: []string{memoryController}}
 	if err := g.add(os.Getpid()); err == nil {
 		t.Error("there is no error")

@@ -25,7 +25,6 @@ import (
 // root's that nobody has delegated. Where the kernel offers no controller of memory to version
 // 2, as beside version 1, another one is passed on, by the same rules, and no memory is limited.
 func TestDelegatedGroup(t *testing.T) {
-	t.Parallel()
 	for kind, want := range map[string]string{
 		"ours": "delegated: true\npassed on: <nil>\nthis process, and what it has started: leaf, leaf\na leaf: true\nagain: <nil>\n" +
 			"a command: group\nkilled, and its group is gone\na supervisor that leaves its group: leaf\n",
@@ -236,7 +235,6 @@ func TestNothingIsPassedOnBesideProcesses(t *testing.T) {
 // like those of cgroup version 2: one of the version's own files has each
 // limit, and where no controller is passed on there is no group.
 func TestLimitsOfVersion2(t *testing.T) {
-	t.Parallel()
 	c := &Command{Limits: Limits{MemoryBytes: 150 << 20}}
 	for _, tt := range []struct {
 		passes string

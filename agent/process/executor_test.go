@@ -11,7 +11,6 @@ import (
 
 // TestNamespaces holds this machine's sandbox to the suite of all executors.
 func TestNamespaces(t *testing.T) {
-	t.Parallel()
 	e := process.Owner{}.Executor()
 	if err := e.Probe(t.Context(), sandbox.NetworkNone); err != nil {
 		if os.Getenv("CI") == "true" {

@@ -50,7 +50,6 @@ func memoryGroup(t *testing.T, bytes int) string {
 // TestMemoryBomb has a command in a sandbox take all memory of a control group of 200 MB, in
 // which another command works: the first is ended and that is reported, the second goes on.
 func TestMemoryBomb(t *testing.T) {
-	t.Parallel()
 	if !offered(t) {
 		t.Skip(noBomb)
 	}
@@ -103,7 +102,6 @@ func TestMemoryBomb(t *testing.T) {
 // ends what took it, at that limit and not at the machine's, and the command is
 // reported. Beside it another one has a limit of its own.
 func TestMemoryLimit(t *testing.T) {
-	t.Parallel()
 	probe := &Command{}
 	g := newCgroup(probe, "none-memory")
 	limited := g != nil && slices.Contains(g.limits, memoryController)
@@ -132,7 +130,6 @@ func TestMemoryLimit(t *testing.T) {
 // TestRanOut: where the kernel ended the supervisor as well, the groups tell
 // that the command had no memory left.
 func TestRanOut(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string]bool{
 		"":                                     false,
 		"low 0\noom 3\noom_kill 0\n":           false,

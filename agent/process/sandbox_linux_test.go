@@ -106,7 +106,6 @@ func TestNoOverlayBeginsEmpty(t *testing.T) {
 
 // TestForkBomb starts processes until it is kept from it.
 func TestForkBomb(t *testing.T) {
-	t.Parallel()
 	const script = `i=0; while [ $i -lt 2000 ]; do sleep 600 & i=$((i+1)); done; echo all of them`
 	if LimitedBy() == "" {
 		t.Log("nothing limits processes here: they end with the command all the same")
@@ -130,7 +129,6 @@ func TestForkBomb(t *testing.T) {
 
 // TestControlGroup limits a command that has no sandbox, where there are groups for us.
 func TestControlGroup(t *testing.T) {
-	t.Parallel()
 	c := shell(t, "cat /proc/self/cgroup")
 	r, err := Run(t.Context(), c)
 	if err != nil {
