@@ -308,6 +308,7 @@ func (st *strict) await(list []message) map[string]forge.Event {
 // together, with none, and with one that is unknown. Decided on is what its author
 // has signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		list := messages(t, "by-"+account+"x")

@@ -46,6 +46,7 @@ func serveWith(t testing.TB, b *bus.Bus, cfg decide.Config, handle func(context.
 }
 
 func TestAsk(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
@@ -64,6 +65,7 @@ func TestAsk(t *testing.T) {
 
 // TestHealth checks what probes and a waiting command line ask for.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	if err := b.Ping(ctx); err != nil {
@@ -91,6 +93,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoLog: true, NoSigs: true,

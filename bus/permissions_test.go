@@ -167,6 +167,7 @@ func servesReads(t *testing.T, b *bus.Bus) (stop func()) {
 const finding = `{"title": "t", "body": "b", "origin": {"event_id": "1"}}`
 
 func TestPublisherMayOnlySubmit(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))
@@ -205,6 +206,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 
 // A sender that wants to be answered on a subject of somebody else is not.
 func TestAnswersGoToInboxes(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
@@ -245,6 +247,7 @@ func TestAnswersGoToInboxes(t *testing.T) {
 }
 
 func TestFollowerMayOnlyFollow(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
