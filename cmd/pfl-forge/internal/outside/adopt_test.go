@@ -45,10 +45,12 @@ func TestAdoptAtAForge(t *testing.T) {
 		t.Errorf("another commit: %+v, %v", r, err)
 	}
 
+	again() // which tells the present state at once, and no more than every 30 seconds from then on
 	w.until(issue, "`/forge adopt "+hers[:12]+"`")
 	w.say("ada", issue, "/forge adopt "+hers[:12])
 	again()
 	wait.Until(t, "it waits for approval", func() bool { return w.intent().Waiting == forge.WaitingApproval })
+	again()
 	w.until(issue, "changes that were made already, which are not shown here") // nor is their hash
 	plan := w.intent().Plan
 	w.say("ada", issue, "/forge approve "+plan)

@@ -288,7 +288,6 @@ func TestChatKilled(t *testing.T) {
 // TestChatOfTwoGateways: two gateways at one moment post one message and decide a
 // press once, by whichever of them; a twin that came about all the same is removed.
 func TestChatOfTwoGateways(t *testing.T) {
-	t.Parallel()
 	w := decided(t)
 	for range 2 {
 		cfg := w.config(w.client())

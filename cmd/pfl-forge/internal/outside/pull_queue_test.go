@@ -23,6 +23,7 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 	t.Helper()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
 		t.Run("fake "+string(dialect), func(t *testing.T) {
+			t.Parallel()
 			w := newPullWorld(t, byQueue)
 			w.dialect = dialect
 			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})

@@ -275,6 +275,7 @@ func TestIssueToMergedPullRequest(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitLab} {
 		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
 			w := newPullWorld(t, "by: forge, method: squash")
 			w.dialect = dialect
 			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})
