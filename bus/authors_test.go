@@ -75,8 +75,8 @@ func newStrict(t *testing.T, edits ...string) *strict {
 	if err := b.Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}
-	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serveWith(t, b, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		st.seen <- d.Event
 		return nil
 	})
@@ -128,13 +128,27 @@ func (st *strict) connect(user, key string) *bus.Bus {
 	return b
 }
 
-// reason returns why a message is among the dead letters; empty while it is not.
-func (st *strict) reason(subject, excerpt string) string {
+// aside are the dead letters that a server has at one moment.
+type aside []bus.DeadLetter
+
+// aside reads all dead letters.
+func (st *strict) aside() aside {
 	st.t.Helper()
 	list, err := st.dead.Dead(wait.Context(st.t))
 	if err != nil {
 		st.t.Fatal(err)
 	}
+	return list
+}
+
+// reason returns why a message is among the dead letters; empty while it is not.
+func (st *strict) reason(subject, excerpt string) string {
+	st.t.Helper()
+	return st.aside().reason(subject, excerpt)
+}
+
+// reason returns why a message is among them; empty if it is not.
+func (list aside) reason(subject, excerpt string) string {
 	for _, d := range list {
 		if d.Subject == subject && strings.Contains(string(d.Excerpt), excerpt) {
 			return d.Reason
@@ -297,7 +311,8 @@ func (st *strict) await(list []message) map[string]forge.Event {
 			ev := <-st.seen
 			got[markOf(&ev)] = ev
 		}
-		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && st.reason(m.subject, m.mark) == "" })
+		dead := st.aside()
+		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && dead.reason(m.subject, m.mark) == "" })
 	})
 	return got
 }
@@ -308,6 +323,7 @@ func (st *strict) await(list []message) map[string]forge.Event {
 // together, with none, and with one that is unknown. Decided on is what its author
 // has signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		list := messages(t, "by-"+account+"x")
@@ -332,14 +348,14 @@ func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 // own were decided on.
 func (st *strict) checkWords(list []message, account string) {
 	st.t.Helper()
-	got := st.await(list)
+	got, dead := st.await(list), st.aside()
 	for _, m := range list {
 		ev, decided := got[m.mark]
 		if decided != (m.author == account) {
 			st.t.Errorf("%s signed by %q: decided on: %t", m.about, account, decided)
 		}
 		if !decided {
-			if reason := st.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
+			if reason := dead.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
 				st.t.Errorf("%s signed by %q: %s", m.about, account, reason)
 			}
 			continue

@@ -111,6 +111,7 @@ func TestSpansOfGitAndCommands(t *testing.T) {
 
 // TestWithoutTracesNothingIsObserved: where no traces are taken, git has nobody to tell.
 func TestWithoutTracesNothingIsObserved(t *testing.T) {
+	t.Parallel()
 	got := do(t, repotest.Local(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Dir), func(ctx context.Context, _ *jobs.Job) error {
 		if inner, _ := git.Begin(ctx, git.OpFetch); inner != ctx {
 			t.Error("somebody is told")

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const (
@@ -42,6 +43,7 @@ func TestMain(m *testing.M) {
 			return env.Worker(Handler{Step: forge.StepAnalyze, Agent: mode == "dies" || mode == "agent", Do: do}).Run(ctx)
 		}))
 	}
+	wait.Beside()
 	goleak.VerifyTestMain(m)
 }
 
@@ -70,6 +72,7 @@ func proc(args ...string) (*process, chan os.Signal, *testoutput.Output, *testou
 }
 
 func TestHelpNamesEverySetting(t *testing.T) {
+	t.Parallel()
 	p, _, stdout, stderr := proc("--help")
 	if code := p.main(nil); code != 0 || stderr.String() != "" {
 		t.Errorf("exit %d, %q", code, stderr)
@@ -82,6 +85,7 @@ func TestHelpNamesEverySetting(t *testing.T) {
 }
 
 func TestVersionAndUsageErrors(t *testing.T) {
+	t.Parallel()
 	p, _, stdout, _ := proc("--version")
 	if code := p.main(nil); code != 0 || !strings.HasPrefix(stdout.String(), "reviewer ") {
 		t.Errorf("exit %d, %q", code, stdout)
@@ -93,6 +97,7 @@ func TestVersionAndUsageErrors(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		signals int
@@ -122,6 +127,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestSecondSignalAndOvertime(t *testing.T) {
+	t.Parallel()
 	stuck := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -149,6 +155,7 @@ func TestSecondSignalAndOvertime(t *testing.T) {
 }
 
 func TestHealthEndpoint(t *testing.T) {
+	t.Parallel()
 	h := &Health{}
 	connected := errors.New("not connected")
 	h.Add("nats", func(context.Context) error { return connected })

@@ -39,6 +39,25 @@ var described = sync.OnceValues(func() (doc, error) {
 	return d, json.Unmarshal(data, &d)
 })
 
+// checks has a function for each schema of the description, by its path, that checks content by it.
+var checks sync.Map
+
+// check checks content by a schema of the description, which is compiled once for all tests.
+func check(t testing.TB, path string, content []byte) error {
+	t.Helper()
+	if known, ok := checks.Load(path); ok {
+		return known.(func([]byte) error)(content)
+	}
+	data, err := os.ReadFile(description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := schematest.CompileIn(t, data, path)[path]
+	by := func(content []byte) error { return schematest.Validate(schema, content) }
+	checks.Store(path, by)
+	return by(content)
+}
+
 // conforms checks an answer against the description: its status is listed for the route, and
 // its content fits the schema there. What is answered where there is no route is a problem.
 func conforms(t testing.TB, r *http.Request, a *answer) {
@@ -62,26 +81,27 @@ func conforms(t testing.TB, r *http.Request, a *answer) {
 		}
 		schema = strings.TrimPrefix(content["schema"].(doc)["$ref"].(string), "#"+schemaPath)
 	}
-	data, err := os.ReadFile(description)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schematest.Validate(schematest.CompileIn(t, data, schemaPath+schema)[schemaPath+schema], []byte(a.text)); err != nil {
+	if err := check(t, schemaPath+schema, []byte(a.text)); err != nil {
 		t.Errorf("%s %s: %s is no %s: %v", r.Method, r.URL.Path, a.text, schema, err)
 	}
 }
 
-// routeOf returns the route of a request; nil if there is none.
-func routeOf(r *http.Request) *api.Route {
+// routing has the routes of the API.
+var routing = sync.OnceValue(func() *http.ServeMux {
 	mux := http.NewServeMux()
-	routes := api.Routes()
-	for _, one := range routes {
+	for _, one := range api.Routes() {
 		mux.Handle(one.Method+" "+one.Path, http.NotFoundHandler())
 	}
+	return mux
+})
+
+// routeOf returns the route of a request; nil if there is none.
+func routeOf(r *http.Request) *api.Route {
 	if !api.Clean(r) {
 		return nil
 	}
-	_, pattern := mux.Handler(r)
+	_, pattern := routing().Handler(r)
+	routes := api.Routes()
 	for i := range routes {
 		if routes[i].Method+" "+routes[i].Path == pattern {
 			return &routes[i]
