@@ -16,6 +16,7 @@ import (
 // of replies that the server sends wherever its asker says: the holder stops, and
 // has the lease again at once. Nothing else is known by it, and nothing is decided.
 func TestAcknowledgementOverALease(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))

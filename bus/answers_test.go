@@ -15,6 +15,7 @@ import (
 // between two reviewers approves a change, so it comes on the subject of approvals, and
 // the right to answer is not enough for it. Every other answer takes that right alone.
 func TestAnswersThatApproveTakeTheRightToApprove(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	st := newStrict(t, "forge.intent.shop.by.ada.*", "forge.intent.shop.by.ada.answer")
 	ada := st.connect("ada", "ada")

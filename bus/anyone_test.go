@@ -15,6 +15,7 @@ import (
 // any group, or of none, from a consumer that only the runner makes: the account
 // of a gateway has no right to make or alter one, nor to take from another.
 func TestForAnyone(t *testing.T) {
+	t.Parallel()
 	s := guardedServer(t)
 	runner, err := bus.Connect(t.Context(), bus.Config{
 		URL: "nats://runner:RUNNER@" + s.Addr().String(), Replicas: 1, InboxPrefix: "_INBOX_runner", Groups: subjects.Groups{"shop": "large"},

@@ -20,6 +20,7 @@ import (
 // the runner goes on. What ada asks is refused. The reviewer's result is shown, and
 // taken once the key is there again: work is not lost by a file that is out of date.
 func TestWordsOfRemovedAccounts(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	st := newStrict(t)
 	ada, reviewer := st.connect("ada", "ada"), st.connect("reviewer", "reviewer")
@@ -60,6 +61,7 @@ func TestWordsOfRemovedAccounts(t *testing.T) {
 // TestNewKeysAreWaitedFor: what is signed by a key that the runner does not
 // know yet, since the file follows, is decided on when it does.
 func TestNewKeysAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	st := &strict{t: t, s: s, path: filepath.Join(t.TempDir(), "allowed_signers")}
@@ -80,8 +82,8 @@ func TestNewKeysAreWaitedFor(t *testing.T) {
 		asked <- err
 	}()
 	admin := connectAs(ctx, t, s, "admin", "ADMIN")
-	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied})
+	serveWith(t, b, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied})
 		return nil
 	})
 	nc, _ := as(t, s, "admin")

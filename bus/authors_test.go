@@ -75,8 +75,8 @@ func newStrict(t *testing.T, edits ...string) *strict {
 	if err := b.Ensure(ctx); err != nil {
 		t.Fatal(err)
 	}
-	serveWith(t, b, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serveWith(t, b, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		st.seen <- d.Event
 		return nil
 	})
@@ -308,6 +308,7 @@ func (st *strict) await(list []message) map[string]forge.Event {
 // together, with none, and with one that is unknown. Decided on is what its author
 // has signed, and nothing else; each other message is shown with the reason.
 func TestOnlyTheAuthorsWordCounts(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	for _, account := range []string{"", "eve", "ada", "bob", "scanner", "runner", "analyzer", "implementer", "reviewer", "reflector", "gateway"} {
 		list := messages(t, "by-"+account+"x")

@@ -59,6 +59,7 @@ func mentions(t *testing.T, causes <-chan error, text string) {
 // TestAwaitName checks that a name that does not resolve is waited for, together with servers
 // that are there, and that the wait ends with its context.
 func TestAwaitName(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	causes, done := await(ctx, bus.Config{URL: "nats://nats.invalid:4222"}, 0)
 	mentions(t, causes, "nats.invalid")
@@ -78,6 +79,7 @@ func TestAwaitName(t *testing.T) {
 
 // TestAwaitEndsInATry checks that a try that takes long does not delay the end.
 func TestAwaitEndsInATry(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Stop()
 	asked := s.Occupy(t, bustest.Silence).Asked()
@@ -93,6 +95,7 @@ func TestAwaitEndsInATry(t *testing.T) {
 // TestAwaitCredentials checks that refused credentials are given a while, and then are the
 // error.
 func TestAwaitCredentials(t *testing.T) {
+	t.Parallel()
 	opts := &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "old", NoLog: true, NoSigs: true,
 		JetStream: true, StoreDir: t.TempDir(),
@@ -143,6 +146,7 @@ func start(t *testing.T, opts *server.Options) *server.Server {
 // TestAwaitRights checks that a right that is missing is named at once, not waited for: to
 // read the journal, to hear answers, and to make streams and consumers.
 func TestAwaitRights(t *testing.T) {
+	t.Parallel()
 	deny := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Deny: subjects} }
 	users := map[string]*server.Permissions{
 		"deaf":      {Subscribe: deny("_INBOX.>")},
@@ -186,6 +190,7 @@ func TestAwaitRights(t *testing.T) {
 // TestAwaitStreamsEnds checks that what waiting cannot mend is an error at once: copies on a
 // single server, and a stream of somebody else on the same subjects.
 func TestAwaitStreamsEnds(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, err := bus.Await(ctx, bus.Config{URL: s.URL(), Replicas: 3}, bus.Waiting{})
@@ -238,6 +243,7 @@ func lateCluster(t *testing.T) (urls string, run func(i int) *server.Server) {
 // which the first alone has no leader. When the other two go before the streams are made, they
 // are made as soon as there is a leader again.
 func TestAwaitCluster(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	urls, run := lateCluster(t)
@@ -275,6 +281,7 @@ func TestAwaitCluster(t *testing.T) {
 // TestEnsureMakesConsumers checks that where only a runner has ever been, there is a
 // consumer for the commands of every step, and that the workers take it as it is.
 func TestEnsureMakesConsumers(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

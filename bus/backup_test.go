@@ -72,6 +72,7 @@ func entries(t *testing.T, b *bus.Bus) []string {
 }
 
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -99,6 +100,7 @@ func TestBackup(t *testing.T) {
 // TestBackupOfWhatGoesOn: between the copies of two streams work goes on. What a project decided
 // on the word of an intent that was copied before is not there; all else is, and proves itself.
 func TestBackupOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	a := chained(t, s, b)
@@ -161,6 +163,7 @@ func (a *attacker) anchor(b *bus.Bus, of forge.Key) string {
 // TestBackupBesideWriters: journals are written while all is copied, by many at once, and each
 // backup restores to journals that prove themselves.
 func TestBackupBesideWriters(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -214,6 +217,7 @@ func converse(ctx context.Context, t *testing.T, b *bus.Bus, k forge.Key, began 
 // TestBackupIsWholeOrNone: a server that goes away in the middle leaves no
 // folder that looks like a backup.
 func TestBackupIsWholeOrNone(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -239,6 +243,7 @@ func TestBackupIsWholeOrNone(t *testing.T) {
 
 // TestAlteredBackups: whatever was changed in a backup is named, and nothing of it is restored.
 func TestAlteredBackups(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -308,6 +313,7 @@ func TestAlteredBackups(t *testing.T) {
 // TestRestoreTakesNoPlace: nothing is restored beside what is there; a restore
 // that was cut off goes on.
 func TestRestoreTakesNoPlace(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -337,6 +343,7 @@ func TestRestoreTakesNoPlace(t *testing.T) {
 // TestRestoreWithOtherReplicas: a backup of a cluster goes into a single
 // server, if that is asked for.
 func TestRestoreWithOtherReplicas(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -375,6 +382,7 @@ func remove(t *testing.T, path string) {
 // TestAccountOfBackups makes and restores a backup with what the account may,
 // and no more: nothing is refused.
 func TestAccountOfBackups(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	from, to := guardedServer(t), guardedServer(t)
 	runner := connectAs(ctx, t, from, "runner", "RUNNER")

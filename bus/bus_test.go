@@ -46,10 +46,11 @@ func serveWith(t testing.TB, b *bus.Bus, cfg decide.Config, handle func(context.
 }
 
 func TestAsk(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
-	serve(t, b, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serve(t, b, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		return nil
 	})
 	got, err := b.Submissions.Ask(ctx, submit(key))
@@ -64,6 +65,7 @@ func TestAsk(t *testing.T) {
 
 // TestHealth checks what probes and a waiting command line ask for.
 func TestHealth(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	if err := b.Ping(ctx); err != nil {
@@ -91,6 +93,7 @@ func TestHealth(t *testing.T) {
 }
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoLog: true, NoSigs: true,
@@ -164,8 +167,8 @@ func TestTokenChanges(t *testing.T) {
 
 func BenchmarkAsk(b *testing.B) {
 	bs := bustest.Start(b)
-	serve(b, bs, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{Decision: forge.Applied})
+	serve(b, bs, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{Decision: forge.Applied})
 		return nil
 	})
 	n := 0
@@ -182,5 +185,6 @@ func BenchmarkAsk(b *testing.B) {
 // TestMain fails if a goroutine is left. A clock of the server, which runs while it has stores,
 // was seen to stay after all servers were shut down on a busy machine: it is not ours to end.
 func TestMain(m *testing.M) {
+	wait.Beside()
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server/ats.Register.func1"))
 }

@@ -17,6 +17,7 @@ import (
 // TestEachWhileWritten: what is written while the journals are read does not
 // look like a manipulation.
 func TestEachWhileWritten(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -61,6 +62,7 @@ func TestEachWhileWritten(t *testing.T) {
 
 // TestFollowTellsBreaks: who follows journals is told of a break before the record there, once.
 func TestFollowTellsBreaks(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	a := chained(t, s, b)
@@ -90,6 +92,7 @@ func TestFollowTellsBreaks(t *testing.T) {
 // TestReaderVerifies: a person's right to read is enough to verify, and a break
 // neither stops a reader nor is lost on it.
 func TestReaderVerifies(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")

@@ -139,6 +139,7 @@ func audit(t *testing.T, b *bus.Bus, scope forge.Key, before *chain.Checkpoint) 
 // TestManipulatedJournals: whatever somebody does who may write to the streams is found, at
 // the place where it was done. What breaks the chain of a machine keeps it from going on.
 func TestManipulatedJournals(t *testing.T) {
+	t.Parallel()
 	drop := func(list []stored, i int) []stored { return append(list[:i:i], list[i+1:]...) }
 	for name, test := range map[string]struct {
 		do func(*attacker)
@@ -337,6 +338,7 @@ func checkGoesOn(t *testing.T, b *bus.Bus, broken string) {
 // TestCheckpoint: a checkpoint shows what the journals themselves cannot: that
 // the end of everything was cut off, and that everything was written anew.
 func TestCheckpoint(t *testing.T) {
+	t.Parallel()
 	for name, do := range map[string]func(*attacker){
 		"the last one altered": func(a *attacker) {
 			list := a.read(keyJournal)

@@ -18,6 +18,7 @@ import (
 
 // A follower gets what changes while it is away, once.
 func TestFollowers(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	tellChanges(t, b)
@@ -64,6 +65,7 @@ func TestFollowers(t *testing.T) {
 // TestWatchAfterAQuietMonth goes on after the last change when all of them are
 // gone, and not after one that never was.
 func TestWatchAfterAQuietMonth(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	tellChanges(t, b)

@@ -47,6 +47,7 @@ func cleans(ctx context.Context, t *testing.T, b *bus.Bus, person string, req re
 }
 
 func TestClean(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -78,6 +79,7 @@ func TestClean(t *testing.T) {
 // What cannot be is told, in the field's words or those of git, and not more of it than a
 // person reads.
 func TestCleanRefuses(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	fault := errors.New("the origin\nis away " + strings.Repeat("x", 1000))
@@ -139,6 +141,7 @@ func TestCleanRefuses(t *testing.T) {
 
 // Replicas are told what is gone; what is malformed is not passed on.
 func TestPublishCleaned(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, other := s.Connect(t), s.Connect(t)

@@ -122,6 +122,7 @@ func TestCluster(t *testing.T) {
 // TestStalled checks that a stream in memory that lost its leader for good is made
 // again from the journals, which have one.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := wait.Context(t)
 	servers, urls := cluster(t)

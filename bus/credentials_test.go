@@ -75,6 +75,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 // server stops to know the former one, and that the former one is of no use then. A file
 // that cannot be read meanwhile does no harm.
 func TestKeyIsReplaced(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	first, seed := newKey(t)
 	file := filepath.Join(t.TempDir(), "nkey")
@@ -111,6 +112,7 @@ func TestKeyIsReplaced(t *testing.T) {
 
 // TestBadSeeds checks that a seed that is none is named by its file, and never shown.
 func TestBadSeeds(t *testing.T) {
+	t.Parallel()
 	account, err := nkeys.CreateAccount()
 	if err != nil {
 		t.Fatal(err)
@@ -172,6 +174,7 @@ func newCertificate(t *testing.T) (cert, key string, pair tls.Certificate) {
 // TestCertificates checks that a server is trusted by the authority that is given, that it
 // may ask for this client's certificate, and that both are read again.
 func TestCertificates(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	ca, _, server1 := newCertificate(t)
 	cert, key, _ := newCertificate(t)
@@ -228,6 +231,7 @@ func TestCertificates(t *testing.T) {
 // with which it started when the files are replaced, until it is started anew.
 // So who renews it, as cert-manager does, has to see to that.
 func TestServerReadsItsCertificateOnce(t *testing.T) {
+	t.Parallel()
 	cert, key, first := newCertificate(t)
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	writeFile(t, conf, fmt.Appendf(nil, "listen: \"127.0.0.1:-1\"\ntls { cert_file: %q, key_file: %q }\n", cert, key))

@@ -19,6 +19,7 @@ import (
 // TestGivenUp checks that what the server gives up, whoever consumed it, is
 // among the dead letters.
 func TestGivenUp(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -55,6 +56,7 @@ func TestGivenUp(t *testing.T) {
 // TestWithdrawn checks that a command that is taken back while a worker is at it
 // is no dead letter.
 func TestWithdrawn(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -83,6 +85,7 @@ func TestWithdrawn(t *testing.T) {
 // TestCountDead: a runner counts the dead letters with its own permissions, and reads a bounded
 // number of them, however many somebody has provoked.
 func TestCountDead(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")

@@ -42,6 +42,7 @@ func consume(t testing.TB, b *bus.Bus, cfg work.Config, handle func(context.Cont
 }
 
 func TestDispatchTwice(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	eff := forge.Effects{Commands: []forge.Command{command(1), command(2)}}
@@ -69,6 +70,7 @@ func TestDispatchTwice(t *testing.T) {
 // TestDispatchOverGarbage checks that garbage on a command's subject keeps neither
 // the command nor its result away.
 func TestDispatchOverGarbage(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -97,6 +99,7 @@ func TestDispatchOverGarbage(t *testing.T) {
 }
 
 func TestDispatchMany(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	var eff forge.Effects
@@ -176,6 +179,7 @@ func timersFire(t *testing.T, unit time.Duration) (inTime bool) {
 }
 
 func TestEndForgets(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	other := command(1)
@@ -219,6 +223,7 @@ func TestEndForgets(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	b := bustest.Start(t)
 	got := make(chan forge.Progress, 10)

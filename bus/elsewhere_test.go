@@ -217,6 +217,7 @@ func consumersOf(right string) (list []string) {
 // that, and of the places themselves only what the server says, or the commands of one's own
 // steps, gets there. A runner's account is left out: all that is protected here is its word.
 func TestAnswersElsewhere(t *testing.T) {
+	t.Parallel()
 	accounts := guardedAccounts(t)
 	for _, account := range accounts {
 		if account.Role == access.Runner {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	nc := raw(t, s)
@@ -48,6 +49,7 @@ func TestJSON(t *testing.T) {
 // TestGarbage puts garbage on every subject that a runner reads: it becomes a
 // dead letter with a reason, and what comes after it is handled.
 func TestGarbage(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -123,6 +125,7 @@ func TestGarbage(t *testing.T) {
 }
 
 func TestRefusal(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

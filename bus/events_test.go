@@ -38,6 +38,7 @@ func collect(t testing.TB, b *bus.Bus) <-chan forge.Event {
 }
 
 func TestDuplicates(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	started := result(1, "a")
@@ -73,6 +74,7 @@ func TestDuplicates(t *testing.T) {
 }
 
 func TestRetryIsUnlimited(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const retries = 20 // more than errors are allowed
@@ -98,6 +100,7 @@ func TestRetryIsUnlimited(t *testing.T) {
 }
 
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	good := make(chan struct{})
@@ -155,6 +158,7 @@ func deadLetters(ctx context.Context, t testing.TB, b *bus.Bus, n int) map[uint6
 // TestOrderOfPeople checks that what is sent to an intent one after the other is
 // decided one after the other, while other intents go on.
 func TestOrderOfPeople(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	slow := make(chan struct{})
@@ -193,6 +197,7 @@ func TestOrderOfPeople(t *testing.T) {
 // Two systems that choose the same message id lose nothing by it: each of their
 // submissions arrives, though the server knows the id already.
 func TestMessageIDsOfTwoSystems(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	js := jetStream(t, raw(t, s))
@@ -218,6 +223,7 @@ func TestMessageIDsOfTwoSystems(t *testing.T) {
 // TestNewerResult checks that a result of a newer worker is neither lost nor in
 // the way of others.
 func TestNewerResult(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -245,6 +251,7 @@ func TestNewerResult(t *testing.T) {
 }
 
 func TestNoRuling(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	serve(t, b, func(context.Context, *decide.Delivery) error { return nil }) // and nobody is told
 	patience := 50 * time.Millisecond
@@ -256,6 +263,7 @@ func TestNoRuling(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	for name, ev := range map[string]forge.Event{
@@ -276,6 +284,7 @@ func TestSendRefuses(t *testing.T) {
 
 // TestRunnersShare checks that every event goes to one of several runners.
 func TestRunnersShare(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const n = 300

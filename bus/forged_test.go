@@ -19,6 +19,7 @@ import (
 // TestForgedMessages alters what ada and the reviewer have signed, as whoever
 // can read and publish could.
 func TestForgedMessages(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	approve := func(intent forge.IntentID, plan string) []byte {
 		data, err := wire.Events.Marshal(&forge.Event{
@@ -144,6 +145,7 @@ func deadOn(t *testing.T, st *strict, subject string) (reasons []string) {
 // TestForgedResultsAreFinal: the sender of a result that never becomes a good
 // one is told so, and does not send it again.
 func TestForgedResultsAreFinal(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	forger := st.connect("reviewer", "implementer")
 	done := publish(wait.Context(t), forger, forge.Result{

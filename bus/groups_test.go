@@ -33,6 +33,7 @@ func of(project forge.ProjectID, number int) forge.Command {
 // TestGroups: a command reaches the replicas of its project's group and no others, also while
 // those are not there yet; a command for one replica reaches that one.
 func TestGroups(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := grouped(t, s, subjects.Groups{"shop": "large", "site": "small"})
 	if err := b.Ensure(wait.Context(t)); err != nil {
@@ -96,6 +97,7 @@ func TestGroups(t *testing.T) {
 // for its former replicas are issued again for the new ones, without a restart of whoever has
 // them, and those of others stay.
 func TestProjectMoves(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Connect(t) // which makes the streams
 	moves := []subjects.Groups{{}, {"shop": "large"}, {"shop": "small", "site": "large"}, {}}
@@ -149,6 +151,7 @@ func TestProjectMoves(t *testing.T) {
 // TestProjectMovedByOthers: a runner that was not told of a group yet issues a command for the
 // former replicas; the one that knows issues it again for the new ones.
 func TestProjectMovedByOthers(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Connect(t)
 	ctx, stop := context.WithCancel(wait.Context(t))

@@ -17,6 +17,7 @@ import (
 // An event that a runner took and never finished keeps the bus from being idle, and
 // is delivered again at once when somebody says that no runner is left.
 func TestIdleAndReclaim(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	if idle, err := b.Events.Idle(t.Context()); idle || err != nil {
 		t.Fatalf("before any runner: %t, %v", idle, err)

@@ -62,6 +62,7 @@ func inside(t *testing.T, parent string) []string {
 // TestBackupsInto: each is whole, has the time as its name, and those that are
 // too many go, the oldest first.
 func TestBackupsInto(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	chained(t, s, b)
@@ -108,6 +109,7 @@ func TestBackupsInto(t *testing.T) {
 // still to come. The one that is made then is named after it, so it is not
 // taken for the oldest, and says in its manifest when it was made.
 func TestBackupsIntoWithAClockThatGoesBack(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent := t.TempDir()
@@ -129,6 +131,7 @@ func TestBackupsIntoWithAClockThatGoesBack(t *testing.T) {
 // TestBackupsIntoLeaveWhatIsNotTheirs: what has the name of a backup and is
 // another's, or more than that, stays, and does not count.
 func TestBackupsIntoLeaveWhatIsNotTheirs(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent, elsewhere := t.TempDir(), t.TempDir()
@@ -196,6 +199,7 @@ func TestBackupsIntoLeaveWhatIsNotTheirs(t *testing.T) {
 // middle, which the folder is copied for after each stream, the next one makes
 // a whole backup beside what was there, and leaves nothing of it.
 func TestBackupsIntoAfterAKill(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent := t.TempDir()
@@ -241,6 +245,7 @@ func TestBackupsIntoAfterAKill(t *testing.T) {
 // TestBackupsIntoBesideOneByName: one that a person makes meanwhile, under a
 // name that could be one of ours, goes on.
 func TestBackupsIntoBesideOneByName(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent := t.TempDir()
@@ -264,6 +269,7 @@ func TestBackupsIntoBesideOneByName(t *testing.T) {
 
 // TestFolderOfBackupsNamesThem: who gives the folder, and cannot list it, is told which there are.
 func TestFolderOfBackupsNamesThem(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent := t.TempDir()
@@ -280,6 +286,7 @@ func TestFolderOfBackupsNamesThem(t *testing.T) {
 // TestBackupsIntoThatFail: one that cannot be written, as on a full disk,
 // leaves nothing, and removes nothing. Nor is a lock followed that is a link.
 func TestBackupsIntoThatFail(t *testing.T) {
+	t.Parallel()
 	b := bustest.StartServer(t).Connect(t)
 	ensured(t, b)
 	parent := t.TempDir()
@@ -315,6 +322,7 @@ func TestBackupsIntoThatFail(t *testing.T) {
 
 // TestKeptAsJSON: programs find the folder, and what was removed, also where that is nothing.
 func TestKeptAsJSON(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal(backup.Kept{Folder: "f", Backups: []string{"f"}, Removed: []string{}, Left: []string{}})
 	if err != nil || !strings.Contains(string(text), `"folder":"f","backups":["f"],"removed":[],"left":[]`) {
 		t.Errorf("%v: %s", err, text)

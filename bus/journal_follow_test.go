@@ -14,6 +14,7 @@ import (
 )
 
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -78,6 +79,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestFollowEmpty(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	enough := errors.New("enough")

@@ -52,6 +52,7 @@ func put(t testing.TB, nc *nats.Conn, subject string, data []byte) {
 }
 
 func TestJournal(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	if recs, seq, err := b.Journal.Load(ctx, key); err != nil || len(recs) != 0 || seq != (chain.Head{}) {
@@ -85,6 +86,7 @@ func TestJournal(t *testing.T) {
 }
 
 func TestAppendRace(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const racers, rounds = 50, 5
@@ -118,6 +120,7 @@ func TestAppendRace(t *testing.T) {
 }
 
 func TestLoadLong(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const n = 5000
@@ -150,6 +153,7 @@ func fill(t testing.TB, b *bus.Bus, n int, key func(int) forge.Key) {
 }
 
 func TestGarbageInJournal(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -188,6 +192,7 @@ func TestGarbageInJournal(t *testing.T) {
 // TestForgedHeaders checks that what the server says of a message is not mixed up
 // with what its publisher says.
 func TestForgedHeaders(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -208,6 +213,7 @@ func TestForgedHeaders(t *testing.T) {
 
 // TestNewerJournal checks that a decision is not taken on half of the truth.
 func TestNewerJournal(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -228,6 +234,7 @@ func TestNewerJournal(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	rec := record(key, 0)
@@ -245,6 +252,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestSummaries(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	const n = 1000
@@ -296,6 +304,7 @@ func TestSummaries(t *testing.T) {
 }
 
 func TestWanted(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	review := forge.Attempt{Task: "fix-login-001", Step: forge.StepReview, Number: 1, Claim: 2}
@@ -328,6 +337,7 @@ func TestWanted(t *testing.T) {
 // An overview shows what is there, whether something was written since it was
 // refreshed or not, and also after somebody has deleted a stream.
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

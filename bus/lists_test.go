@@ -24,6 +24,7 @@ import (
 // TestLists: who looks again and again gets what a first look gets, whatever was written,
 // taken away or begun anew meanwhile, and only the journals that have gone on are read for it.
 func TestLists(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -82,6 +83,7 @@ func TestLists(t *testing.T) {
 // TestListsOfNewerVersions: a list without an intent that this version cannot
 // read would look complete.
 func TestListsOfNewerVersions(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -106,6 +108,7 @@ func TestListsOfNewerVersions(t *testing.T) {
 // TestListsAreBounded: of many projects those are read anew that were asked for
 // longest ago, and all are listed.
 func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	lists := b.Journal.NewLists()

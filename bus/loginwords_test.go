@@ -43,8 +43,8 @@ func TestWordsOfLogins(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := make(chan forge.Event, 10)
-	serveWith(t, runner, decide.Config{Authors: keys}, func(_ context.Context, d *decide.Delivery) error {
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+	serveWith(t, runner, decide.Config{Authors: keys}, func(ctx context.Context, d *decide.Delivery) error {
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		seen <- d.Event
 		return nil
 	})

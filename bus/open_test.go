@@ -19,6 +19,7 @@ import (
 // journal gets, whatever was written, cannot be read or was taken away meanwhile,
 // and reads only what followed. A list that is not of this stream is not used.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

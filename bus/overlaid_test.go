@@ -65,6 +65,7 @@ func (r *readable) messages(t *testing.T, b streams.Bucket) (n uint64) {
 // TestAnswersOverJournals: what the server answers a person or a system of one project,
 // stored in the journals of another, stops nothing there, whatever it can be read as.
 func TestAnswersOverJournals(t *testing.T) {
+	t.Parallel()
 	for who, own := range map[string]string{"ada": "forge.intent.shop.by.ada.cancel", "scanner": "forge.intent.shop.from.scanner.submit"} {
 		t.Run(who, func(t *testing.T) {
 			ctx := wait.Context(t)
@@ -101,6 +102,7 @@ func TestAnswersOverJournals(t *testing.T) {
 // TestAnswersOverObjects: what the server answers a person of one project,
 // stored over a transcript or a change of another, hides neither.
 func TestAnswersOverObjects(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	r := newReadable(t)
 	of := forge.Key{Project: "bank", Intent: "fix-login"}

@@ -23,6 +23,7 @@ import (
 // TestPagesThatCannotBeRead checks that whoever asks for what a newer version wrote, or for
 // more than can be read while they wait, is told so and what to do, before they give up.
 func TestPagesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	asked := time.Now()

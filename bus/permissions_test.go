@@ -129,7 +129,7 @@ func decider(ctx context.Context, t *testing.T, b *bus.Bus) <-chan forge.Event {
 				return err
 			}
 		}
-		d.Respond(forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
+		d.Respond(ctx, forge.Ruling{EventID: d.Event.ID, Decision: forge.Applied, Intent: d.Event.To.Intent})
 		seen <- d.Event
 		return nil
 	})
@@ -167,6 +167,7 @@ func servesReads(t *testing.T, b *bus.Bus) (stop func()) {
 const finding = `{"title": "t", "body": "b", "origin": {"event_id": "1"}}`
 
 func TestPublisherMayOnlySubmit(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))
@@ -205,6 +206,7 @@ func TestPublisherMayOnlySubmit(t *testing.T) {
 
 // A sender that wants to be answered on a subject of somebody else is not.
 func TestAnswersGoToInboxes(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
@@ -245,6 +247,7 @@ func TestAnswersGoToInboxes(t *testing.T) {
 }
 
 func TestFollowerMayOnlyFollow(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")

@@ -167,6 +167,7 @@ func (k *book) life() []string {
 }
 
 func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	tellChanges(t, b)
@@ -200,6 +201,7 @@ func TestChangesAreTold(t *testing.T) {
 // Publishers come and go, two at a time, and the server restarts: what they tell is
 // complete, in order, and nothing is told twice.
 func TestChangesAreToldOnce(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b, other := s.Connect(t), s.Connect(t)
 	want := map[string][]string{}
@@ -256,6 +258,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 // A cluster loses servers while two runners publish: nothing is lost, nothing is told
 // twice.
 func TestClusterTellsOnce(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	// Without a deadline each request has the client's own: one that comes while a stream has no
 	// leader is never answered.
@@ -320,6 +323,7 @@ func TestClusterTellsOnce(t *testing.T) {
 
 // A publisher that ends tells first what was decided before.
 func TestLastChangesAreTold(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

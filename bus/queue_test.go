@@ -37,6 +37,7 @@ func commandsStored(ctx context.Context, t testing.TB, nc *nats.Conn) int {
 // TestCommandsGo checks that a command is gone when its worker is done with it, not
 // before, and that one whose intent has ended goes although nobody took it.
 func TestCommandsGo(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b, nc := s.Connect(t), raw(t, s)

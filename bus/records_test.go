@@ -17,6 +17,7 @@ import (
 // TestRecords reads records in parts: each comes once, also where a part ends in the middle,
 // and garbage not at all. Where a record takes a newer version, it cannot be gone on.
 func TestRecords(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -15,6 +15,7 @@ import (
 // accounts that were added, unless it asks the auth service: the accounts about which it does
 // not ask are among what nats-server reads at its start alone. The operators' guide says so.
 func TestReloadWithLogins(t *testing.T) {
+	t.Parallel()
 	seedOfAuth, keys := []byte(nil), map[string]string{}
 	renew := func(name string) {
 		public, seed, err := access.NewKey()

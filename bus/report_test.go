@@ -26,6 +26,7 @@ func publish(ctx context.Context, b *bus.Bus, r forge.Result) <-chan error {
 // TestResultIsPublishedWhenItIsDecided checks that a worker is not told before the
 // decision, and is told after it, however often that needs to be tried.
 func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	deciding, decided := make(chan struct{}), make(chan struct{})
@@ -57,6 +58,7 @@ func TestResultIsPublishedWhenItIsDecided(t *testing.T) {
 // TestRunnerDiesWithAResult checks that a result whose runner does not answer goes to
 // another one, which is told that it is not the first.
 func TestRunnerDiesWithAResult(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -92,6 +94,7 @@ func TestRunnerDiesWithAResult(t *testing.T) {
 // TestResultOutlivesTheServer checks that a result that was on its way when the server
 // went is handed over as soon as it is back.
 func TestResultOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -119,6 +122,7 @@ func TestResultOutlivesTheServer(t *testing.T) {
 // TestRefusedResult checks that a worker is told when nobody will ever decide on its
 // result, and that this is among the dead letters.
 func TestRefusedResult(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	serve(t, b, func(context.Context, *decide.Delivery) error { return bus.Terminate("the journal is damaged") })
@@ -135,6 +139,7 @@ func TestRefusedResult(t *testing.T) {
 }
 
 func TestResultWithoutARunner(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	ctx := wait.Briefly(t, 50*time.Millisecond)
 	if err := b.Results.Publish(ctx, result(1, "a")); err == nil {

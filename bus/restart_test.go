@@ -88,6 +88,7 @@ func TestRestart(t *testing.T) {
 // TestStreamsGone checks that a stream that somebody deleted is made again, and
 // that readiness tells meanwhile.
 func TestStreamsGone(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -152,6 +153,7 @@ func TestSendWhileDown(t *testing.T) {
 }
 
 func TestConnectWaits(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Stop()
 	connected := make(chan error, 1)
@@ -176,6 +178,7 @@ func TestConnectWaits(t *testing.T) {
 
 // TestEnsure checks that streams are made once, and changed when they differ.
 func TestEnsure(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

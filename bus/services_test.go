@@ -112,6 +112,7 @@ func TestServices(t *testing.T) {
 // A service that is slow is waited for before a project is called unknown, and no longer than
 // until it answers.
 func TestSlowServiceIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

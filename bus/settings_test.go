@@ -16,6 +16,7 @@ import (
 // and from when one says so no more; also when it sends the same result again.
 // An older runner could not go on with the intent otherwise.
 func TestSettingsAreToldToThoseWhoReadThem(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	worker := s.Connect(t)
 	nc, err := nats.Connect(s.URL())

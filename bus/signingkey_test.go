@@ -15,6 +15,7 @@ import (
 // of the file as it is counts for signatures a moment later: whether it was
 // replaced or written anew, also within one tick of the file system's clock.
 func TestSigningKeyFollowsItsFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "nkey")
 	source := bus.SigningKey(path, "reviewer")
 	if k, err := source(); err == nil {

@@ -23,6 +23,7 @@ import (
 // them: journals, lists, transcripts, also more than it reads at a time, and
 // with messages between whose headers nobody can read.
 func TestReadsSingly(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -112,6 +113,7 @@ func publishBroken(t *testing.T, s *bustest.Server, subject string, times int) {
 // TestBrokenHeadersEndNothing: a batch of nothing but messages whose headers
 // nobody can read is passed over, and not asked for again and again.
 func TestBrokenHeadersEndNothing(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

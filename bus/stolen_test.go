@@ -52,6 +52,7 @@ func results(service string) (list []string) {
 // it, over its own account. Decided on is what the account's owner could say: nobody approves for
 // another, no worker speaks for another step, and only the runner's may store for another.
 func TestStolenCredentials(t *testing.T) {
+	t.Parallel()
 	st := newStrict(t)
 	for thief, want := range reach {
 		list := messages(t, "of-"+strings.ReplaceAll(thief, " ", "-"))
@@ -115,6 +116,7 @@ func TestStolenCredentials(t *testing.T) {
 
 // TestSenders says which roles sign what they send: all but followers and backup, who send nothing.
 func TestSenders(t *testing.T) {
+	t.Parallel()
 	got := map[access.Role]bool{}
 	for _, r := range access.Roles() {
 		if !proof.Sends(string(r)) {

@@ -20,6 +20,7 @@ import (
 // cannot read: they come again, each with a signature of its own, also if a
 // newer one that has not seen the older one yet answers others meanwhile.
 func TestOlderRunnerTakesResults(t *testing.T) {
+	t.Parallel()
 	t.Run("alone", func(t *testing.T) { olderRunner(t, "") })
 	t.Run("beside a newer one", func(t *testing.T) { olderRunner(t, "true") })
 }

@@ -23,6 +23,7 @@ func try(task forge.TaskID, n int) forge.Attempt {
 // TestTranscripts checks that what is stored and what comes in are one sequence,
 // without gap or repetition, across a restart of the server.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -86,6 +87,7 @@ func TestTranscripts(t *testing.T) {
 
 // TestTranscriptsSince checks the beginning by time, and that a follower can end it.
 func TestTranscriptsSince(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	add := func(id string) {
@@ -113,6 +115,7 @@ func TestTranscriptsSince(t *testing.T) {
 }
 
 func TestTranscriptRefused(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	for what, a := range map[string]forge.Attempt{

@@ -76,6 +76,7 @@ func atOnce(t *testing.T, b *bus.Bus) (begun chan int, end chan struct{}) {
 // TestCounters: a runner's account may do all that turns need, and no other has
 // to. For each step whose commands may wait there is a consumer that counts those.
 func TestCounters(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	b := connectAs(ctx, t, s, "runner", "RUNNER")
@@ -126,6 +127,7 @@ func TestCounters(t *testing.T) {
 // TestHeldGarbage: what is no command, is a copy from elsewhere, or is wanted
 // by nobody goes, and those behind it are moved on.
 func TestHeldGarbage(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b, nc := s.Connect(t), raw(t, s)
 	for i, subject := range []string{
@@ -154,6 +156,7 @@ func TestHeldGarbage(t *testing.T) {
 // another one, which cannot take its command away. It is no call any more when
 // its result is decided on, and the next one begins.
 func TestCallTakenOver(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	takeTurns(t, b, 1)
@@ -192,6 +195,7 @@ func TestCallTakenOver(t *testing.T) {
 
 // TestHeldMoves: a project that moves to another group takes along what waits for its turn.
 func TestHeldMoves(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Connect(t)
 	before := grouped(t, s, subjects.Groups{"shop": "small"})
@@ -225,6 +229,7 @@ func TestHeldMoves(t *testing.T) {
 
 // TestIssuedAt: how long a command had to wait for its turn is part of how long it waited.
 func TestIssuedAt(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	b.Turns.Begin(1)
@@ -251,6 +256,7 @@ func TestIssuedAt(t *testing.T) {
 // TestBegunGoesAhead: where calls are bounded, a command for the replica that
 // has begun its task is moved on before those that any may take.
 func TestBegunGoesAhead(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	takeTurns(t, b, 1)
@@ -271,6 +277,7 @@ func TestBegunGoesAhead(t *testing.T) {
 
 // TestHeldIsNoCommand: no worker's subject matches what waits for its turn.
 func TestHeldIsNoCommand(t *testing.T) {
+	t.Parallel()
 	c := command(1)
 	for _, replica := range []forge.ReplicaID{"", "r"} {
 		c.Replica = replica

@@ -14,6 +14,7 @@ import (
 // TestThroughAGateway: what a person asks a gateway for is journaled as that
 // person's, with the gateway and what it says of them.
 func TestThroughAGateway(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	st := newStrict(t)
 	gateway := st.connect("gateway", "gateway")
@@ -44,6 +45,7 @@ func errText(err error) string {
 // TestWhatComesThroughAGateway: a gateway names whom it speaks for, others name
 // no gateway, and no commands come that way.
 func TestWhatComesThroughAGateway(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	seen := decider(ctx, t, connectAs(ctx, t, s, "runner", "RUNNER"))

@@ -141,6 +141,7 @@ var mayListen = map[string]string{
 // TestWhoMayWhat tries each subject with each account on a real server: those that are named
 // may, and all others are refused.
 func TestWhoMayWhat(t *testing.T) {
+	t.Parallel()
 	s := guardedServer(t)
 	for account := range strings.FieldsSeq(everyService + " ada scanner tracker backup gateway") {
 		nc, refused := as(t, s, account)
@@ -197,6 +198,7 @@ func firstRefusal(t *testing.T, nc *nats.Conn, refused chan error, do func() err
 // get for a result, a request, an event or a command. No account of a worker may make a direct get
 // any more (TestWhoMayWhat): an administrator makes it here. The dead letters tell of it.
 func TestRelayedMessages(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")
@@ -261,6 +263,7 @@ func TestRelayedMessages(t *testing.T) {
 // TestRelayedRecords checks that nobody makes an intent by having the server relay a record to
 // its journal: no reader takes the copy for a record, and the journal goes on after it.
 func TestRelayedRecords(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")

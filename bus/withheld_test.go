@@ -17,6 +17,7 @@ import (
 // TestWithheld: the calls that destroy what lasts are heard by nobody, whoever
 // makes them, and those that runners and workers need are.
 func TestWithheld(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := guardedServer(t)
 	runner := connectAs(ctx, t, s, "runner", "RUNNER")
@@ -49,6 +50,7 @@ func TestWithheld(t *testing.T) {
 // TestWithheldByAReload: a server that ran without them withholds the calls
 // once it has read its configuration again.
 func TestWithheldByAReload(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	dir := t.TempDir()
 	read := func(text string) *server.Options { return readConf(t, dir, text) }

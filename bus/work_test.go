@@ -23,6 +23,7 @@ func dispatch(t testing.TB, b *bus.Bus, list ...forge.Command) {
 }
 
 func TestOwnCommands(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	type taken struct {
 		replica forge.ReplicaID
@@ -48,6 +49,7 @@ func TestOwnCommands(t *testing.T) {
 // TestParallel checks that a replica never runs more than it may, that a command
 // which it has no room for goes to another one, and that its own wait for it.
 func TestParallel(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	var running atomic.Int32
 	started := make(chan int, 10)
@@ -83,6 +85,7 @@ func TestParallel(t *testing.T) {
 
 // TestLimit checks the limit over all replicas.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	var running, most atomic.Int32
 	done := make(chan struct{}, 20)
@@ -107,6 +110,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestWorkAgain(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	attempts := make(chan int, 10)
@@ -136,6 +140,7 @@ func TestWorkAgain(t *testing.T) {
 // TestStop checks that a command whose worker is told to stop at once goes to
 // another replica at once.
 func TestStop(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	stopping, stop := context.WithCancel(ctx)
@@ -167,6 +172,7 @@ func TestStop(t *testing.T) {
 // TestDrain checks that a draining worker finishes what it has, and takes
 // nothing new.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	drain := make(chan struct{})
@@ -204,6 +210,7 @@ func TestDrain(t *testing.T) {
 // TestGarbageCommand checks that a machine is told when its command cannot be
 // carried out: it would wait for ever.
 func TestGarbageCommand(t *testing.T) {
+	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestImportedDraftsMove(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	for i, text := range []string{"first\n", "second\n", "third\n"} {
 		d.put(layout.Drafts+"/x.md", text)
@@ -41,6 +42,7 @@ func TestImportedDraftsMove(t *testing.T) {
 }
 
 func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	first, _ := d.drafts()
@@ -61,6 +63,7 @@ func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 }
 
 func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
 	inputs, _ := d.drafts()
@@ -86,6 +89,7 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 
 // A draft that a quota has no room for is asked for again as it is.
 func TestDraftOverQuotaComesAgain(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
@@ -101,6 +105,7 @@ func TestDraftOverQuotaComesAgain(t *testing.T) {
 }
 
 func TestDecidedWantsARulingPerEvent(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
@@ -113,6 +118,7 @@ func TestDecidedWantsARulingPerEvent(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	made, err := d.Init()
 	if err != nil {

@@ -42,6 +42,7 @@ func describe(e forge.Event) string {
 }
 
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	const undo = " (undo it, or remove the file to have it written again)"
 	const fixed = "cannot be changed here; title, body, type, risk, answers and status: approved can" + undo
 	const status = "9: status: can only be set to approved here; it is proposed "
@@ -161,6 +162,7 @@ var knownKeys = func() string {
 }()
 
 func TestEditsThatAreDecided(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -188,6 +190,7 @@ func TestEditsThatAreDecided(t *testing.T) {
 }
 
 func TestPlainEditsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -205,6 +208,7 @@ func TestPlainEditsLeaveNothingBehind(t *testing.T) {
 
 // A crash after the decision: the next run finds that there is nothing to do.
 func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -224,6 +228,7 @@ func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
 }
 
 func TestRefusedEditsStay(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -260,6 +265,7 @@ func TestRefusedEditsStay(t *testing.T) {
 }
 
 func TestIntentFilesThatAreNone(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -287,6 +293,7 @@ func TestIntentFilesThatAreNone(t *testing.T) {
 }
 
 func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Intent.Type = ""
@@ -310,6 +317,7 @@ func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
 
 // Files that hold exactly what we wrote are read once and then only looked at.
 func TestUnchangedFilesAreNotRead(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)

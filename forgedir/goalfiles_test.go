@@ -95,6 +95,7 @@ func (d *fixture) writeGoals(views ...forge.View) {
 }
 
 func TestGoalFiles(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	s := v.Goal.Iterations[0].Summary
@@ -143,6 +144,7 @@ func TestGoalFiles(t *testing.T) {
 }
 
 func TestNoGoalNoFolder(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	d.write(sample())
 	if exists(t, d.shared(layout.GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
@@ -151,6 +153,7 @@ func TestNoGoalNoFolder(t *testing.T) {
 }
 
 func TestGoalFilesElsewhere(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = wholeGoal()
@@ -175,6 +178,7 @@ func TestGoalFilesElsewhere(t *testing.T) {
 
 // Lines are added to those that are there, whoever wrote them.
 func TestGoalLinesAreAdded(t *testing.T) {
+	t.Parallel()
 	const mine = "{\"type\": \"pattern\", \"content\": \"mine\"}\n<<<<<<< broken\n\n{\"type\":\"summary\",\"iteration\":1}\n\xff"
 	d := newFixture(t)
 	d.goalPut(historyFile, mine)
@@ -207,6 +211,7 @@ func stat(t testing.TB, name string) os.FileInfo {
 
 // What a crash cut off at any byte is completed.
 func TestGoalLinesCutOff(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
@@ -235,6 +240,7 @@ func TestGoalLinesCutOff(t *testing.T) {
 }
 
 func TestGoalFilesAreWrittenAgain(t *testing.T) {
+	t.Parallel()
 	for name, lose := range map[string]func(*fixture){
 		"the folder": func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)) },
 		"a file":     func(d *fixture) { remove(d.t, d.shared(knowledgeFile)) },
@@ -287,6 +293,7 @@ func sortedLines(text string) []string {
 
 // Two projects that followed each other in one folder called a goal the same.
 func TestGoalOfAnotherLife(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
@@ -304,6 +311,7 @@ func TestGoalOfAnotherLife(t *testing.T) {
 
 // A count is put right, and nothing else of a line.
 func TestAppliedCount(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 2), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{KnowledgeFile: ".e8/a.jsonl"}
@@ -328,6 +336,7 @@ func TestAppliedCount(t *testing.T) {
 
 // What other goals had of knowledge is known after the index was written anew.
 func TestAppliedCountStays(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
@@ -343,6 +352,7 @@ func TestAppliedCountStays(t *testing.T) {
 }
 
 func TestGoalLogs(t *testing.T) {
+	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix", 2)
 	v.Intent.Goal = &forge.GoalOptions{RawLog: true}

@@ -12,6 +12,7 @@ import (
 // TestCauses reads what git, ssh and servers print as causes, and which of them
 // are an origin that does not answer.
 func TestCauses(t *testing.T) {
+	t.Parallel()
 	gone := filepath.Join(t.TempDir(), "gone.git")
 	for _, c := range []struct {
 		stderr string

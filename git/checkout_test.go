@@ -15,6 +15,7 @@ import (
 )
 
 func TestForgeFilesAreNeverCommitted(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "!.forge/\n!/.forge\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	outside := t.TempDir()
@@ -47,6 +48,7 @@ func TestForgeFilesAreNeverCommitted(t *testing.T) {
 
 // A recipe may commit by itself, leave more, and be tried again.
 func TestCommitAll(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", "gone": "x\n", "run": "#!/bin/sh\n", "kind": "file\n", ".gitignore": "*.log\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.write("a", "by itself\n")
@@ -89,6 +91,7 @@ func TestCommitAll(t *testing.T) {
 // TestChanged: whatever CommitAll would commit is a change, and what a command
 // committed by itself. It can be asked again and again.
 func TestChanged(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(c *checkout.Checkout, agent repo){
 		"":             func(_ *checkout.Checkout, agent repo) { agent.write("x.log", "ignored\n") },
 		"a file":       func(_ *checkout.Checkout, agent repo) { agent.write("new/file", "n\n") },
@@ -117,6 +120,7 @@ func TestChanged(t *testing.T) {
 
 // After Restore the index has other files than the commit that the checkout is at.
 func TestCommitAllAfterRestore(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", "b": "b\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.write("a", "under way\n")
@@ -133,6 +137,7 @@ func TestCommitAllAfterRestore(t *testing.T) {
 
 // Repositories inside: their files are saved, but CommitAll refuses to guess.
 func TestRepositoryInside(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.git("init", "-q", "inner")
@@ -149,6 +154,7 @@ func TestRepositoryInside(t *testing.T) {
 }
 
 func TestStrayHeadIsKept(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.git("checkout", "-q", "-b", "elsewhere")
@@ -166,6 +172,7 @@ func TestStrayHeadIsKept(t *testing.T) {
 }
 
 func TestPackedBranch(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	for i := range 250 { // more than is kept as loose objects
@@ -185,6 +192,7 @@ func TestPackedBranch(t *testing.T) {
 }
 
 func TestLimitsOnWhatComesIn(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	for name, limits := range map[string]objects.Limits{
 		"bytes":   {Bytes: 300},
@@ -207,6 +215,7 @@ func TestLimitsOnWhatComesIn(t *testing.T) {
 }
 
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s, base := r.store(), r.head("main")
 	p := newPool(t, s)

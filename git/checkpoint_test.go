@@ -13,6 +13,7 @@ import (
 
 // What an agent does is saved while it works, and another replica goes on from there.
 func TestCheckpoint(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", "gone": "x\n"})
 	origin := filepath.Join(t.TempDir(), "origin.git")
 	r.git("clone", "-q", "--bare", r.dir, origin)
@@ -71,6 +72,7 @@ func TestCheckpoint(t *testing.T) {
 
 // What cannot be saved just now is said, and what was saved before stays.
 func TestCheckpointOfBadWork(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	c, agent := prepare(t, newPool(t, r.store()), "t", r.head("main"))
 	agent.write("a", "b\n")
@@ -89,6 +91,7 @@ func TestCheckpointOfBadWork(t *testing.T) {
 
 // A git that was killed left its locks.
 func TestUnlock(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	p := newPool(t, r.store())
 	c, agent := prepare(t, p, "t", r.head("main"))

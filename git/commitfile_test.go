@@ -9,6 +9,7 @@ import (
 )
 
 func TestCommitFile(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n"})
 	r.write("tool", "#!/bin/sh\n")
 	r.git("add", "tool")

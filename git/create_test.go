@@ -12,6 +12,7 @@ import (
 )
 
 func TestCreateAndLog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	r := gittest.At(t, dir)
 	r.Write(".gitignore", ".forge/\n")

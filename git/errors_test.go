@@ -17,6 +17,7 @@ import (
 
 // Lists show the beginning of an error, so git's own words come before the long command.
 func TestErrorSaysTheCauseFirst(t *testing.T) {
+	t.Parallel()
 	args := []string{"push", "--porcelain", "--force-with-lease=refs/heads/main:" + strings.Repeat("a", 40), "/srv/shop.git"}
 	command := "git " + strings.Join(args, " ")
 	for _, tt := range []struct {
@@ -34,6 +35,7 @@ func TestErrorSaysTheCauseFirst(t *testing.T) {
 }
 
 func TestMachineFailed(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		err  error
 		want bool
@@ -78,6 +80,7 @@ func TestFullDiskIsNoFaultOfTheWork(t *testing.T) {
 // TestUnstarted: git that is not there, or lacks processes or descriptors here, says
 // nothing of the repository. What a server says that lacks them is not about this machine.
 func TestUnstarted(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error
 		want bool

@@ -20,6 +20,7 @@ import (
 const sevenLines = "1\n2\n3\n4\n5\n6\n7\n"
 
 func TestForecast(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": sevenLines, "b": sevenLines, "dir/c": sevenLines})
 	s := r.store()
 	first := r.head("main")

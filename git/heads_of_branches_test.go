@@ -14,6 +14,7 @@ import (
 
 // TestHeadsOfBranches: however git keeps a branch, its head is the commit that git says.
 func TestHeadsOfBranches(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"zero": "0"})
 	first := r.commit("first", map[string]string{"a": "1"})
 	second := r.commit("second", map[string]string{"a": "2"})
@@ -54,6 +55,7 @@ func TestHeadsOfBranches(t *testing.T) {
 
 // TestTreesOfABranch: what was read before is not read again, and is the same.
 func TestTreesOfABranch(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"zero": "0"})
 	s := r.store()
 	check := func(limit int) {

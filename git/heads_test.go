@@ -28,6 +28,7 @@ func wantHeads(t *testing.T, s *store.Store, want ...objects.TaskHead) {
 }
 
 func TestTaskHeads(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
@@ -79,6 +80,7 @@ func TestTaskHeads(t *testing.T) {
 
 // What one replica keeps, the other one knows when it has fetched, and has what it needs.
 func TestTaskHeadsOfOthers(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	one := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
@@ -111,6 +113,7 @@ func TestTaskHeadsOfOthers(t *testing.T) {
 // TestForgetBesideAnother has a head go at the origin while it is being deleted
 // there, as when two replicas have kept it.
 func TestForgetBesideAnother(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))

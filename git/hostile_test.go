@@ -59,6 +59,7 @@ func (r repo) plant() string {
 }
 
 func TestPlantedConfigurationNeverRuns(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a": "a\n", "dir/b": "b\n"})
 	s := r.store()
@@ -117,6 +118,7 @@ func TestPlantedConfigurationNeverRuns(t *testing.T) {
 
 // What an agent can do to its checkout, and what Collect says about it.
 func TestCollectContainsDamage(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	remove := func(t *testing.T, r repo, name string) {
 		t.Helper()
@@ -232,6 +234,7 @@ func TestCollectContainsDamage(t *testing.T) {
 }
 
 func TestCollectRefusesUnsafePaths(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		do    func(r repo)
@@ -282,6 +285,7 @@ func TestCollectRefusesUnsafePaths(t *testing.T) {
 
 // A tree that git add would refuse, made with plumbing.
 func TestCollectRefusesGitLookalikes(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	p := newPool(t, r.store())
 	for _, name := range []string{".GIT", "git~1", ".git ", ".g\u200cit"} {

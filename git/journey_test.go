@@ -11,6 +11,7 @@ import (
 
 // A task from its checkout to the branch, with main moving and a person's files following.
 func TestJourney(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a.txt": "1\n2\n3\n", "dir/b.txt": "b\n"})
 	s := r.store()

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		do(os.Args[1], os.Args[2:])
 		return
 	}
+	wait.Beside()
 	os.Exit(m.Run())
 }
 
@@ -124,6 +125,7 @@ func (v victim) kill(withChildren bool) {
 // Killed at any moment, with or without its git, the branch is at one of the commits, and the
 // person's files are those of that commit, with the person's own changes, after the next opening.
 func TestKilledMerge(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	const length, files = 6, 120
 	rounds := testsize.Of(3, 12)
@@ -193,6 +195,7 @@ func at(chain []string, o git.OID) int {
 // Killed while it prepares, commits and collects: what it reported is kept, and
 // the next process goes on.
 func TestKilledWork(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	files := map[string]string{}

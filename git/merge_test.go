@@ -28,6 +28,7 @@ func (r repo) proposal(files map[string]string) git.OID {
 }
 
 func TestMergeKeepsUncommittedWork(t *testing.T) {
+	t.Parallel()
 	files := map[string]string{"a": "a\n", "b": "b\n", "dir/c": "c\n"}
 	many := map[string]string{"a": "new\n"}
 	for i := range 300 { // more than are named to git one by one
@@ -106,6 +107,7 @@ func (r repo) noLocks() {
 }
 
 func TestMergeRefuses(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	ctx := t.Context()
@@ -148,6 +150,7 @@ func TestMergeRefuses(t *testing.T) {
 }
 
 func TestMergeElsewhere(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
@@ -169,6 +172,7 @@ func TestMergeElsewhere(t *testing.T) {
 }
 
 func TestMergeWaitsForAPersonsLock(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	old, next := r.head("main"), r.proposal(map[string]string{"a": "b\n"})
@@ -204,6 +208,7 @@ func TestMergeWaitsForAPersonsLock(t *testing.T) {
 // People commit while merges go on: every commit of either is on main in the
 // end, and the files are clean.
 func TestMergeAgainstAPerson(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	ctx := t.Context()

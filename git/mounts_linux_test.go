@@ -36,6 +36,7 @@ func mounted(t *testing.T, dir string) bool {
 // What an agent with every privilege mounts in its checkout does not reach the
 // next task, and what is outside stays.
 func TestHostileMounts(t *testing.T) {
+	t.Parallel()
 	mayMount(t)
 	outside := t.TempDir()
 	for _, tc := range []struct {

@@ -16,6 +16,7 @@ import (
 // A step's fetch brings the branch, and of its task the head and the merges;
 // what the origin does not have any more is not there either.
 func TestFetchFor(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	one := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
@@ -79,6 +80,7 @@ func TestFetchFor(t *testing.T) {
 // and made in between is known all the same: with the branch and without the
 // record of it, its change would be made a second time.
 func TestMergesAreReadAfterTheBranch(t *testing.T) {
+	t.Parallel()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	base := bare.head("main")
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))

@@ -27,6 +27,7 @@ func TestBeginWithoutAnObserver(t *testing.T) {
 
 // An operation that fails is told as such.
 func TestObserver(t *testing.T) {
+	t.Parallel()
 	var told []string
 	ctx := git.WithObserver(t.Context(), seen(&told))
 	inner, end := git.Begin(ctx, git.OpPush)

@@ -35,6 +35,7 @@ func openOrigin(t *testing.T, url, dir string) *store.Store {
 // TestOriginThatKeepsNothing tells an origin whose hook refuses all that is
 // below refs/forge from one that refuses one change.
 func TestOriginThatKeepsNothing(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		hook   string // of pre-receive, for each line that it reads
 		closed bool
@@ -74,6 +75,7 @@ func TestOriginThatKeepsNothing(t *testing.T) {
 }
 
 func TestOriginJourney(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	one := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
@@ -131,6 +133,7 @@ func TestOriginJourney(t *testing.T) {
 
 // What is on the origin's branch is merged, also when our copy of the branch cannot follow.
 func TestOriginMergesBesideABrokenClone(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "clone.git")
@@ -151,6 +154,7 @@ func TestOriginMergesBesideABrokenClone(t *testing.T) {
 }
 
 func TestOriginPushRace(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	base := bare.head("main")
@@ -182,6 +186,7 @@ func TestOriginPushRace(t *testing.T) {
 }
 
 func TestOriginCloneIsReplacedWhenBroken(t *testing.T) {
+	t.Parallel()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	for _, hurt := range []struct {
 		name string

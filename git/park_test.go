@@ -44,6 +44,7 @@ func park(t *testing.T, p *checkout.Pool, task string, at git.OID) git.OID {
 // Tasks whose commits were collected wait for what follows without keeping their
 // trees: however many they are, no more are written than the pool may keep.
 func TestCollectedTasksShareTrees(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir := filepath.Join(t.TempDir(), "w")
 	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
@@ -81,6 +82,7 @@ func TestCollectedTasksShareTrees(t *testing.T) {
 
 // What is in use is never taken: then there are more trees for a while.
 func TestPoolGoesBeyondItsBound(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
 	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
@@ -103,6 +105,7 @@ func TestPoolGoesBeyondItsBound(t *testing.T) {
 
 // What is parked stays so in the next pool, and what was not is not taken there.
 func TestParkedStays(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	dir, base := filepath.Join(t.TempDir(), "w"), r.head("main")
 	cfg := checkout.PoolConfig{Dir: dir, Max: 3}
@@ -140,6 +143,7 @@ func TestParkedStays(t *testing.T) {
 
 // A task either gets its parked checkout as it was, or not at all.
 func TestParkedIsTakenOrReopened(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	base := r.head("main")
 	p := poolWith(t, r.store(), checkout.PoolConfig{Max: 1})

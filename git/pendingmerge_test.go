@@ -11,6 +11,7 @@ import (
 )
 
 func TestMerges(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	first := r.head("main")
 	second := r.commit("second", map[string]string{"a": "b\n"})
@@ -60,6 +61,7 @@ func TestMerges(t *testing.T) {
 }
 
 func TestMergesAreChecked(t *testing.T) {
+	t.Parallel()
 	s := newRepo(t, map[string]string{"a": "a\n"}).store()
 	for _, l := range []store.PendingMerge{
 		{Intent: "fix", Task: "fix-001", Number: 1, Parent: "HEAD", Commit: "HEAD"},
@@ -76,6 +78,7 @@ func TestMergesAreChecked(t *testing.T) {
 }
 
 func TestDefaultBranch(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	r.git("checkout", "-q", "-b", "trunk")
 	if got, err := r.store().DefaultBranch(t.Context()); got != "trunk" || err != nil {
@@ -98,6 +101,7 @@ func TestDefaultBranch(t *testing.T) {
 }
 
 func TestRecoverAndRetire(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	p := newPool(t, r.store())
 	if _, err := p.Recover("fix-001"); !errors.Is(err, git.ErrMissing) {

@@ -35,6 +35,7 @@ func entries(t *testing.T, dir string) []string {
 }
 
 func TestWarmCheckoutIsClean(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{
 		".gitignore": "*.log\nnode_modules/\n", "a": "a\n", "dir/b": "b\n", "dir/deep/c": "c\n", "x/y": "y\n",
 	})
@@ -118,6 +119,7 @@ func inodeOf(t *testing.T, path string) string {
 }
 
 func TestReopen(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", ".gitignore": "cache/\n"})
 	p := newPool(t, r.store())
 	base := r.head("main")
@@ -151,6 +153,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestViewIsDetached(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	p := newPool(t, r.store())
 	v, err := p.View(t.Context(), "review-1", r.head("main"))
@@ -172,6 +175,7 @@ func TestViewIsDetached(t *testing.T) {
 }
 
 func TestSweepAndClose(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
 	p, err := checkout.NewPool(t.Context(), checkout.PoolConfig{Dir: dir, Store: r.store(), Max: 2})
@@ -211,6 +215,7 @@ func TestSweepAndClose(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
 	s := r.store()
 	p := newPool(t, s)
@@ -252,6 +257,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // Spaces, colons, quotes and letters beyond ASCII in every path.
 func TestOddPaths(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a b/ü:\"q\"": "x\n"})
 	odd := r.at(filepath.Join(filepath.Dir(r.dir), "re po:ü\"x\\"))
@@ -276,6 +282,7 @@ func TestOddPaths(t *testing.T) {
 
 // Whatever half of a checkout a crash leaves, the next pool goes on.
 func TestPoolRepairs(t *testing.T) {
+	t.Parallel()
 	for _, lose := range []string{"t", ".own/t", ".own/t/index", ".own/t/state.json", "t/.git", ".warm/1", ".own/.warm-1", ".own/.warm-1/index"} {
 		t.Run(lose, func(t *testing.T) {
 			r := newRepo(t, map[string]string{"a": "a\n", "d/b": "b\n"})
@@ -321,6 +328,7 @@ func inode(info os.FileInfo) string {
 // A commit that failed when the index had already moved is made the next time: the index
 // is not taken for that of the commit before, beside which nothing would have changed.
 func TestCommitAllAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
 	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir})

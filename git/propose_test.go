@@ -13,6 +13,7 @@ import (
 // TestPropose pushes what is to be looked at by two replicas in turn. Neither
 // knows what the other has pushed but from the origin.
 func TestPropose(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	one := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
@@ -60,6 +61,7 @@ func TestPropose(t *testing.T) {
 // TestProposeOver takes the place of the one commit that it may, and only as
 // long as the branch is there.
 func TestProposeOver(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	first := person.commit("first", map[string]string{"a": "1\n"})
@@ -91,6 +93,7 @@ func TestProposeOver(t *testing.T) {
 // TestProposeBesideAPerson has a person push between our look and our push: the
 // hook of the origin does it for them.
 func TestProposeBesideAPerson(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	first := person.commit("first", map[string]string{"a": "1\n"})
@@ -119,6 +122,7 @@ func TestProposeBesideAPerson(t *testing.T) {
 
 // TestProposeRefuses what is no name, no branch and no commit, and where there is no origin.
 func TestProposeRefuses(t *testing.T) {
+	t.Parallel()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "one.git"))
 	head := person.head("main")

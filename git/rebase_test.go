@@ -158,6 +158,7 @@ func (r repo) realRebase(work repo) (git.OID, []string) {
 }
 
 func TestRebaseFaults(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	r := newRepo(t, map[string]string{"a": "1\n2\n3\n", "b": "b\n"})
 	s := r.store()
@@ -198,6 +199,7 @@ func TestRebaseFaults(t *testing.T) {
 // Author, date, message and an odd encoding survive; the committer is the
 // service at the original time.
 func TestRebaseKeepsTheCommit(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	base := r.head("main")
 	onto := r.commit("onto", map[string]string{"b": "b\n"})
@@ -220,6 +222,7 @@ func TestRebaseKeepsTheCommit(t *testing.T) {
 }
 
 func TestPatchID(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "1\n2\n3\n4\n5\n", "bin": "\x00one", "-- b": "x\n"})
 	s := r.store()
 	seen := map[string]string{}

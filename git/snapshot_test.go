@@ -57,6 +57,7 @@ func TestCommitAllAndPrepareEqualGit(t *testing.T) {
 // A directory can become a symbolic link to one that has the same names in it,
 // and to one that has not.
 func TestCommitAllOfADirectoryThatBecameALink(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"d/f": "f\n", "d/sub/g": "g\n", "d-e": "e\n", "same/f": "f\n", "other/h": "h\n"})
 	p := newPool(t, r.store())
 	for _, target := range []string{"same", "other"} {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestSquash(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	base := r.head("HEAD")
@@ -46,6 +47,7 @@ func TestSquash(t *testing.T) {
 
 // What agents write into commits is shown on people's terminals for ever.
 func TestSquashIsSafeToShow(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	base := r.head("HEAD")
 	head := r.commit("Red \x1b[31malert\x1b[0m\r\n\nWhy\u202e.", map[string]string{"a": "a\n"})
@@ -64,6 +66,7 @@ func TestSquashIsSafeToShow(t *testing.T) {
 // The caller says what the one commit's message is, given those of the commits.
 // A commit that has it stays what it is.
 func TestSquashWithAMessage(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"x": "x\n"})
 	s := r.store()
 	base := r.head("HEAD")
@@ -96,6 +99,7 @@ func TestSquashWithAMessage(t *testing.T) {
 // TestCleanAuthor: whoever makes a commit writes its author. It stays one name
 // and one address, on one line, that can be shown.
 func TestCleanAuthor(t *testing.T) {
+	t.Parallel()
 	for from, want := range map[string]string{
 		"Ada <ada@example.com> 1700000000 +0100": "Ada <ada@example.com>",
 		"Ada <ada@example.com>":                  "Ada <ada@example.com>",

@@ -14,6 +14,7 @@ import (
 )
 
 func TestOpenLocalSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	open := func(dir string) (*store.Store, error) { return store.OpenLocal(ctx, store.LocalConfig{Path: dir}) }
 	if _, err := open(t.TempDir()); !errors.Is(err, git.ErrNotRepository) {
@@ -78,6 +79,7 @@ func TestOpenLocalSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestReadFile(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "hello\n", "d/b": "b\n", "[x]*": "glob\n"})
 	r.link("/etc/passwd", "l")
 	r.git("add", "l")
@@ -102,6 +104,7 @@ func TestReadFile(t *testing.T) {
 }
 
 func TestDiffAndChanges(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "1\n2\n", "b": "b\n", "bin": "\x00"})
 	base := r.head("main")
 	head := r.commit("change", map[string]string{"a": "1\nzwei\n3\n", "b": "", "bin": "\x00\x01", "tab\tname": "n\n"})
@@ -135,6 +138,7 @@ func TestDiffAndChanges(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{"", "-rf", "a/b", "..", "x.lock", "A", "a b", strings.Repeat("a", 81), "a*", "é"} {
 		if _, err := git.ParseName(bad); err == nil {
 			t.Errorf("name %q was accepted", bad)
@@ -175,6 +179,7 @@ func TestNames(t *testing.T) {
 
 // A shallow clone of a person's works too: CI makes those.
 func TestShallowRepository(t *testing.T) {
+	t.Parallel()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	person.commit("second", map[string]string{"a": "b\n"})
 	person.git("push", "-q", "origin", "main")

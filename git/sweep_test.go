@@ -43,6 +43,7 @@ func wantHidden(t *testing.T, what string, got store.Hidden, err error, want ...
 
 // Only what is of the named intents goes, whatever others are called.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s := r.store()
 	keepsHidden(t, s, r.head("main"), "fix", "fix-001", "fix-it", "other")
@@ -60,6 +61,7 @@ func TestSweep(t *testing.T) {
 // Two clones sweep at the same time; each is rid of it then, and so is the
 // origin. A third one drops its own.
 func TestSweepAtAnOrigin(t *testing.T) {
+	t.Parallel()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	replica := func(name string) *store.Store { return openOrigin(t, bare.dir, filepath.Join(t.TempDir(), name)) }
 	one, two, three := replica("one.git"), replica("two.git"), replica("three.git")
@@ -91,6 +93,7 @@ func TestSweepAtAnOrigin(t *testing.T) {
 
 // What an origin forbids is told in its own words.
 func TestSweepOfAnOriginThatForbidsIt(t *testing.T) {
+	t.Parallel()
 	bare, _ := newOrigin(t, map[string]string{"a": "a\n"})
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))
 	tip, err := s.Head(t.Context(), "main")
@@ -115,6 +118,7 @@ func TestSweepOfAnOriginThatForbidsIt(t *testing.T) {
 // TestRefLocksAreWaitedFor: another git, such as a gc of the person, holds the lock of a ref
 // for longer than the tenth of a second that git waits by itself, and nothing fails by that.
 func TestRefLocksAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := newRepo(t, map[string]string{"a": "a\n"}).store()
 	out, err := git.Run(t.Context(), s.RefCommand(), "config", "--get-regexp", `^core\..*timeout$`)
 	if diff := cmp.Diff("core.filesreflocktimeout 10000\ncore.packedrefstimeout 10000\n", string(out)); err != nil || diff != "" {

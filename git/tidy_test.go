@@ -16,6 +16,7 @@ import (
 // TestCloneStaysTidy: a clone of which many fetches were made has few packs and few files of refs,
 // and everything that was kept, also what no ref leads to, and also for who had it open before.
 func TestCloneStaysTidy(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	bare, person := newOrigin(t, map[string]string{"a": "a\n"})
 	s := openOrigin(t, bare.dir, filepath.Join(t.TempDir(), "clone.git"))

@@ -14,6 +14,7 @@ import (
 // TestOpenLocalFindsTheFiles opens repositories whose git directory is not the working tree's .git.
 // A wrong answer would leave the person's files behind, as if they had deleted what was merged.
 func TestOpenLocalFindsTheFiles(t *testing.T) {
+	t.Parallel()
 	open := func(dir string) (*store.Store, error) {
 		return store.OpenLocal(t.Context(), store.LocalConfig{Path: dir})
 	}
@@ -73,6 +74,7 @@ func TestOpenLocalFindsTheFiles(t *testing.T) {
 
 // TestPoolTakesNoOtherDirectory: everything in a Pool's directory is removed sooner or later.
 func TestPoolTakesNoOtherDirectory(t *testing.T) {
+	t.Parallel()
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	s, dir := r.store(), t.TempDir()
 	precious := filepath.Join(dir, "precious", "work")

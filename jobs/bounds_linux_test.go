@@ -25,6 +25,7 @@ import (
 // passed, and the report says why. That is said of the change, as of a command that
 // takes too long: trials tell whose fault it is. The attempt itself has not failed.
 func TestVerifyThatFillsTheDisk(t *testing.T) {
+	t.Parallel()
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		t.Skipf("no sandbox can be made here: %v", err)
 	}

@@ -52,6 +52,7 @@ test -z "$GOCACHE" || test "$(cat "$GOCACHE/old")" = good
 // what a model runs writes to caches that an operator shares, or that another task
 // reads. Once a change is merged, what its commands cached is there for the next.
 func TestNoChangeWritesWhatOthersBuildFrom(t *testing.T) {
+	t.Parallel()
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
@@ -137,6 +138,7 @@ func TestNoChangeWritesWhatOthersBuildFrom(t *testing.T) {
 
 // TestVerifyBuildsOnWhatSetUpDownloaded: the commands for one checkout share their caches.
 func TestVerifyBuildsOnWhatSetUpDownloaded(t *testing.T) {
+	t.Parallel()
 	report, failure := verify(t, "worktree_setup: ['mkdir -p $GOMODCACHE && echo m > $GOMODCACHE/m']\nverify: ['grep -q m $GOMODCACHE/m']")
 	if failure != nil || report == nil || !report.Passed {
 		t.Errorf("got %+v, %v", report, failure)

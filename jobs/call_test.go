@@ -55,6 +55,7 @@ func run(t *testing.T, settings string, cmd forge.Command, call agent.Call) (age
 }
 
 func TestTheProjectSaysHowAgentsRun(t *testing.T) {
+	t.Parallel()
 	complicated := forge.Command{BudgetUSD: 4, Task: forge.Task{Complexity: forge.ComplexityHigh}, Intent: forge.Intent{Settings: forge.Settings{BudgetUSD: 7}}}
 	small := forge.Command{BudgetUSD: 5, Task: forge.Task{Complexity: forge.ComplexityLow}}
 	for _, tt := range []struct {
@@ -100,6 +101,7 @@ func TestTheProjectSaysHowAgentsRun(t *testing.T) {
 // step takes model and effort; one that stands in for it, or that the intent
 // names, takes the effort alone, since the model is not one of its own.
 func TestStrongerCalls(t *testing.T) {
+	t.Parallel()
 	up := &forge.Stronger{Model: "opus", Effort: "max"}
 	named := forge.Command{Stronger: up, Intent: forge.Intent{Settings: forge.Settings{Agent: "claude"}}}
 	limited := forge.Command{Stronger: up, LimitedAgents: []string{"codex"}}
@@ -128,6 +130,7 @@ func TestStrongerCalls(t *testing.T) {
 // a budget, of which its runner has not heard: nobody is called, and the runner
 // is told. A project without a budget, or a recipe, needs none.
 func TestUnreservedCall(t *testing.T) {
+	t.Parallel()
 	call, res := run(t, models, forge.Command{}, agent.Call{Role: agent.RoleReview})
 	if f := res.Failure(); f == nil || f.Reason != forge.FailUnreserved || res.Policy == nil || res.Policy.Budget.IntentUSD != 5 || call.Role != "" {
 		t.Errorf("%+v, called %q", res, call.Role)
@@ -142,6 +145,7 @@ func TestUnreservedCall(t *testing.T) {
 }
 
 func TestWhichAgent(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		settings string
 		intent   forge.Intent
@@ -166,6 +170,7 @@ func TestWhichAgent(t *testing.T) {
 }
 
 func TestRequiredSandbox(t *testing.T) {
+	t.Parallel()
 	call, res := run(t, "policy: {sandbox: require}\n"+models, forge.Command{BudgetUSD: 5}, agent.Call{Role: agent.RoleReview})
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		if res.Failure() == nil || res.Failure().Reason != forge.FailSandbox {
@@ -181,6 +186,7 @@ func TestRequiredSandbox(t *testing.T) {
 // A worker calls no agent whose account is known to refuse calls, and says
 // which one it would have been.
 func TestHeldCall(t *testing.T) {
+	t.Parallel()
 	called, res := run(t, models, forge.Command{BudgetUSD: 4, ClosedAgents: []string{"codex", "claude"}}, agent.Call{Role: agent.RoleReview, Prompt: "x"})
 	if f := res.Failure(); f == nil || f.Reason != forge.FailHeld || res.Agent != "claude" || called.Prompt != "" {
 		t.Errorf("got %+v, and a call with %q", res, called.Prompt)

@@ -39,6 +39,7 @@ models: {default: sonnet}
 `
 
 func TestWhoStandsIn(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		step  forge.Step
 		in    forge.Intent
@@ -80,6 +81,7 @@ func TestWhoStandsIn(t *testing.T) {
 
 // TestWhoReviewsSecond has the command for a second review. Whoever made the first never makes it.
 func TestWhoReviewsSecond(t *testing.T) {
+	t.Parallel()
 	const (
 		project = "agent: claude\nmodels: {default: sonnet}\nfallback: [codex, gemini]\n"
 		codex   = "review: {second: {agent: codex, model: o3}}"

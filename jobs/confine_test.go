@@ -138,6 +138,7 @@ func init() { //nolint:gochecknoinits // see above
 // connected to, and one beside it is not there. The guide says so, as a person
 // who grants such a directory grants what listens there.
 func TestGrantedSocket(t *testing.T) {
+	t.Parallel()
 	if err := process.Probe(t.Context(), sandbox.NetworkFull); err != nil {
 		t.Skipf("no sandbox can be made here: %v", err)
 	}

@@ -23,6 +23,7 @@ import (
 // asked of it then waits, as for one that is away, and a probe says when there
 // is another token. One that may read and not write is no better.
 func TestOriginRefusesCredentials(t *testing.T) {
+	t.Parallel()
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "config", "http.receivepack", "true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -81,6 +81,7 @@ var scripted = forge.Intent{Source: forge.SourceHuman, Settings: forge.Settings{
 // The record of an attempt says what its commands ran in: the weakest of them, and nothing
 // where none ran.
 func TestExecutorIsReported(t *testing.T) {
+	t.Parallel()
 	full, none := sandbox.NetworkFull, sandbox.NetworkNone
 	pods := offering{name: forge.ExecutorPods, offers: []sandbox.Network{full, none}}
 	for name, tt := range map[string]struct {
@@ -121,6 +122,7 @@ func TestExecutorIsReported(t *testing.T) {
 // A worker that can neither make pods nor a sandbox refuses agents and commands where the
 // operator requires one, and says what an operator can do, both ways.
 func TestRefusedWithoutExecutor(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		executor      offering
 		says, saysNot []string
@@ -157,6 +159,7 @@ func TestRefusedWithoutExecutor(t *testing.T) {
 // person wished for of their own recipes runs. No configuration of a repository changes
 // that, only the word of whoever runs the process does.
 func TestWithoutSandbox(t *testing.T) {
+	t.Parallel()
 	const refused = "the sandbox cannot be made. Without a sandbox, nothing runs here that an agent or another system wrote: " +
 		"it would reach your files, keys and logins. " +
 		"Allow what the test says (pfl-forge doctor says more), or use a machine or container without your files and logins. " +
@@ -222,6 +225,7 @@ func TestWithoutSandbox(t *testing.T) {
 // TestNoModelIsOwn: what drives a model is refused where no sandbox can be made, also when it
 // reflects on an intent for which only recipes worked.
 func TestNoModelIsOwn(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"})
 	state, s := t.TempDir(), &scribe{}
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{
@@ -249,6 +253,7 @@ func TestNoModelIsOwn(t *testing.T) {
 // TestServiceHasNoRecipeOfItsOwn: a service's projects and intents are those of others, so that
 // nothing of them runs where no sandbox can be made.
 func TestServiceHasNoRecipeOfItsOwn(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": verifies})
 	state := t.TempDir()
 	set, err := jobs.OpenSet(t.Context(), jobs.Host{

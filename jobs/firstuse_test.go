@@ -83,6 +83,7 @@ func openFirstUse(t *testing.T, state string, sources ...jobs.Source) (*jobs.Set
 // never those of others. Commands that come together clone once. The next life opens what is
 // there, and an origin that is away is tried again by the next command.
 func TestClonedAtFirstUse(t *testing.T) {
+	t.Parallel()
 	shop, site := newServed(t), newServed(t)
 	sources := []jobs.Source{{Project: "shop", URL: shop.url}, {Project: "site", URL: site.url}}
 	state := testdir.New(t)
@@ -151,6 +152,7 @@ func TestClonedAtFirstUse(t *testing.T) {
 
 // TestAddressAtFirstUse: an address that git cannot use ends the start, not the first command.
 func TestAddressAtFirstUse(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	host := jobs.Host{StateDir: state, Owner: process.NewOwner(state), Log: slog.New(slog.DiscardHandler), FirstUse: true}
 	if _, err := jobs.OpenSet(t.Context(), host, []jobs.Source{{Project: "shop", URL: "gopher://example.com/shop"}}); !errors.Is(err, store.ErrAddress) {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
+	t.Parallel()
 	const allowed = "models: {default: plain}\nworker_tools: [Read, Bash, 'Edit(src/*)']\n"
 	all := []string{"Read", "Bash", "Edit(src/*)"}
 	for name, tt := range map[string]struct {
@@ -48,6 +49,7 @@ func TestAGoalSaysHowItsAgentRuns(t *testing.T) {
 
 // Who stands in for an agent works with a model of its own.
 func TestModelOfAGoalIsOfItsAgent(t *testing.T) {
+	t.Parallel()
 	for avoid, want := range map[string]string{"": "clever", "claude": ""} {
 		cmd := forge.Command{
 			BudgetUSD: 5,

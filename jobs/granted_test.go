@@ -70,6 +70,7 @@ func secrets(t *testing.T, dirs ...string) (line string) {
 // is above it, the state of the service or what the machine's user keeps for
 // themselves, by its path or by a link, grants nothing of that.
 func TestNothingGrantsWhatIsOurs(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	state, private, above := t.TempDir(), t.TempDir(), filepath.Dir(r.Dir)
 	line := secrets(t, filepath.Join(r.Dir, ".git"), filepath.Join(r.Dir, ".forge"), filepath.Join(state, "deep"), private)
@@ -99,6 +100,7 @@ func TestNothingGrantsWhatIsOurs(t *testing.T) {
 // TestModelsReadGoModules: of the caches that the environment names, a model reads the
 // Go modules, which are laid out for GOPROXY, and nothing else; and it writes to none.
 func TestModelsReadGoModules(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "policy: {sandbox: require}\n"})
 	modules, build := t.TempDir(), t.TempDir()
 	download := filepath.Join(modules, "cache", "download")

@@ -41,6 +41,7 @@ func openLate(t *testing.T, url string) *jobs.Set {
 // TestOriginThatComesLate checks that an origin whose server does not work yet is opened and
 // prepared as soon as it does, without a command, and that commands are held back until then.
 func TestOriginThatComesLate(t *testing.T) {
+	t.Parallel()
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	if out, err := exec.CommandContext(t.Context(), "git", "-C", dir, "update-server-info").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -82,6 +83,7 @@ func TestOriginThatComesLate(t *testing.T) {
 // TestHeldCommands checks for which origins commands are held back: not where a person has to
 // mend something, nor the one that looks whether the origin is back.
 func TestHeldCommands(t *testing.T) {
+	t.Parallel()
 	away := httptest.NewServer(http.NotFoundHandler())
 	missing := httptest.NewServer(http.NotFoundHandler())
 	defer missing.Close()
@@ -113,6 +115,7 @@ func TestHeldCommands(t *testing.T) {
 
 // TestAddressOfNoOrigin checks that a URL that git cannot use ends the start.
 func TestAddressOfNoOrigin(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	host := jobs.Host{StateDir: state, Owner: process.NewOwner(state), Log: slog.New(slog.DiscardHandler)}
 	_, err := jobs.OpenSet(t.Context(), host, []jobs.Source{{Project: "shop", URL: "gopher://example.com/shop"}})

@@ -22,6 +22,7 @@ import (
 // TestAgentsAndCommandsJoinTheTrace: programs are told the trace that they are part of, and
 // verify commands are measured.
 func TestAgentsAndCommandsJoinTheTrace(t *testing.T) {
+	t.Parallel()
 	e, err := export.Open(t.Context(), export.Config{
 		Service: "implementer", Scrape: true, Spans: tracetest.NewInMemoryExporter(), Getenv: func(string) string { return "" }, Log: slog.New(slog.DiscardHandler),
 	})

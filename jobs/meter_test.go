@@ -44,6 +44,7 @@ func (m *mortal) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) (a
 // TestKilledLivesCount: what an attempt used in services that were killed is in the
 // result of the one that ends it, once.
 func TestKilledLivesCount(t *testing.T) {
+	t.Parallel()
 	m := &mortal{kills: 2}
 	set := repotest.Local(t, gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Dir, m)
 	state := t.TempDir()
@@ -102,6 +103,7 @@ func (w *wanderer) Run(_ context.Context, _ agent.Call, sink func(agent.Event)) 
 // TestTakenOverLivesCount: what an attempt used in other replicas is in the result of
 // the one that ends it: what they had saved, once.
 func TestTakenOverLivesCount(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	origin := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: claude\n"}).Origin()
 	store := bustest.Start(t).Objects

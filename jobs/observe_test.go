@@ -17,6 +17,7 @@ import (
 // What is noticed is noticed by a step of an intent, at places that have the same name
 // wherever the agent worked.
 func TestObserve(t *testing.T) {
+	t.Parallel()
 	s := &scribe{}
 	set := repotest.Local(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Dir, s)
 	cmd := forge.Command{

@@ -17,6 +17,7 @@ import (
 // If the project does not say whether a requester may approve, they may only where one person could
 // approve at all.
 func TestPolicyOf(t *testing.T) {
+	t.Parallel()
 	for policy, want := range map[string]forge.Approvals{
 		"{}":                                  {Count: 1, NotRequester: true},
 		"{approvers: [ada]}":                  {Count: 1, Persons: 1},
@@ -42,6 +43,7 @@ func TestPolicyOf(t *testing.T) {
 // TestPolicyTellsSettings says for people by which settings the work is done: what the file has
 // beside the defaults, what is settled here, and what the operator decided in spite of the file.
 func TestPolicyTellsSettings(t *testing.T) {
+	t.Parallel()
 	both := []forge.Setting{
 		{Name: "base_branch", Value: "main", By: "default"}, {Name: "policy.approvals.not_requester", Value: "true", By: "default"},
 	}

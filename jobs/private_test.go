@@ -58,6 +58,7 @@ func modelCalls(t *testing.T) func(role agent.Role, checkout bool, line string) 
 // checkout is mounted so. It has a home to write to all the same. One that
 // implements writes to the checkout by the same commands.
 func TestReadersWriteNothingToTheirCheckout(t *testing.T) {
+	t.Parallel()
 	call := modelCalls(t)
 	const line = `cat a.txt
 touch x 2>/dev/null && echo made
@@ -79,6 +80,7 @@ touch "$HOME/x" && echo home`
 // one call, and empty when it begins. Nothing of the machine is in them, and
 // the call after it finds nothing of the one before.
 func TestCallsShareNoFiles(t *testing.T) {
+	t.Parallel()
 	machine, err := os.CreateTemp("/tmp", "pfl-forge-left-") // a call has another directory there
 	if err != nil {
 		t.Fatal(err)

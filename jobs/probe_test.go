@@ -19,6 +19,7 @@ import (
 // comes back while somebody waits, and not at all once it answers. One that
 // takes no push is not back. A step that is told that it is away does nothing.
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	dir := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	set := openLate(t, dir)
 	if err := os.Rename(dir, dir+".away"); err != nil {
@@ -58,6 +59,7 @@ func TestProbe(t *testing.T) {
 // TestProbeOfAnotherProject has a probe come to a replica that does not have its project. It takes
 // as long as the command says, since the project issues the next one as soon as it has answered.
 func TestProbeOfAnotherProject(t *testing.T) {
+	t.Parallel()
 	set := openLate(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin())
 	cmd := forge.Command{To: forge.Key{Project: "gone", Intent: "fix"}, Attempt: forge.Attempt{Step: forge.StepProbe, Number: 1, Claim: 1}}
 	cmd.Input = &forge.ProbeInput{Patience: time.Hour}

@@ -10,6 +10,7 @@ import (
 // project is open, are those of this replica. Refusals at one moment count
 // once, and any other end of a command begins anew.
 func TestRefusedAlone(t *testing.T) {
+	t.Parallel()
 	refused := &git.Error{Stderr: "fatal: Authentication failed for 'https://git.example.com/a'"}
 	var r refusals
 	for n := range 2 * maxRefusals {

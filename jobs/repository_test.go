@@ -47,6 +47,7 @@ func do(t *testing.T, set *jobs.Set, work func(context.Context, *jobs.Job) error
 func nothing(context.Context, *jobs.Job) error { return nil }
 
 func TestBaseBranch(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	r.Git("branch", "release")
 	tip := func(set *jobs.Set) git.OID {
@@ -88,6 +89,7 @@ func TestBaseBranch(t *testing.T) {
 }
 
 func TestTipFollowsTheOrigin(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	origin := r.Origin()
 	repo := get(t, repotest.Clone(t, origin))
@@ -100,6 +102,7 @@ func TestTipFollowsTheOrigin(t *testing.T) {
 
 // The configuration is that of a commit, whatever a person or an agent has in files.
 func TestConfigIsOfTheCommit(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	repo := get(t, repotest.Local(t, r.Dir))
 	agents := func(rev string) string {
@@ -124,6 +127,7 @@ func TestConfigIsOfTheCommit(t *testing.T) {
 // A configuration that is wrong at the start stops nobody else's work, and is found
 // to be mended without a restart.
 func TestBrokenConfiguration(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: recipe\nbase_brunch: x\n"})
 	r.Git("branch", "release")
 	set := repotest.Local(t, r.Dir)
@@ -147,6 +151,7 @@ func TestBrokenConfiguration(t *testing.T) {
 }
 
 func TestPolicy(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": `
 max_review_retries: 0
 policy: {trusted_origins: [ci], max_depth: 1}
@@ -169,6 +174,7 @@ timeouts: {implement: 1h}
 }
 
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	overloaded := agent.Fail(forge.FailOverloaded, "busy")
 	for _, tt := range []struct {
 		err     error
@@ -188,6 +194,7 @@ func TestFailure(t *testing.T) {
 }
 
 func TestAFailureComesWithoutAPayload(t *testing.T) {
+	t.Parallel()
 	set := repotest.Local(t, gittest.New(t, nil).Dir)
 	got := do(t, set, func(_ context.Context, j *jobs.Job) error {
 		j.Result.Output = &forge.Rebase{}
@@ -202,6 +209,7 @@ func TestAFailureComesWithoutAPayload(t *testing.T) {
 // A new life ends what the one before left running, and removes its scratch files
 // and its views; checkouts of tasks stay.
 func TestANewLifeCleansUp(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"a.txt": "a\n"})
 	state := t.TempDir()
 	src := jobs.Source{Project: repotest.Project, Path: r.Dir}
@@ -263,6 +271,7 @@ func TestANewLifeCleansUp(t *testing.T) {
 }
 
 func TestOpenNamesTheProject(t *testing.T) {
+	t.Parallel()
 	state := t.TempDir()
 	host := jobs.Host{StateDir: state, Owner: process.NewOwner(state), Log: slog.New(slog.DiscardHandler)}
 	_, err := jobs.OpenSet(t.Context(), host, []jobs.Source{{Project: "shop", Path: t.TempDir()}})
@@ -278,6 +287,7 @@ func TestOpenNamesTheProject(t *testing.T) {
 // A project whose origin is away keeps neither the service nor other projects from
 // working, and is served once the origin is back.
 func TestAnOriginThatIsAway(t *testing.T) {
+	t.Parallel()
 	url := gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	hide := func(from, to string) {
 		t.Helper()
@@ -331,6 +341,7 @@ func TestAnOriginThatIsAway(t *testing.T) {
 }
 
 func TestLockIsByName(t *testing.T) {
+	t.Parallel()
 	repo := get(t, repotest.Local(t, gittest.New(t, nil).Dir))
 	unlock, err := repo.Lock(t.Context(), "a")
 	if err != nil {
@@ -362,6 +373,7 @@ func TestLockIsByName(t *testing.T) {
 }
 
 func TestIDsAreChecked(t *testing.T) {
+	t.Parallel()
 	set := repotest.Local(t, gittest.New(t, nil).Dir)
 	for _, cmd := range []*forge.Command{
 		{To: forge.Key{Project: repotest.Project, Intent: "../x"}},

@@ -127,6 +127,7 @@ func hosts(t *testing.T) (one, two *host, a *talker, store *objects.Store) {
 
 // A conversation goes on wherever it was last.
 func TestConversationMoves(t *testing.T) {
+	t.Parallel()
 	one, two, a, _ := hosts(t)
 	steps := []struct {
 		host    *host
@@ -157,6 +158,7 @@ func TestConversationMoves(t *testing.T) {
 // The review of a task has a session of its own beside that of its author, and
 // goes on wherever that was last. Both end with the task.
 func TestConversationOfAReview(t *testing.T) {
+	t.Parallel()
 	one, two, _, store := hosts(t)
 	one.say("made", "", false)
 	review := func(h *host) {
@@ -183,6 +185,7 @@ func TestConversationOfAReview(t *testing.T) {
 // What nobody has any more begins again under its own name: whether its files are
 // gone, or its agent does not know them.
 func TestConversationIsLost(t *testing.T) {
+	t.Parallel()
 	one, _, a, store := hosts(t)
 	one.say("a", "", false)
 	a.loses.Store(true)
@@ -200,6 +203,7 @@ func TestConversationIsLost(t *testing.T) {
 
 // A conversation is stored while it goes on, its files before what the worker has.
 func TestConversationIsStoredMeanwhile(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	one, two, a, _ := hosts(t)
 	saved := make(chan struct{}, 10)

@@ -40,6 +40,7 @@ recipes:
 // besides: not for git's small calls, and not for checkpoints, which come every few seconds. None
 // of them holds what commands are or say.
 func TestSpansOfGitAndCommands(t *testing.T) {
+	t.Parallel()
 	received := otlptest.Start(t)
 	e, err := export.Open(t.Context(), export.Config{Service: "implementer", Getenv: os.Getenv, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -111,6 +112,7 @@ func TestSpansOfGitAndCommands(t *testing.T) {
 
 // TestWithoutTracesNothingIsObserved: where no traces are taken, git has nobody to tell.
 func TestWithoutTracesNothingIsObserved(t *testing.T) {
+	t.Parallel()
 	got := do(t, repotest.Local(t, gittest.New(t, map[string]string{"a.txt": "a\n"}).Dir), func(ctx context.Context, _ *jobs.Job) error {
 		if inner, _ := git.Begin(ctx, git.OpFetch); inner != ctx {
 			t.Error("somebody is told")

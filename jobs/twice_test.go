@@ -17,6 +17,7 @@ import (
 // TestStateDirectoryGivenTwice: a second process with the same state directory
 // says that it waits for the end of the first, and then goes on.
 func TestStateDirectoryGivenTwice(t *testing.T) {
+	t.Parallel()
 	state, url := t.TempDir(), gittest.New(t, map[string]string{"a.txt": "a\n"}).Origin()
 	var said testoutput.Output
 	open := func() (*jobs.Set, error) {

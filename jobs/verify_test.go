@@ -26,6 +26,7 @@ func verify(t *testing.T, settings string) (*forge.VerifyReport, *forge.Failure)
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, settings string
 		want           *forge.VerifyReport
@@ -71,6 +72,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestVerifyReportsTheEndOfALongOutput(t *testing.T) {
+	t.Parallel()
 	got, failure := verify(t, "verify: ['seq 20000; echo the end; false']")
 	if failure != nil || got == nil || len(got.Output) > 16<<10 || len(got.Output) < 15<<10 {
 		t.Fatalf("%+v, %d bytes", failure, len(got.Output))
@@ -81,6 +83,7 @@ func TestVerifyReportsTheEndOfALongOutput(t *testing.T) {
 }
 
 func TestRunsOfVerify(t *testing.T) {
+	t.Parallel()
 	got, failure := verify(t, "worktree_setup: ['true']\nverify: ['echo fine', 'seq 9000', 'echo bad; exit 3', 'exit 4']")
 	if failure != nil || got == nil || len(got.Runs) != 3 {
 		t.Fatalf("%+v, %+v", failure, got)
@@ -106,6 +109,7 @@ func TestRunsOfVerify(t *testing.T) {
 }
 
 func TestOutputOfManyRunsIsBounded(t *testing.T) {
+	t.Parallel()
 	settings := "verify:\n" + strings.Repeat("  - seq 9000\n", 20)
 	got, failure := verify(t, settings)
 	if failure != nil || got == nil || len(got.Runs) != 20 {
@@ -121,6 +125,7 @@ func TestOutputOfManyRunsIsBounded(t *testing.T) {
 }
 
 func TestRunThatIsEndedHasNoExitCode(t *testing.T) {
+	t.Parallel()
 	got, failure := verify(t, "timeouts: {verify: 1s}\nverify: ['echo begun; sleep 600']")
 	if failure != nil || got == nil || len(got.Runs) != 1 || got.Runs[0].ExitCode != -1 || got.Runs[0].Passed {
 		t.Fatalf("%+v, %+v", failure, got)

@@ -15,6 +15,7 @@ import (
 // A command was addressed to a replica that is gone for good: another one does it,
 // but not while somebody works on it.
 func TestCommandOfAReplicaThatIsGone(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	gone, held := analyze(1), analyze(2)

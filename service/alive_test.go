@@ -46,6 +46,7 @@ func TestLivezFailsWhenALoopStandsStill(t *testing.T) {
 // TestLongCallsAndNATSAwayAreNoStandstill: while an agent works, while its result waits for a
 // runner, and while NATS is away, no loop is busy; so no time that passes can end the service.
 func TestLongCallsAndNATSAwayAreNoStandstill(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := absentRunner(t, b)

@@ -30,6 +30,7 @@ func replicas(t *testing.T, b *bus.Bus) []presence.Replica {
 // TestServiceAnnouncesItself checks that a service is seen from its start until it drains, and
 // not when it was killed.
 func TestServiceAnnouncesItself(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := newRunner(t, b)
@@ -60,6 +61,7 @@ func TestServiceAnnouncesItself(t *testing.T) {
 // TestTellsWhenUnwell: a replica whose state directory is gone says so to those who ask
 // which services run, with why and since when, and stops saying so when it is back.
 func TestTellsWhenUnwell(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	state := t.TempDir()

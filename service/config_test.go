@@ -75,6 +75,7 @@ func newKeyFiles(t *testing.T) keyFiles {
 }
 
 func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	creds, token := filepath.Join(dir, "creds"), filepath.Join(dir, "token")
 	key := newKeyFiles(t)
@@ -169,6 +170,7 @@ func TestFlagBeatsEnvironmentBeatsDefault(t *testing.T) {
 }
 
 func TestBadSettingsAreNamed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	two := filepath.Join(dir, "two")
 	if err := os.WriteFile(two, []byte("a\nb\n"), 0o600); err != nil {
@@ -247,6 +249,7 @@ func TestBadSettingsAreNamed(t *testing.T) {
 }
 
 func TestBadCommandLines(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "f")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -271,6 +274,7 @@ func TestBadCommandLines(t *testing.T) {
 }
 
 func TestSecretsStayOutOfLogs(t *testing.T) {
+	t.Parallel()
 	var buf bytes.Buffer
 	c := &Config{
 		Server:   "nats://user:pass1@a,nats://token2@b",
@@ -291,6 +295,7 @@ func TestSecretsStayOutOfLogs(t *testing.T) {
 // TestSecretsOfSettings checks that the seed of the service's nkey is taken out of whatever
 // leaves it, and that what excludes each other is refused with both names.
 func TestSecretsOfSettings(t *testing.T) {
+	t.Parallel()
 	key := newKeyFiles(t)
 	c, err := Parse("x", []string{"--nkey", key.seed}, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
 	if err != nil {
@@ -317,6 +322,7 @@ func TestSecretsOfSettings(t *testing.T) {
 // TestSecretsOfCredentials checks that keys that are replaced while the service runs are taken out
 // of what leaves it: the former ones, and the new ones as soon as they are read. Addresses stay.
 func TestSecretsOfCredentials(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	c, err := Parse("x", []string{"--credentials-dir", dir}, env(map[string]string{"HOME": "/h", "FORGE_REPLICA": "a"}))
 	if err != nil {
@@ -342,6 +348,7 @@ func TestSecretsOfCredentials(t *testing.T) {
 // TestGroupsOfProjects shows which projects a replica serves, by its group and theirs, and what is
 // refused: a replica that would serve none.
 func TestGroupsOfProjects(t *testing.T) {
+	t.Parallel()
 	all := []string{"--project=shop=/1", "--project=site=/2", "--project=docs=/3", "--project-group=shop=large", "--project-group=site=small"}
 	for _, tt := range []struct {
 		args []string

@@ -30,6 +30,7 @@ func drained(t *testing.T, w *service.Worker) (drain func(), ended <-chan error)
 }
 
 func TestDrainLetsRunningWorkFinish(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -56,6 +57,7 @@ func TestDrainLetsRunningWorkFinish(t *testing.T) {
 // TestDrainTellsCosts: what an agent cost before its service ended counts, before
 // anybody goes on.
 func TestDrainTellsCosts(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -75,6 +77,7 @@ func TestDrainTellsCosts(t *testing.T) {
 }
 
 func TestDrainHandsUnfinishedWorkBack(t *testing.T) {
+	t.Parallel()
 	wait.Until(t, "another replica gets it long before the server gives it up for lost", func() bool { return handedBack(t) < 10*time.Second })
 }
 
@@ -109,6 +112,7 @@ func handedBack(t *testing.T) time.Duration {
 // TestDrainKeepsWhatIsDone: work that ended well while it was being cancelled is
 // reported, not done again.
 func TestDrainKeepsWhatIsDone(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	began := make(chan int, 1)
@@ -131,6 +135,7 @@ func TestDrainKeepsWhatIsDone(t *testing.T) {
 }
 
 func TestDrainHandsWaitingWorkBack(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -156,6 +161,7 @@ func TestDrainHandsWaitingWorkBack(t *testing.T) {
 }
 
 func TestPermitsAreSharedAmongSteps(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	var running, most atomic.Int32
@@ -201,6 +207,7 @@ func TestPermitsAreSharedAmongSteps(t *testing.T) {
 // TestServerRestartDuringAnAttempt: its command comes a second time, because
 // commands are not kept across restarts but dispatched again.
 func TestServerRestartDuringAnAttempt(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
@@ -254,6 +261,7 @@ func TestSameCommandTwiceRunsOnce(t *testing.T) {
 }
 
 func TestProgressIsAddressedAndBounded(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	seen := make(chan forge.Progress, 1000)

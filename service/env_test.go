@@ -13,6 +13,7 @@ import (
 )
 
 func TestEnvMakesWorkersAsConfigured(t *testing.T) {
+	t.Parallel()
 	e := &Env{
 		Config: &Config{Replica: "w1", Workers: 3, DrainTimeout: time.Minute, StateDir: t.TempDir()},
 		Log:    slog.New(slog.DiscardHandler), Health: &Health{}, Bus: bustest.Start(t),

@@ -13,6 +13,7 @@ import (
 // A signed statement reaches the runner as it was signed, although it looks
 // like a token; one with a secret in it does not.
 func TestEnvelopesAreToldWhole(t *testing.T) {
+	t.Parallel()
 	key, err := proof.Derive([]byte(strings.Repeat("a", 32)), "reviewer")
 	if err != nil {
 		t.Fatal(err)

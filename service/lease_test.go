@@ -17,6 +17,7 @@ import (
 // A replica is stopped, and comes back when its next life has taken the attempt
 // over: it ends what it does, reports nothing, and has no more effects.
 func TestAttemptThatWasTakenOver(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	old := newBlocked()
@@ -59,6 +60,7 @@ func leaseOf(t *testing.T, b *bus.Bus, replica forge.ReplicaID) *work.Lease {
 // What calls no agent comes back at once as well, when its replica was killed and starts
 // again: the server would give it to somebody only when it counts as lost.
 func TestKilledWithALease(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	first := newBlocked()

@@ -46,6 +46,7 @@ func kept(t *testing.T, b *bus.Bus) []transcript.Line {
 
 // TestTranscript checks that whoever has the result finds the transcript complete.
 func TestTranscript(t *testing.T) {
+	t.Parallel()
 	b, logs := bustest.Start(t), t.TempDir()
 	r := newRunner(t, b)
 	w := worker(t, b, func(_ context.Context, _ forge.Command, tell service.Progress) forge.Result {
@@ -119,6 +120,7 @@ func leak(secret string, tell service.Progress) forge.Result {
 // TestSecretsStay checks that no secret leaves a worker, whatever it is part of and
 // whatever splits it.
 func TestSecretsStay(t *testing.T) {
+	t.Parallel()
 	const canary = "c4n4ry-Value-0123456789-abcdef"
 	for name, secret := range map[string]string{"known": canary, "shaped": "ghp" + "_c4n4ryc4n4ryc4n4ryc4n4ryc4n4ry"} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
 const (
@@ -39,6 +40,7 @@ func TestMain(m *testing.M) {
 			return env.Worker(Handler{Step: forge.StepAnalyze, Do: do}).Run(ctx)
 		}))
 	}
+	wait.Beside()
 	goleak.VerifyTestMain(m)
 }
 
@@ -61,6 +63,7 @@ func proc(args ...string) (*process, chan os.Signal, *testoutput.Output, *testou
 }
 
 func TestHelpNamesEverySetting(t *testing.T) {
+	t.Parallel()
 	p, _, stdout, stderr := proc("--help")
 	if code := p.main(nil); code != 0 || stderr.String() != "" {
 		t.Errorf("exit %d, %q", code, stderr)
@@ -73,6 +76,7 @@ func TestHelpNamesEverySetting(t *testing.T) {
 }
 
 func TestVersionAndUsageErrors(t *testing.T) {
+	t.Parallel()
 	p, _, stdout, _ := proc("--version")
 	if code := p.main(nil); code != 0 || !strings.HasPrefix(stdout.String(), "reviewer ") {
 		t.Errorf("exit %d, %q", code, stdout)
@@ -84,6 +88,7 @@ func TestVersionAndUsageErrors(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		signals int
@@ -113,6 +118,7 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestSecondSignalAndOvertime(t *testing.T) {
+	t.Parallel()
 	stuck := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -140,6 +146,7 @@ func TestSecondSignalAndOvertime(t *testing.T) {
 }
 
 func TestHealthEndpoint(t *testing.T) {
+	t.Parallel()
 	h := &Health{}
 	connected := errors.New("not connected")
 	h.Add("nats", func(context.Context) error { return connected })

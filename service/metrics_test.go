@@ -12,6 +12,7 @@ import (
 // TestMetricsEndpoint: a service that carries out a command tells so, also what is known
 // before it is connected.
 func TestMetricsEndpoint(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Stop()
 	c := startChildThat(t, "finish", t.TempDir(), "--server", s.URL(), "--replica=w1", "--project=shop=/none")

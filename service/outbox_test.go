@@ -44,6 +44,7 @@ func becomesEmpty(t *testing.T, dir string) {
 // TestKilledWithAResult kills a worker whose result no runner has journaled. Its next
 // life publishes it, and does not do the work again.
 func TestKilledWithAResult(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	r := absentRunner(t, s.Connect(t))
 	state := t.TempDir()
@@ -66,6 +67,7 @@ func TestKilledWithAResult(t *testing.T) {
 // TestDrainWithAResult: a drain does not wait for a runner that is away, and the
 // result is not lost.
 func TestDrainWithAResult(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	b := bustest.Start(t)
 	r := absentRunner(t, b)
@@ -104,6 +106,7 @@ func TestDrainWithAResult(t *testing.T) {
 
 // TestResultsWaitWithoutAPermit: while results wait for a runner, other agents run.
 func TestResultsWaitWithoutAPermit(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := absentRunner(t, b)
 	began := make(chan int, 10)
@@ -131,6 +134,7 @@ func TestResultsWaitWithoutAPermit(t *testing.T) {
 // TestOutboxThatCannotBeRead: what was cut off by a kill is no result, and not in the
 // way of others.
 func TestOutboxThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	dir := t.TempDir()
 	for name, content := range map[string]string{

@@ -122,6 +122,7 @@ func (c *child) becomes(want string) {
 }
 
 func TestProcessDrainsOnSIGTERM(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := newRunner(t, b)
@@ -142,6 +143,7 @@ func TestProcessDrainsOnSIGTERM(t *testing.T) {
 }
 
 func TestProcessExitsAtOnceOnSecondSignal(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	r := newRunner(t, s.Connect(t))
 	c := startChild(t, "--server", s.URL(), "--replica=w1", "--drain-timeout=1h")
@@ -157,6 +159,7 @@ func TestProcessExitsAtOnceOnSecondSignal(t *testing.T) {
 }
 
 func TestProcessWaitsForItsServer(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Stop()
 	c := startChild(t, "--server", s.URL(), "--replica=w1")
@@ -176,6 +179,7 @@ func TestProcessWaitsForItsServer(t *testing.T) {
 }
 
 func TestProcessAuthorisesItself(t *testing.T) {
+	t.Parallel()
 	log := slog.New(slog.DiscardHandler)
 	s, err := natsd.Start(t.Context(), natsd.Config{Dir: filepath.Join(t.TempDir(), "nats"), Logger: log})
 	if err != nil {

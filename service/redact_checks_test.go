@@ -13,6 +13,7 @@ import (
 // A check that passed on the judged tree counts, also if its command or its
 // name looks like a secret to those who take secrets out of results.
 func TestRedactedCheckCounts(t *testing.T) {
+	t.Parallel()
 	known := redact.New(redact.Environ([]string{"NPM_TOKEN=integration"})...)
 	for _, c := range []struct {
 		r     *redact.Redactor
@@ -39,6 +40,7 @@ func TestRedactedCheckCounts(t *testing.T) {
 // like a secret: they are taken out of results, and not out of what was asked
 // for. A claim about something else does not.
 func TestRedactedClaimCounts(t *testing.T) {
+	t.Parallel()
 	known := redact.New(redact.Environ([]string{"NPM_TOKEN=integration"})...)
 	for _, c := range []struct {
 		r            *redact.Redactor

@@ -12,6 +12,7 @@ import (
 // A handler that looks for facts is asked also when nobody waits for them. What it
 // finds is reported; that it found nothing is not.
 func TestRegardless(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	w := worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {

@@ -57,6 +57,7 @@ func TestUnwellReplicaTakesNothing(t *testing.T) {
 // result, unless it cost money or moved the base branch; another delivery has it done.
 // That which cost something says that it is the replica's, where its rules know that.
 func TestUnwellReplicaHandsBack(t *testing.T) {
+	t.Parallel()
 	paid := forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailCrashed, Message: "no space"}}
 	for _, c := range []struct {
 		name     string

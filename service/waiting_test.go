@@ -104,6 +104,7 @@ func occupied(answer bustest.Answer) func(*testing.T, *bustest.Server) (mend fun
 // TestServiceWaitsForAName checks that a service waits for the name of its server, and ends
 // when it is told to while it waits.
 func TestServiceWaitsForAName(t *testing.T) {
+	t.Parallel()
 	c := startChild(t, "--server", "nats://nats.invalid:4222", "--replica=w1")
 	c.mentions("nats.invalid")
 	s := bustest.StartServer(t)
@@ -199,6 +200,7 @@ func TestHeldCommandComesAgain(t *testing.T) {
 // TestServiceNamesItsKeys checks that what is wrong with an nkey or a certificate ends a
 // service with the name of that setting, and that with the right ones it is ready.
 func TestServiceNamesItsKeys(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	authority, _ := s.UseTLS(t)
 	s.Restart(t)

@@ -68,6 +68,7 @@ func says(tell service.Progress, text string) {
 // TestWholeTranscript checks that who has the result finds the whole transcript,
 // however the attempt ended.
 func TestWholeTranscript(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	began := make(chan int, 1)
@@ -119,6 +120,7 @@ func TestWholeTranscript(t *testing.T) {
 // TestWholeTranscriptAfterKill checks that whoever finishes an attempt stores what those
 // said who were killed, also if all that is left to do is to drop it.
 func TestWholeTranscriptAfterKill(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	for _, n := range []int{1, 2} { // before anything is stored as a whole
@@ -147,6 +149,7 @@ func TestWholeTranscriptAfterKill(t *testing.T) {
 // TestTwoReplicasOneTranscript checks that a replica that lost an attempt and the one
 // that took it over keep what both said, whoever ends first.
 func TestTwoReplicasOneTranscript(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	r := newRunner(t, b)
@@ -198,6 +201,7 @@ func TestTwoReplicasOneTranscript(t *testing.T) {
 // TestWholeTranscriptCannotBeKept checks that nothing happens to an attempt whose
 // transcript the object store does not take, but a warning in the log.
 func TestWholeTranscriptCannotBeKept(t *testing.T) {
+	t.Parallel()
 	for name, harm := range map[string]func(*testing.T, *bustest.Server){
 		"full": func(t *testing.T, s *bustest.Server) { t.Helper(); s.Fill(t, "OBJ_FORGE_TRANSCRIPTS") },
 		"gone": func(t *testing.T, s *bustest.Server) { t.Helper(); s.DeleteStream(t, "OBJ_FORGE_TRANSCRIPTS") },

@@ -137,6 +137,7 @@ func workerRun(t *testing.T, w *service.Worker) {
 func found() forge.Result { return forge.Result{Output: &forge.Analysis{NothingToDo: "all is well"}} }
 
 func TestResultIsFilledIn(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	workerRun(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result {
@@ -154,6 +155,7 @@ func TestResultIsFilledIn(t *testing.T) {
 }
 
 func TestOwnCommandIsClaimedFirst(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	workerRun(t, worker(t, b, func(context.Context, forge.Command, service.Progress) forge.Result { return found() }))
@@ -170,6 +172,7 @@ func TestOwnCommandIsClaimedFirst(t *testing.T) {
 }
 
 func TestUnwantedCommandIsNotStarted(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	r.want()
@@ -189,6 +192,7 @@ func TestUnwantedCommandIsNotStarted(t *testing.T) {
 
 // TestRegardlessReportsFacts: that a commit merged is true, whoever waits for it.
 func TestRegardlessReportsFacts(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	r.want()
@@ -234,6 +238,7 @@ func (h *blocked) do(ctx context.Context, cmd forge.Command, _ service.Progress)
 }
 
 func TestControlCancelsAtOnce(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -251,6 +256,7 @@ func TestControlCancelsAtOnce(t *testing.T) {
 }
 
 func TestWrongControlChangesNothing(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -271,6 +277,7 @@ func TestWrongControlChangesNothing(t *testing.T) {
 }
 
 func TestRecheckCancels(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -288,6 +295,7 @@ func TestRecheckCancels(t *testing.T) {
 
 // Whatever a handler makes of it, an attempt that we stopped did not crash.
 func TestACancelledAttemptDidNotCrash(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	began := make(chan int, 1)
@@ -310,6 +318,7 @@ func TestACancelledAttemptDidNotCrash(t *testing.T) {
 }
 
 func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	h := newBlocked()
@@ -326,6 +335,7 @@ func TestCostsOfACancelledAttemptAreReported(t *testing.T) {
 }
 
 func TestBadHandlersBecomeFailures(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	r := newRunner(t, b)
 	workerRun(t, worker(t, b, func(_ context.Context, cmd forge.Command, _ service.Progress) forge.Result {
@@ -354,6 +364,7 @@ func TestBadHandlersBecomeFailures(t *testing.T) {
 }
 
 func TestWorkerIsChecked(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	for name, change := range map[string]func(*service.Worker){
 		"missing":      func(w *service.Worker) { w.Handlers = nil },

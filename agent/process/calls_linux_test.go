@@ -97,6 +97,7 @@ func makeCalls() {
 
 // TestSystemCalls has a command in a sandbox make system calls that reach around it.
 func TestSystemCalls(t *testing.T) {
+	t.Parallel()
 	if !offered(t) {
 		return
 	}
@@ -115,6 +116,7 @@ func TestSystemCalls(t *testing.T) {
 // TestCommandsAreEndedFirst has a command without a sandbox be the first that a machine without
 // memory ends, too, and one with a sandbox keep to the bounds of shared memory.
 func TestCommandsAreEndedFirst(t *testing.T) {
+	t.Parallel()
 	if r := run(t, shell(t, "cat /proc/self/oom_score_adj")); strings.TrimSpace(string(r.Output)) != "1000" {
 		t.Errorf("got %q", r.Output)
 	}

@@ -210,6 +210,7 @@ func withMemory(say func(string, ...any)) {
 // processes pass pids on, after which it can pass memory on no more. So as long
 // as one is in the group nothing is written, and then all at once.
 func TestNothingIsPassedOnBesideProcesses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, content string) {
 		t.Helper()

@@ -13,6 +13,7 @@ import (
 // TestNoDescriptorIsInherited opens a directory as a shell with exec 9<dir leaves it to
 // what it starts. Neither a command nor the process above it has it.
 func TestNoDescriptorIsInherited(t *testing.T) {
+	t.Parallel()
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("of nobody's concern"), 0o600); err != nil {
 		t.Fatal(err)

@@ -175,6 +175,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestDiskLimit: without a limit of its own a command may write what it leaves free, within bounds.
 func TestDiskLimit(t *testing.T) {
+	t.Parallel()
 	if n := roomOf(t.TempDir()).allows(); n < diskFloor || n > diskCeiling {
 		t.Errorf("got %d", n)
 	}

@@ -9,6 +9,7 @@ import (
 // TestLinksLeadNowhere has what a command of a call could leave for the next one of
 // the same call: files of a person in the place of its own.
 func TestLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
 	scratch, outside := t.TempDir(), t.TempDir()
 	link := func(to, at string) {
 		t.Helper()

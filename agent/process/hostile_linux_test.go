@@ -78,6 +78,7 @@ var confinements = []struct {
 
 // TestNothingIsLeft runs each hostile script to each end, bare and in a sandbox.
 func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	for _, in := range confinements {
 		if in.name == "sandbox" && !offered(t) {
 			continue
@@ -112,6 +113,7 @@ func TestNothingIsLeft(t *testing.T) {
 
 // TestSupervisorKilled has a command kill what supervises it.
 func TestSupervisorKilled(t *testing.T) {
+	t.Parallel()
 	script := "setsid " + sleeper + " & " + noted(1) + "; kill -9 $PPID; echo $?"
 	c := shell(t, script+"; sleep 600")
 	if _, err := Run(t.Context(), c); err == nil {
@@ -130,6 +132,7 @@ func TestSupervisorKilled(t *testing.T) {
 
 // TestFloodIsEnded prints without end and without a newline.
 func TestFloodIsEnded(t *testing.T) {
+	t.Parallel()
 	c := shell(t, "setsid "+sleeper+" & "+noted(1)+"; cat /dev/zero")
 	c.Limits.OutputBytes = 100 << 20
 	c.Limits.LineBytes = 1 << 20
@@ -149,6 +152,7 @@ func TestFloodIsEnded(t *testing.T) {
 // nothing can prepare for. Whoever gets the lock of its state afterwards must find
 // nothing running.
 func TestServiceKilled(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"bare", "sandbox"} {
 		if mode == "sandbox" && !offered(t) {
 			continue
@@ -187,6 +191,7 @@ func lockState(t *testing.T, state string) *os.File {
 
 // TestSweepFindsTheFormerLife kills the service and its supervisor.
 func TestSweepFindsTheFormerLife(t *testing.T) {
+	t.Parallel()
 	state, work := t.TempDir(), t.TempDir()
 	service := startService(t, state, work, "bare", 0)
 	supervisors := descendants(service.Process.Pid)
@@ -229,6 +234,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("TEST_STARVED"); dir != "" {
 		starved(dir)
 	}
+	wait.Beside()
 	goleak.VerifyTestMain(m)
 }
 

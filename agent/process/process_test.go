@@ -42,6 +42,7 @@ func run(t *testing.T, c Command) Report {
 }
 
 func TestRunReportsExitAndOutput(t *testing.T) {
+	t.Parallel()
 	c := shell(t, "cat; echo err >&2; exit 3")
 	c.Stdin = []byte("from stdin\n")
 	r := run(t, c)
@@ -54,6 +55,7 @@ func TestRunReportsExitAndOutput(t *testing.T) {
 }
 
 func TestRunMergesStderrInOrder(t *testing.T) {
+	t.Parallel()
 	c := shell(t, "for i in 1 2 3; do echo out $i; echo err $i >&2; done")
 	c.MergeStderr = true
 	want := "out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n"
@@ -89,6 +91,7 @@ func TestRunPassesOnlyTheGivenEnvironment(t *testing.T) {
 }
 
 func TestRunRefusesWhatCannotStart(t *testing.T) {
+	t.Parallel()
 	missing := shell(t, "")
 	missing.Path = "no-such-command-anywhere"
 	if _, err := Run(t.Context(), missing); !errors.Is(err, exec.ErrNotFound) {
@@ -110,6 +113,7 @@ func TestRunRefusesWhatCannotStart(t *testing.T) {
 }
 
 func TestRunEndsAtItsLimits(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, script string
 		limits       Limits
@@ -136,6 +140,7 @@ func TestRunEndsAtItsLimits(t *testing.T) {
 }
 
 func TestRunAllowsExactlyTheLimit(t *testing.T) {
+	t.Parallel()
 	c := shell(t, "head -c 65536 /dev/zero")
 	c.Limits.OutputBytes = 65536
 	if r := run(t, c); r.Bytes != 65536 || r.ExitCode != 0 {
@@ -149,6 +154,7 @@ func TestRunAllowsExactlyTheLimit(t *testing.T) {
 }
 
 func TestRunsAtOnce(t *testing.T) {
+	t.Parallel()
 	var group errgroup.Group
 	for i := range 20 {
 		c := shell(t, fmt.Sprintf("echo %d; sleep 0.05; exit %d", i, i))
@@ -186,6 +192,7 @@ func TestIdleWatchSeesOutput(t *testing.T) {
 }
 
 func TestRunStopsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c := shell(t, "echo ready; sleep 60")
 	why := errors.New("nobody wants it any more")
@@ -199,6 +206,7 @@ func TestRunStopsWithItsContext(t *testing.T) {
 }
 
 func TestRunHandsOutLines(t *testing.T) {
+	t.Parallel()
 	c := shell(t, `echo one; head -c 400000 /dev/zero | tr '\0' x; echo; echo; printf last`)
 	c.Limits.LineBytes = 300_000
 	var lines []string
@@ -218,6 +226,7 @@ func lengths(lines []string) (out []int) {
 }
 
 func TestOutputKeepsItsEnds(t *testing.T) {
+	t.Parallel()
 	var e headTail
 	for i := range 50_000 {
 		e.add([]byte{byte('a' + i%26), '\n'})

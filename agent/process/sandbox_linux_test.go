@@ -51,6 +51,7 @@ func offered(t *testing.T) bool {
 // TestSandboxInSharedMemory works in a directory below /dev/shm, and sees nothing else of
 // the machine's.
 func TestSandboxInSharedMemory(t *testing.T) {
+	t.Parallel()
 	if !offered(t) {
 		return
 	}
@@ -77,6 +78,7 @@ func TestSandboxInSharedMemory(t *testing.T) {
 // nothing of the directories below it, takes what is written, and writes nothing to
 // them. The kernel refuses every overlay whose directory for its own work is missing.
 func TestNoOverlayBeginsEmpty(t *testing.T) {
+	t.Parallel()
 	if !offered(t) {
 		return
 	}

@@ -89,7 +89,7 @@ func NewEvents(c *conn.Conn, ss *requests.Submissions) *Events {
 // called once the decision is journaled; when it fails, the sender only has to
 // wait in vain. A system that submitted an intent is told a refusal by an event
 // of its own.
-func (d *Delivery) Respond(r forge.Ruling) {
+func (d *Delivery) Respond(ctx context.Context, r forge.Ruling) {
 	d.rejected = requests.Rejected(&d.Event, r)
 	if d.reply == "" {
 		return
@@ -99,7 +99,7 @@ func (d *Delivery) Respond(r forge.Ruling) {
 		err = d.conn.NC.PublishMsg(&nats.Msg{Subject: d.reply, Header: d.header, Data: data})
 	}
 	if err != nil {
-		d.conn.Log.WarnContext(logging.Event(context.Background(), &d.Event), "cannot send the ruling", "event", d.Event.ID, "error", err)
+		d.conn.Log.WarnContext(ctx, "cannot send the ruling", "event", d.Event.ID, "error", err)
 	}
 }
 

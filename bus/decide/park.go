@@ -19,7 +19,7 @@ func (c *eventConsumers) unreadable(ctx context.Context, in input, m jetstream.M
 		err = c.events.conn.Park(ctx, in.stream, m, err)
 	} else {
 		d := Delivery{conn: c.events.conn, reply: replyOf(m)}
-		d.Respond(refusal(err))
+		d.Respond(ctx, refusal(err))
 		reason := err.Error()
 		if err = c.events.submissions.PublishRefusal(ctx, m, requests.RefusalOf(err)); err == nil {
 			err = c.bury(ctx, in, m, reason)

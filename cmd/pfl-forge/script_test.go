@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"testing"
 
@@ -22,11 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Scripts wait for disks and for each other's locks half of the time. This
-	// is only the default: -parallel wins.
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
-		panic(err)
-	}
+	wait.Beside()
 	testscript.Main(m, map[string]func(){"pfl-forge": main})
 }
 

@@ -3,7 +3,8 @@
 // Whoever takes a command or an event on notes in the context which one it is: [Attempt],
 // [Machine], [Trace]. Everything below logs with that context, as the linter wants it, and
 // [Handler] adds what the context knows. So package git logs a line about a checkout that has the
-// intent, though it knows no intents.
+// intent, though it knows no intents. A runner, which takes on events of many runs, says once with
+// [Traces] how the trace of an intent is found.
 package logging
 
 import (
@@ -43,13 +44,42 @@ func with(ctx context.Context, more ...slog.Attr) context.Context {
 	return context.WithValue(ctx, attrsKey{}, append(list, more...))
 }
 
+// tracesKey is the context key of the function that finds the trace of an intent.
+type tracesKey struct{}
+
+// Traces returns a context whose lines about an intent have the trace that find returns for it,
+// unless [Trace] says one. find is asked when a line is written, so that a run that begins between
+// two lines is in the second; it returns "" for an intent whose trace is not known, and is safe for
+// concurrent use.
+func Traces(ctx context.Context, find func(forge.Key) string) context.Context {
+	return context.WithValue(ctx, tracesKey{}, find)
+}
+
+// found is the trace of an intent, looked up when a line is written.
+type found struct {
+	find   func(forge.Key) string
+	intent forge.Key
+}
+
+// LogValue implements slog.LogValuer.
+func (f found) LogValue() slog.Value { return slog.StringValue(f.find(f.intent)) }
+
+// intent returns a context whose lines are about an intent, and more.
+func intent(ctx context.Context, key forge.Key, more ...slog.Attr) context.Context {
+	list := append([]slog.Attr{slog.String(keyIntent, key.String())}, more...)
+	if find, ok := ctx.Value(tracesKey{}).(func(forge.Key) string); ok {
+		list = append(list, slog.Any(keyTrace, found{find, key}))
+	}
+	return with(ctx, list...)
+}
+
 // Attempt returns a context whose lines are about an attempt of a command. For a step of a whole
 // intent the task is empty. It returns ctx for a command that could not be read.
 func Attempt(ctx context.Context, to forge.Key, a forge.Attempt) context.Context {
 	if to.Project == "" {
 		return ctx
 	}
-	return with(ctx, slog.String(keyIntent, to.String()), slog.String(keyTask, string(a.Task)), slog.String(keyAttempt, a.String()))
+	return intent(ctx, to, slog.String(keyTask, string(a.Task)), slog.String(keyAttempt, a.String()))
 }
 
 // Event returns a context whose lines are about an event: about the attempt if it is its result,
@@ -83,7 +113,7 @@ func Machine(ctx context.Context, key forge.Key) context.Context {
 	if key.IsProject() {
 		return with(ctx, slog.String(keyProject, string(key.Project)))
 	}
-	return with(ctx, slog.String(keyIntent, key.String()))
+	return intent(ctx, key)
 }
 
 // Trace returns a context whose lines are about a trace; ctx itself if id is empty.
@@ -122,7 +152,7 @@ func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	})
 	r = r.Clone() // the caller may use its record again
 	for _, a := range known {
-		if !said[a.Key] {
+		if a.Value = a.Value.Resolve(); !said[a.Key] && (a.Key != keyTrace || a.Value.String() != "") {
 			r.AddAttrs(a)
 		}
 	}

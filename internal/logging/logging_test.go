@@ -20,6 +20,9 @@ func TestHandler(t *testing.T) {
 		return logging.Event(t.Context(), &forge.Event{To: forge.Key{Project: "shop", Intent: to}, Actor: by, Message: m})
 	}
 	about := logging.Attempt(t.Context(), key, attempt)
+	found := logging.Traces(t.Context(), func(k forge.Key) string {
+		return map[forge.Key]string{key: "of-fix"}[k]
+	})
 	const all = ` intent=shop/fix task=fix-001 attempt=fix-001/review/2.1`
 	for _, c := range []struct {
 		name string
@@ -32,6 +35,11 @@ func TestHandler(t *testing.T) {
 		{"an attempt", about, nil, []any{"a", 1}, " a=1" + all},
 		{"its trace", logging.Trace(about, "abc"), nil, nil, all + " trace_id=abc"},
 		{"no trace", logging.Trace(about, ""), nil, nil, all},
+		{"the trace of an intent", logging.Machine(found, key), nil, nil, " intent=shop/fix trace_id=of-fix"},
+		{"that of an attempt", logging.Attempt(found, key, attempt), nil, nil, all + " trace_id=of-fix"},
+		{"that of another intent", logging.Machine(found, forge.Key{Project: "shop", Intent: "b"}), nil, nil, " intent=shop/b"},
+		{"of a project there is none", logging.Machine(found, forge.Key{Project: "shop"}), nil, nil, " project=shop"},
+		{"one that is said", logging.Trace(logging.Machine(found, key), "abc"), nil, nil, " intent=shop/fix trace_id=abc"},
 		{"the logger knows", about, []any{"intent", "shop/fix", "b", 2}, nil, " intent=shop/fix b=2 task=fix-001 attempt=fix-001/review/2.1"},
 		{"the writer knows", about, nil, []any{"attempt", "x"}, " attempt=x intent=shop/fix task=fix-001"},
 		{"a project", logging.Machine(t.Context(), forge.Key{Project: "shop"}), nil, nil, " project=shop"},

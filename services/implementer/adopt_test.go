@@ -69,6 +69,7 @@ func (w *edited) authors(rev string) string {
 // name as its author and our trailers, and pushed over exactly that commit. On a tip
 // that moved it stays theirs, and what they push meanwhile is told and stays as it is.
 func TestAdopt(t *testing.T) {
+	t.Parallel()
 	w := newEdited(t)
 	w.person.Commit("and more\n\nForge-Approver: eve", map[string]string{"more.txt": "y\n"})
 	commit := w.push()
@@ -117,6 +118,7 @@ func TestAdopt(t *testing.T) {
 // TestAdoptAgain puts an adopted change on the tip once more: its author stays,
 // whoever has added to it.
 func TestAdoptAgain(t *testing.T) {
+	t.Parallel()
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})
 	rb := w.adopt(2, forge.Adoption{Commit: w.push(), Branch: adoptedBranch})
@@ -129,6 +131,7 @@ func TestAdoptAgain(t *testing.T) {
 // TestAdoptUpdatedBranch: whoever presses "update branch" at a forge merges the base
 // branch into it. The change is what the branch has beside the base branch, in one commit.
 func TestAdoptUpdatedBranch(t *testing.T) {
+	t.Parallel()
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})
 	w.person.Git("checkout", "-q", "main")
@@ -145,6 +148,7 @@ func TestAdoptUpdatedBranch(t *testing.T) {
 // TestAdoptMergedTheOtherWay: what a person made is theirs also where they
 // merged it into the base branch, and not that into it.
 func TestAdoptMergedTheOtherWay(t *testing.T) {
+	t.Parallel()
 	w := newEdited(t)
 	w.person.Commit("more of it", map[string]string{"more.txt": "y\n"})
 	w.person.Git("checkout", "-q", "main")
@@ -162,6 +166,7 @@ func TestAdoptMergedTheOtherWay(t *testing.T) {
 // TestAdoptUpdatedAlone: who only presses "update branch" has made nothing of
 // the change, whichever parent comes first.
 func TestAdoptUpdatedAlone(t *testing.T) {
+	t.Parallel()
 	for name, merge := range map[string]func(w *edited){
 		"the base branch into it": func(w *edited) { w.person.Git("merge", "-q", "--no-edit", "main") },
 		"it into the base branch": func(w *edited) {
@@ -187,6 +192,7 @@ func TestAdoptUpdatedAlone(t *testing.T) {
 // TestAdoptOnRewrittenBase: what the base branch had when the branch was made,
 // and has not any more, does not come back.
 func TestAdoptOnRewrittenBase(t *testing.T) {
+	t.Parallel()
 	w := newEdited(t)
 	w.person.Commit("more", map[string]string{"more.txt": "y\n"})
 	commit := w.push()
@@ -202,6 +208,7 @@ func TestAdoptOnRewrittenBase(t *testing.T) {
 
 // TestAdoptRefuses tells why a commit cannot become the change, and changes nothing then.
 func TestAdoptRefuses(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		edit   func(w *edited) string // returns the commit that the person names
 		why    string

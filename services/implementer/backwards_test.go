@@ -10,6 +10,7 @@ import (
 // origin. A change that was verified on it lands where the branch is now, the
 // other one is not put back, and another replica goes on from there as well.
 func TestBaseMovedBackwards(t *testing.T) {
+	t.Parallel()
 	one, two := sharing(t)
 	begin := one.repo.Head("main")
 	if got := one.merges(merge(1, one.ready("first.txt", "x"))); got.Outcome != forge.MergeDone {

@@ -58,6 +58,7 @@ func trialsOf(r *forge.VerifyReport) string {
 // Whose fault it is that a change does not pass is found out by running the same tree once
 // more, and its parent. No change is excused because it makes a check fail now and then.
 func TestWhoseFaultAFailedVerifyIs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		line   string            // of the check
 		files  map[string]string // of the base
@@ -99,6 +100,7 @@ func TestWhoseFaultAFailedVerifyIs(t *testing.T) {
 
 // Two changes that pass alone and fail together are neither's fault.
 func TestTogetherTheyFail(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "! test -e new.txt -a -e other.txt", nil)
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	w.repo.Commit("somebody else", map[string]string{"other.txt": "y\n"})
@@ -114,6 +116,7 @@ func TestTogetherTheyFail(t *testing.T) {
 // A check that fails now and then does not keep a change from being merged on a
 // tip that has moved; the merge says so. One that a change makes do so does.
 func TestFlakyMerge(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]forge.MergeOutcome{
 		"test $((n % 3)) != 2":                     forge.MergeDone,
 		"test $((n % 2)) = 1 || test ! -e new.txt": forge.MergeVerifyFailed,
@@ -139,6 +142,7 @@ func TestFlakyMerge(t *testing.T) {
 
 // A goal that has changed nothing is not told that it failed where the check fails now and then.
 func TestFlakyBase(t *testing.T) {
+	t.Parallel()
 	w, _ := counted(t, "test $n != 1", nil)
 	c := command(forge.StepRebase, 1)
 	c.Task.Base = string(w.repo.Head("main"))
@@ -175,6 +179,7 @@ func (w *world) rebasedWith(im *forge.Implementation, in *forge.RebaseInput) *fo
 // A task that waits for a red base branch looks without running anything, as
 // long as nothing has moved.
 func TestLookAtARedBase(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "! test -e red.txt", map[string]string{"red.txt": "red\n"})
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	rb := w.rebased(im)
@@ -193,6 +198,7 @@ func TestLookAtARedBase(t *testing.T) {
 // A recipe that makes the same change again, which was to blame, has it run once, and
 // its parent. An agent's is run as ever, since the agent may have had nothing to mend.
 func TestTheSameChangeFailsAgain(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		recipe, line, trials string
 		again                bool
@@ -223,6 +229,7 @@ func TestTheSameChangeFailsAgain(t *testing.T) {
 // A change that was unsteady is looked at more closely where it passes: whether
 // it passes often enough in a row, or the check fails without it.
 func TestUnsteadyIsRemembered(t *testing.T) {
+	t.Parallel()
 	const first, base = "! -e new.txt -o $n != 1 -a $n != 3", "change- change+ change- base+ base+ base+"
 	for name, c := range map[string]struct {
 		line, trials string

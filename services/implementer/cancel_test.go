@@ -93,6 +93,7 @@ func (w *world) waitFor(file string) {
 // A recipe that is cancelled while it runs is gone with all its processes, and what it
 // did is kept. It begins anew when it is wanted again.
 func TestCancelEndsARecipe(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("a recipe", map[string]string{"pfl-forge.yaml": settings + "  stubborn: {run: \"" + stubborn + "\"}\n"})
 	got := w.cancels(recipe(1, "stubborn"))
@@ -109,6 +110,7 @@ func TestCancelEndsARecipe(t *testing.T) {
 // in the tree: it is gone with all its processes, what it cost is told, and when it is
 // wanted again it goes on there, in its session.
 func TestCancelEndsClaude(t *testing.T) {
+	t.Parallel()
 	var once atomic.Bool
 	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
 		said := func(text string) bool { return bytes.Contains(r.Body, []byte(text)) }

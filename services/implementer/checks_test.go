@@ -20,6 +20,7 @@ checks:
 // Checks run on exactly the commit that is judged, each in a checkout of its own, all of
 // them, also where nothing was changed; exit status and output both have to be as expected.
 func TestChecks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": withChecks})
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "coverage: 90%"))
@@ -76,6 +77,7 @@ func TestChecks(t *testing.T) {
 
 // A change that takes the checks out of pfl-forge.yaml is checked by those of the base branch.
 func TestChecksAreThoseOfTheBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": strings.Replace(withChecks, "test -e new.txt", "exit 9", 1)})
 	im := w.implemented(recipe(1, "write", "FILE", "pfl-forge.yaml", "TEXT", "  there: 'true'"))
@@ -94,6 +96,7 @@ func TestChecksAreThoseOfTheBase(t *testing.T) {
 // before have a word on it as they were: a person approves what passes only
 // without them. Tests that the change adds, or changes in vain, ask for nothing.
 func TestTestsThatWereThereAreHeard(t *testing.T) {
+	t.Parallel()
 	checks := []forge.Check{{Criterion: 1, Command: "for t in tests/*; do sh $t || exit; done"}}
 	for name, tt := range map[string]struct {
 		file, text string
@@ -130,6 +133,7 @@ func TestTestsThatWereThereAreHeard(t *testing.T) {
 
 // What a command decided before has to hold also where the base branch has moved meanwhile.
 func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	c := merge(1, rb)
@@ -147,6 +151,7 @@ func TestMergeThatACheckRefusesOnTheMovedTip(t *testing.T) {
 // Somebody lands the same patch, and more with which the check of the goal
 // fails. All of it is there already, and the goal is not done.
 func TestMergeThatIsThereAlreadyAndTheCheckFails(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	c := merge(1, rb)
@@ -160,6 +165,7 @@ func TestMergeThatIsThereAlreadyAndTheCheckFails(t *testing.T) {
 // A statement that a change was verified names the checks of its goal; there is
 // none where one of them failed.
 func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
+	t.Parallel()
 	w, _, _ := signedWorld(t)
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	stated := func(line string, status int) forge.Envelope {
@@ -188,6 +194,7 @@ func TestTheProofOfAGoalNamesItsChecks(t *testing.T) {
 // checks of the base branch, and is reported by names that it can cite. Nothing
 // is rebased, and a name that there is not is answered in words.
 func TestAskedChecks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("checks", map[string]string{"pfl-forge.yaml": strings.Replace(withChecks, "test -e new.txt", "grep -q mine pfl-forge.yaml", 1)})
 	im := w.implemented(recipe(1, "write", "FILE", "pfl-forge.yaml", "TEXT", "# mine\nchecks: {there: 'false', mine: 'true'}"))

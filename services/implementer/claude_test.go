@@ -55,6 +55,7 @@ func commits(message string) agenttest.Step {
 
 // The real CLI commits, and takes up its session when its work was rejected.
 func TestClaudeImplementsAndReworks(t *testing.T) {
+	t.Parallel()
 	begin := agenttest.Steps(writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}))
 	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
 		switch {
@@ -93,6 +94,7 @@ func TestClaudeImplementsAndReworks(t *testing.T) {
 // The process stops while the model thinks, after a commit and with more in the tree:
 // the next delivery goes on there, in the same session.
 func TestClaudeGoesOnAfterAnInterruption(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	w, model := claudeWorld(t, interrupted(stop))
 	c := asked(1)
@@ -163,6 +165,7 @@ func goesOn(t *testing.T, model *agenttest.Server) {
 // An attempt fails after a commit: the next one begins anew, and is told where the
 // work of the first one is.
 func TestClaudeIsToldOfAFailedAttempt(t *testing.T) {
+	t.Parallel()
 	w, model := claudeWorld(t, agenttest.Steps(
 		writes("new.txt"), commits("half"), agenttest.Fail(400, "invalid_request_error", "no more"),
 	))

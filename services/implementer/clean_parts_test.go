@@ -19,6 +19,7 @@ import (
 // A change merged, its replica died before it told, and the task was given up: that it
 // merged is told before the refs go that say so.
 func TestCleanTellsWhatMerged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := w.results()
 	merged := w.diedAfterMoving()
@@ -36,6 +37,7 @@ func TestCleanTellsWhatMerged(t *testing.T) {
 
 // An answer tells of so many intents, and where to go on.
 func TestCleanInParts(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	w, _ := sharing(t)
 	tip := w.repo.Head("main")
@@ -63,6 +65,7 @@ func TestCleanInParts(t *testing.T) {
 // Where the origin deletes no refs, an intent is kept with what the origin
 // says, and so are its sessions and transcripts, until it does.
 func TestCleanWhereNothingIsDeleted(t *testing.T) {
+	t.Parallel()
 	w, _ := sharing(t)
 	w.leaves("fix")
 	w.became("fix", forge.StatusDone, longAgo)

@@ -143,6 +143,7 @@ func (w *world) serves(replica forge.ReplicaID) {
 
 // A person asks, one of two replicas does it, and the other one lets go of what it has.
 func TestClean(t *testing.T) {
+	t.Parallel()
 	one, two := sharing(t)
 	one.leaves("fix", "fix-001", "other", "failed")
 	two.leaves("more")
@@ -214,6 +215,7 @@ func TestClean(t *testing.T) {
 
 // A replica that did not hear of it lets go when it starts.
 func TestReplicaLetsGoAtItsStart(t *testing.T) {
+	t.Parallel()
 	one, two := sharing(t)
 	one.leaves("fix", "other", "gone")
 	for _, id := range []forge.IntentID{"fix", "other", "gone"} {
@@ -237,6 +239,7 @@ func TestReplicaLetsGoAtItsStart(t *testing.T) {
 
 // What may still be needed is kept, with the reason.
 func TestCleanKeeps(t *testing.T) {
+	t.Parallel()
 	w, _ := sharing(t)
 	w.leaves("fix", "other")
 	w.became("other", forge.StatusDone, longAgo)
@@ -291,6 +294,7 @@ func TestCleanKeeps(t *testing.T) {
 // A failed intent that somebody tried to clean is retried, in another replica, and is merged.
 // Of one that was given up and cleaned, nobody has the commits any more.
 func TestRetryAfterClean(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	one, two := sharing(t)
 	first := one.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
@@ -322,6 +326,7 @@ func TestRetryAfterClean(t *testing.T) {
 // What a request removed that was cut off stays removed, and the next one, to another
 // replica, removes the rest.
 func TestCleanGoesOn(t *testing.T) {
+	t.Parallel()
 	one, two := sharing(t)
 	one.leaves("fix", "other")
 	one.became("fix", forge.StatusDone, longAgo)
@@ -342,6 +347,7 @@ func TestCleanGoesOn(t *testing.T) {
 
 // Two replicas clean the same intents at the same time, while work on another one goes on.
 func TestTwoClean(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	one, two := sharing(t)
 	ids := []forge.IntentID{"a", "b", "c", "d"}

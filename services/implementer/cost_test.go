@@ -48,6 +48,7 @@ func questions(t *testing.T, do func(ctx context.Context)) string {
 // Each question costs an origin, and a clone, the time of all their refs. So a change
 // asks for no more than is written here, from its beginning to the end of its task.
 func TestWhatAMergeAsksOfTheOrigin(t *testing.T) {
+	t.Parallel()
 	const task = "fix-001"
 	ok := func(t *testing.T, r forge.Result) forge.Result {
 		t.Helper()
@@ -192,6 +193,7 @@ func (l series) merge(n int) (took [2]time.Duration) {
 // While the origin takes its time to delete the refs of a task that is over,
 // the next one is merged.
 func TestNoMergeWaitsForTheEndOfAnotherTask(t *testing.T) {
+	t.Parallel()
 	person := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, person.Origin())
 	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))

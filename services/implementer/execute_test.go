@@ -87,6 +87,7 @@ func workerWorld(t *testing.T, a *worker) *world {
 
 // What an iteration comes to is in two parts: what its agent says, and what was seen.
 func TestExecution(t *testing.T) {
+	t.Parallel()
 	a := &worker{
 		script: "echo b > new.txt; echo c >> a.txt; git add -A; git commit -qm one; echo d > left.txt; echo e >> a.txt",
 		answer: answer, tools: map[string]int{"Write": 1, "Bash": 3, "StructuredOutput": 1},
@@ -128,6 +129,7 @@ func TestExecution(t *testing.T) {
 
 // An iteration may change nothing, and another one may follow on it.
 func TestExecutionWithoutCommits(t *testing.T) {
+	t.Parallel()
 	a := &worker{script: "true", answer: answer}
 	w := workerWorld(t, a)
 	first := w.implemented(goal(1))
@@ -151,6 +153,7 @@ func TestExecutionWithoutCommits(t *testing.T) {
 // What a failed attempt of an iteration used is a part of what the iteration used, if it
 // is continued.
 func TestExecutionContinues(t *testing.T) {
+	t.Parallel()
 	a := &worker{
 		script: "echo b > new.txt; git add -A; git commit -qm one", tools: map[string]int{"Write": 1},
 		err: agent.Fail(forge.FailTimeout, "it took too long"),
@@ -171,6 +174,7 @@ func TestExecutionContinues(t *testing.T) {
 }
 
 func TestRecipesHaveNoGoals(t *testing.T) {
+	t.Parallel()
 	c := goal(1)
 	c.Intent.Agent = config.AgentRecipe
 	fails(t, newWorld(t).implement(c), forge.FailConfig, "a recipe cannot execute: set agent, or roles.implement,")
@@ -179,6 +183,7 @@ func TestRecipesHaveNoGoals(t *testing.T) {
 // The real CLI works on two iterations, each in a conversation of its own, of which the
 // second one is told what came of the first.
 func TestClaudeExecutes(t *testing.T) {
+	t.Parallel()
 	first := agenttest.Steps(writes("new.txt"), commits("one"), agenttest.Answer(executed("wrote it")))
 	second := agenttest.Steps(writes("more.txt"), commits("two"), agenttest.Answer(executed("and more")))
 	w, model := claudeWorld(t, func(r agenttest.Request) agenttest.Reply {
@@ -214,6 +219,7 @@ func TestClaudeExecutes(t *testing.T) {
 
 // Another replica goes on with an iteration that was cut off.
 func TestAnotherReplicaExecutes(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	one, two, model := replicas(t, cutOff(stop, executed("finished")))
 	c := goal(1)
@@ -240,6 +246,7 @@ func TestAnotherReplicaExecutes(t *testing.T) {
 
 // A program of the project's own gets the goal's options as any agent does.
 func TestOwnProgramExecutes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "program")
 	script := `#!/bin/sh -e

@@ -57,6 +57,7 @@ func later() *forge.Command {
 
 // Each way in which an iteration can begin.
 func TestGoalPrompts(t *testing.T) {
+	t.Parallel()
 	checks := []string{"make test"}
 	with := func(c *forge.Command, change func(*forge.Command)) *forge.Command { change(c); return c }
 	for name, p := range map[string]struct {
@@ -98,6 +99,7 @@ func TestGoalPrompts(t *testing.T) {
 
 // Long histories are shown from their end, and what is left out is counted.
 func TestOldSummariesAreLeftOut(t *testing.T) {
+	t.Parallel()
 	var list []forge.ExecutionSummary
 	for n := range 40 {
 		list = append(list, forge.ExecutionSummary{Iteration: n + 1, Approach: fmt.Sprint("approach ", n+1), Reason: strings.Repeat("because ", 500)})
@@ -116,6 +118,7 @@ func TestOldSummariesAreLeftOut(t *testing.T) {
 
 // What a person adds to the system prompt comes last in it.
 func TestSystemPromptOfAGoal(t *testing.T) {
+	t.Parallel()
 	c := iterate(1)
 	plain, _, err := render(c, promptInput{opening: sessions.New})
 	if err != nil {

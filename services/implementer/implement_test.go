@@ -15,6 +15,7 @@ import (
 )
 
 func TestImplementCommitsWhatARecipeChanged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tip := string(w.repo.Head("main"))
 	r := w.implement(recipe(1, "write", "FILE", "new.txt", "TEXT", "hello"))
@@ -41,6 +42,7 @@ func TestImplementCommitsWhatARecipeChanged(t *testing.T) {
 }
 
 func TestImplementKeepsCommitsOfARecipe(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	im := w.implemented(recipe(1, "commits"))
 	if im.Commits != 2 || w.repo.Show(im.Head, "two.txt") != "two" || w.repo.Show(im.Head+"^", "one.txt") != "one" {
@@ -49,6 +51,7 @@ func TestImplementKeepsCommitsOfARecipe(t *testing.T) {
 }
 
 func TestImplementReportsAnEmptyAttempt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if im := w.implemented(recipe(1, "nothing")); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
 		t.Errorf("got %+v", im)
@@ -61,6 +64,7 @@ func TestImplementReportsAnEmptyAttempt(t *testing.T) {
 // Commits that change no file are no change, whatever they say: nothing would be verified,
 // reviewed and merged. Nor are commits that take the change back.
 func TestEmptyCommitsAreNoChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if im := w.implemented(recipe(1, "hollow")); im.Commits != 0 || im.Unchanged || im.Head != im.Base {
 		t.Errorf("got %+v", im)
@@ -87,6 +91,7 @@ func TestEmptyCommitsAreNoChange(t *testing.T) {
 
 // Rework goes on in the same checkout, on top of the commits that were rejected.
 func TestReworkGoesOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	again := recipe(2, "write", "FILE", "new.txt", "TEXT", "two")
@@ -106,6 +111,7 @@ func TestReworkGoesOn(t *testing.T) {
 }
 
 func TestReworkOfAnotherReplicasCommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
@@ -119,6 +125,7 @@ func TestReworkOfAnotherReplicasCommit(t *testing.T) {
 }
 
 func TestFreshStartsAtTheTip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
@@ -134,6 +141,7 @@ func TestFreshStartsAtTheTip(t *testing.T) {
 }
 
 func TestAFailedAttemptLosesNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.implement(recipe(1, "fails"))
 	fails(t, r, forge.FailCrashed, "exited with status 3:\nsorry")
@@ -144,6 +152,7 @@ func TestAFailedAttemptLosesNothing(t *testing.T) {
 }
 
 func TestUnsafeWorkIsAFailureThatNamesThePath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	fails(t, w.implement(recipe(1, "link")), forge.FailUnsafe, `"here"`)
 	if left := w.refs("leftover"); len(left) != 1 {
@@ -152,12 +161,14 @@ func TestUnsafeWorkIsAFailureThatNamesThePath(t *testing.T) {
 }
 
 func TestConfigErrorsNameFileAndLine(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("break the configuration", map[string]string{"pfl-forge.yaml": "verify: []\nrecipe: {}\n"})
 	fails(t, w.implement(recipe(1, "write")), forge.FailConfig, "pfl-forge.yaml:2")
 }
 
 func TestAnUnknownProjectIsAFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "write")
 	c.To.Project = "other"
@@ -165,6 +176,7 @@ func TestAnUnknownProjectIsAFailure(t *testing.T) {
 }
 
 func TestBriefIsInTheCheckoutAndNeverCommitted(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "x")
 	c.Task.Plan, input(&c).Reviews = "write it\nwell", []forge.Review{{Head: "old", Verdict: forge.VerdictRejected, Issues: []string{"no"}}}
@@ -206,6 +218,7 @@ func dies(t testing.TB, run func()) {
 
 // The process dies after the agent has ended: nothing is run again.
 func TestRedeliveryAfterTheAgentEndedOnlyReports(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "once")
 	w.crashAt("ended")
@@ -224,6 +237,7 @@ func TestRedeliveryAfterTheAgentEndedOnlyReports(t *testing.T) {
 }
 
 func TestRedeliveryAfterAFailureReportsIt(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "fails")
 	w.crashAt("ended")
@@ -253,6 +267,7 @@ func (w *world) stops(c forge.Command) {
 // The process is stopped while the agent works: its work is kept, and the next
 // delivery runs the agent in a clean checkout.
 func TestRedeliveryOfAStoppedAttemptStartsClean(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.stops(recipe(1, "slow"))
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")) // the same attempt, with a recipe that ends
@@ -262,6 +277,7 @@ func TestRedeliveryOfAStoppedAttemptStartsClean(t *testing.T) {
 }
 
 func TestRedeliveryOfStoppedReworkStartsClean(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
 	rework := func(name string, with ...string) forge.Command {
@@ -279,6 +295,7 @@ func TestRedeliveryOfStoppedReworkStartsClean(t *testing.T) {
 // The process dies while the agent works, having committed: the commits are kept
 // before the checkout is made afresh.
 func TestRedeliveryOfADeadAttemptKeepsItsCommits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	r := w.repository()
 	c, err := r.Pool.Prepare(t.Context(), "fix-001", w.repo.Head("main"))
@@ -305,6 +322,7 @@ func TestRedeliveryOfADeadAttemptKeepsItsCommits(t *testing.T) {
 }
 
 func TestIDsOfEveryLength(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "x")
 	c.To.Intent = forge.IntentID(strings.Repeat("x", forge.MaxIDLength))

@@ -16,6 +16,7 @@ import (
 )
 
 func TestRebase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
@@ -32,6 +33,7 @@ func TestRebase(t *testing.T) {
 }
 
 func TestRebaseReportsConflictsWithAllFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	im := w.implemented(recipe(1, "write", "FILE", "a.txt", "TEXT", "mine"))
 	w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
@@ -45,6 +47,7 @@ func TestRebaseReportsConflictsWithAllFiles(t *testing.T) {
 }
 
 func TestRebaseReportsWhatVerifySays(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.repo.Commit("a noisy verification", map[string]string{"pfl-forge.yaml": settings +
 		"worktree_setup: ['echo ready > setup.log']\n"})
@@ -61,6 +64,7 @@ func TestRebaseReportsWhatVerifySays(t *testing.T) {
 
 // A goal that has changed nothing is judged by what holds on the base branch.
 func TestRebaseOfNothingVerifiesTheTip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	before := w.repo.Head("main")
 	w.repo.Commit("the checks fail by now", map[string]string{"pfl-forge.yaml": "verify: ['exit 7']\n"})
@@ -75,6 +79,7 @@ func TestRebaseOfNothingVerifiesTheTip(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	got := w.merges(merge(1, rb))
@@ -91,6 +96,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestMergeOnAMovedTip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
@@ -105,6 +111,7 @@ func TestMergeOnAMovedTip(t *testing.T) {
 }
 
 func TestMergeInConflict(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	tip := w.repo.Commit("somebody else", map[string]string{"a.txt": "1\n2\n3\n4\n5\n6\n7\ntheirs\n"})
@@ -116,6 +123,7 @@ func TestMergeInConflict(t *testing.T) {
 
 // Part of the change is merged meanwhile: what is left is another patch.
 func TestMergeOfAChangedPatch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	im := w.implemented(recipe(1, "commits"))
 	rb := w.rebased(im)
@@ -135,6 +143,7 @@ func TestMergeOfAChangedPatch(t *testing.T) {
 
 // Somebody else made the same change meanwhile: there is nothing left to do.
 func TestMergeOfWhatIsThereAlready(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Commit("the same", map[string]string{"new.txt": "x\n"})
@@ -147,6 +156,7 @@ func TestMergeOfWhatIsThereAlready(t *testing.T) {
 // Nobody waits any more while the branch is being moved: it is moved all the same,
 // and that is reported.
 func TestAMoveIsNotCutOff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -165,6 +175,7 @@ func TestAMoveIsNotCutOff(t *testing.T) {
 
 // The change is fine by itself, and so is what was merged meanwhile; together they are not.
 func TestMergeThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
@@ -179,6 +190,7 @@ func TestMergeThatDoesNotVerifyOnTheMovedTip(t *testing.T) {
 }
 
 func TestMergeWaitsForAPersonsFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("a.txt", "mine")
 	w.repo.Write("a.txt", "edited\n")
@@ -196,6 +208,7 @@ func TestMergeWaitsForAPersonsFiles(t *testing.T) {
 }
 
 func TestMergeWaitsForAPersonsMerge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.repo.Git("checkout", "-q", "-b", "side")
@@ -208,6 +221,7 @@ func TestMergeWaitsForAPersonsMerge(t *testing.T) {
 }
 
 func TestNotWantedIsNotMerged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.want()
@@ -219,6 +233,7 @@ func TestNotWantedIsNotMerged(t *testing.T) {
 
 // The process dies between writing the merge down and moving the branch.
 func TestDeathBeforeTheBranchMoves(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	c := merge(1, rb)
@@ -237,6 +252,7 @@ func TestDeathBeforeTheBranchMoves(t *testing.T) {
 // The process dies after moving the branch: whoever gets the command says what
 // became of it, wanted or not, and is merged nothing twice.
 func TestDeathAfterTheBranchMoved(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	for _, wanted := range []bool{true, false} {
 		w := newWorld(t)
@@ -268,6 +284,7 @@ func TestDeathAfterTheBranchMoved(t *testing.T) {
 
 // A merge of the task that the change was made on top of is no merge of it.
 func TestAnEarlierMergeBelowTheChangeDoesNotCount(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	if got := w.merges(merge(1, w.ready("new.txt", "x"))); got.Outcome != forge.MergeDone {
 		t.Fatalf("got %+v", got)
@@ -280,6 +297,7 @@ func TestAnEarlierMergeBelowTheChangeDoesNotCount(t *testing.T) {
 }
 
 func TestMergeNeedsCommits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := merge(1, &forge.Rebase{Base: "main", Head: "HEAD"})
 	w.want(c)
@@ -294,6 +312,7 @@ const guarded = "verify: ['bash ci/check.sh']\nrecipes: {write: {params: [{name:
 // TestWhatVerifiesIsNotChangedByWhatIsVerified has a change that takes the sting out of the
 // check that it does not pass.
 func TestWhatVerifiesIsNotChangedByWhatIsVerified(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": guarded, "ci/check.sh": "! test -e BROKEN || exit 1"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir), bustest.Start(t))
 	check := w.implemented(recipe(1, "write", "FILE", "ci/check.sh", "TEXT", "true"))
@@ -320,6 +339,7 @@ func TestWhatVerifiesIsNotChangedByWhatIsVerified(t *testing.T) {
 // TestMergeOnATipThatGuardsMore has the base branch give a file more weight after the change of
 // it was reviewed.
 func TestMergeOnATipThatGuardsMore(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.repo.Commit("instructions", map[string]string{"CLAUDE.md": "See @new.txt"})
@@ -339,6 +359,7 @@ func TestMergeOnATipThatGuardsMore(t *testing.T) {
 // change, however often: it is tried again on the tip that is found then. The
 // one who says so has to have seen it elsewhere.
 func TestMergeThatIsOvertaken(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	for n := range 7 {

@@ -30,6 +30,7 @@ const (
 )
 
 func TestCommitMessage(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		intent, task, title, approver string
 		own                           []string
@@ -159,6 +160,7 @@ func TestCommitMessage(t *testing.T) {
 // Whatever an agent writes, the message is bounded, and does not change when it
 // is made again of itself and more.
 func TestCommitMessageIsBounded(t *testing.T) {
+	t.Parallel()
 	huge := strings.Repeat("x", 10<<10)
 	c := titled(huge, huge)
 	own := []string{"One\n\n" + strings.Repeat("line\n\n", 4<<10) + huge, "Two\n\n" + strings.Repeat("A-by: "+huge+"\n", 100) + huge}
@@ -190,6 +192,7 @@ func (w *world) agentCommits(messages ...string) *forge.Implementation {
 // What an agent commits is merged with the intent's title and trailers; what is made
 // twice is the same commit, and what comes after a rejection is put together with it.
 func TestRebaseMakesTheMessage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	im := w.agentCommits("wip", "Compare the token\n\nIt never was.\n\nSee: x\nCo-authored-by: B <b@example.org>\nForge-Task: other")
 	c := titled("Fix the login", "The form")
@@ -226,6 +229,7 @@ func TestRebaseMakesTheMessage(t *testing.T) {
 // Who approved of a change after it was verified is in the merged commit, which
 // is otherwise the one that was verified.
 func TestMergeAddsTheApprover(t *testing.T) {
+	t.Parallel()
 	for _, moved := range []bool{false, true} {
 		w := newWorld(t)
 		rb := w.ready("new.txt", "x")
@@ -258,6 +262,7 @@ func TestMergeAddsTheApprover(t *testing.T) {
 // A message that was made to be costly is not: a single trailer that goes on for a
 // megabyte, and paragraphs without end.
 func TestCommitMessageIsCheap(t *testing.T) {
+	t.Parallel()
 	c := &forge.Command{BudgetUSD: 5, To: forge.Key{Project: "shop", Intent: "fix"}, Attempt: forge.Attempt{Task: "fix-001"}}
 	const line = " x\n"
 	size := testsize.Of(100_000, 1_000_000) // bytes; what grows with its square takes minutes in both sizes
@@ -275,6 +280,7 @@ func TestCommitMessageIsCheap(t *testing.T) {
 // A commit says who asked by the name that the server knew; the person whom a
 // system names stands apart.
 func TestClaimedRequestersStandApart(t *testing.T) {
+	t.Parallel()
 	c := titled("Fix", "Fix")
 	c.Intent.Origin, c.Intent.Source = forge.Origin{System: "ci", Actor: "boss"}, forge.SourceSystem
 	c.Intent.Requesters = []forge.Identity{{Name: "boss"}, {Name: "eve", Proven: true}}

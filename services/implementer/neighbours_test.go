@@ -25,6 +25,7 @@ func (w *world) lands(file, subject string) string {
 // analyzed: the files themselves first, then what is beside them, and nothing
 // that the analysis could read, that or that is far away.
 func TestMergedNeighboursAreTold(t *testing.T) {
+	t.Parallel()
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n", "cart/sum.go": "1\n"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))
@@ -64,6 +65,7 @@ func TestMergedNeighboursAreTold(t *testing.T) {
 
 // What is told of merged changes is bounded: the newest of the nearest.
 func TestMergedNeighboursAreBounded(t *testing.T) {
+	t.Parallel()
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "cart/sum.go": "1\n"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))

@@ -35,6 +35,7 @@ func onceCounted(t *testing.T, line string) (*world, func() int) {
 // A change is verified once: on what lands, whether or not the base branch has
 // moved since its review.
 func TestVerifiedOnce(t *testing.T) {
+	t.Parallel()
 	for name, moves := range map[string]bool{"where it was": false, "moved": true} {
 		t.Run(name, func(t *testing.T) {
 			w, runs := onceCounted(t, "true")
@@ -59,6 +60,7 @@ func TestVerifiedOnce(t *testing.T) {
 // What fails lands nowhere, also where the base branch is as it was for the
 // review. Whose fault that is shows as ever.
 func TestUnverifiedDoesNotLand(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]verdict.Fault{
 		"! test -e new.txt":                        verdict.FaultOfChange,
 		"test $((n % 2)) = 1 || test ! -e new.txt": verdict.NoFault,
@@ -82,6 +84,7 @@ func TestUnverifiedDoesNotLand(t *testing.T) {
 
 // What a trial found of a change that nobody had verified counts as ever: only for its tree.
 func TestUnverifiedTakesWhatATrialFound(t *testing.T) {
+	t.Parallel()
 	w, runs := onceCounted(t, "true")
 	ready := func(id forge.IntentID, file string) forge.Command {
 		c := w.readyAs(id, file, "1")
@@ -105,6 +108,7 @@ func TestUnverifiedTakesWhatATrialFound(t *testing.T) {
 // Verifying is left to the merge only where the project says so, the rules do,
 // and nothing else depends on it.
 func TestWhatIsNotLeft(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		settings string
 		change   func(*forge.Command)
@@ -133,6 +137,7 @@ func TestWhatIsNotLeft(t *testing.T) {
 
 // Nothing states of a change that it was verified before it was.
 func TestUnverifiedIsNotStated(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	w.repo.Commit("verify once", map[string]string{"pfl-forge.yaml": settings + once})
 	rb := w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x")))
@@ -150,6 +155,7 @@ func TestUnverifiedIsNotStated(t *testing.T) {
 // A replica that dies while it merges such a change leaves nothing on the base
 // branch that was not verified.
 func TestDeathWithAnUnverifiedChange(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"kept", "moved"} {
 		w, runs := onceCounted(t, "true")
 		c := unverified(w.rebasesLater(w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))))
@@ -167,6 +173,7 @@ func TestDeathWithAnUnverifiedChange(t *testing.T) {
 // conflict, as in a rebase that verifies: where it was made is known though
 // nothing was verified on the tip that it was put on.
 func TestUnverifiedTogetherTheyFail(t *testing.T) {
+	t.Parallel()
 	w, _ := onceCounted(t, "! test -e new.txt -a -e other.txt")
 	im := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	w.repo.Commit("merged meanwhile", map[string]string{"other.txt": "y\n"})

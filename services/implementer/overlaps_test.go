@@ -64,6 +64,7 @@ func wantOverlaps(t *testing.T, got []forge.Overlap, want ...forge.Overlap) {
 // Whatever order two tasks go on in, the one that is committed or rebased later finds
 // the other one, in one repository and in two clones.
 func TestTasksThatDoNotMergeAreFound(t *testing.T) {
+	t.Parallel()
 	worlds := map[string]func(t *testing.T) (one, two *world){
 		"local": func(t *testing.T) (one, two *world) {
 			t.Helper()
@@ -124,6 +125,7 @@ func (w *world) heads() []string {
 
 // What is on the base branch is nobody's overlap, nor is what the task itself did before.
 func TestWhatIsNoOverlap(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.begins("mine", "a.txt", "one")
 	again := of("mine", recipe(2, "write", "FILE", "a.txt", "TEXT", "two"))
@@ -142,6 +144,7 @@ func TestWhatIsNoOverlap(t *testing.T) {
 
 // The next start forgets the heads of tasks that ended, and of those that nobody knows.
 func TestReconcileForgetsHeads(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	w := newWorld(t)
 	w.begins("ended", "a.txt", "1")

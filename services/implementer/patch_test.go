@@ -34,6 +34,7 @@ func (w *world) stored(c *forge.Command, base, head, id string) []document.DiffF
 // TestChangeIsStored: of each attempt the whole change is stored, before its
 // result, and of a rebase the one that was verified.
 func TestChangeIsStored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := recipe(1, "write", "FILE", "new.txt", "TEXT", "one")
 	first := w.implemented(c)
@@ -74,6 +75,7 @@ func TestChangeIsStored(t *testing.T) {
 
 // TestSecretsAreNotStored: of a file that has a secret of the worker, the lines are not stored.
 func TestSecretsAreNotStored(t *testing.T) {
+	t.Parallel()
 	const secret = "p2-hunter-7g9x0q"
 	w := newWorld(t)
 	w.imp.changes.Secrets.Store(redact.New(secret))

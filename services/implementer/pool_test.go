@@ -63,6 +63,7 @@ func (w *world) others() {
 // A task gives its checkout back when its commits are collected. What follows
 // goes on from the commits.
 func TestReworkWithoutTheCheckout(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	w := smallWorld(t)
 	first := w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "one"))
@@ -78,6 +79,7 @@ func TestReworkWithoutTheCheckout(t *testing.T) {
 // An attempt that is delivered again is reported as it was, though its checkout
 // is gone, and nobody works again.
 func TestRedeliveryWithoutTheCheckout(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	for _, name := range []string{"write", "fails"} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +104,7 @@ func TestRedeliveryWithoutTheCheckout(t *testing.T) {
 // An attempt that a limit stopped gives its checkout back as well. Who goes on
 // has its commits and what it did not commit, and sets up the checkout again.
 func TestContinueWithoutTheCheckout(t *testing.T) {
+	t.Parallel()
 	a := &worker{
 		script: "echo b > new.txt; git add -A; git commit -qm one; echo half > half.txt; echo x > x.log",
 		answer: answer, err: agent.Fail(forge.FailTimeout, "it took too long"),
@@ -132,6 +135,7 @@ func allIsThere(t *testing.T, prompt string) {
 
 // In the checkout itself, nothing is missing.
 func TestContinueInTheCheckout(t *testing.T) {
+	t.Parallel()
 	a := &worker{script: "echo half > half.txt; echo x > x.log", answer: answer, err: agent.Fail(forge.FailTimeout, "it took too long")}
 	w := smallWorld(t, a)
 	fails(t, w.implement(goal(1)), forge.FailTimeout, "too long")

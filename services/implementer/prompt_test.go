@@ -74,6 +74,7 @@ func wished() *forge.Command {
 
 // Each way in which an attempt can begin.
 func TestPrompts(t *testing.T) {
+	t.Parallel()
 	checks := []string{"make test", "go vet ./...\ngolangci-lint run"}
 	failed := func(feedback string) *forge.Command {
 		c := task(2)

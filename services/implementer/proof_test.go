@@ -87,6 +87,7 @@ func (w *world) check(commit git.OID, signers proof.Signers) proof.Report {
 
 // What is merged is signed, by a key that git knows as well, and has its statements beside it.
 func TestMergeIsSigned(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	c := proven(rb, others(rb))
@@ -105,6 +106,7 @@ func TestMergeIsSigned(t *testing.T) {
 // On a moved tip the change is verified once more, and that is what is stated;
 // the review holds for the same patch.
 func TestMergeOnAMovedTipIsStatedAnew(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.repo.Commit("somebody else", map[string]string{"b.txt": "c\n"})
@@ -117,6 +119,7 @@ func TestMergeOnAMovedTipIsStatedAnew(t *testing.T) {
 // Whenever the process dies, what is on the branch has its proofs, and the next
 // process merges the very same commit.
 func TestDeathLeavesNoMergeWithoutProofs(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"kept", "moved"} {
 		w, signers, others := signedWorld(t)
 		rb := w.ready("new.txt", "x")
@@ -141,6 +144,7 @@ func TestDeathLeavesNoMergeWithoutProofs(t *testing.T) {
 
 // Cleaning an intent leaves what proves its commits.
 func TestCleaningKeepsProofs(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.merges(proven(rb, others(rb)))
@@ -152,6 +156,7 @@ func TestCleaningKeepsProofs(t *testing.T) {
 
 // At an origin the proofs are there before the branch is, and no clone fetches them by itself.
 func TestProofsAtAnOrigin(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	origin := r.Origin()
 	signed, signers, others := signedWorld(t)
@@ -182,6 +187,7 @@ func TestProofsAtAnOrigin(t *testing.T) {
 
 // A key that cannot be read merges nothing, and says so.
 func TestNothingIsMergedWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	w, _, others := signedWorld(t)
 	rb := w.ready("new.txt", "x")
 	w.imp.key = func() (*proof.Key, error) { return nil, os.ErrPermission }
@@ -195,6 +201,7 @@ func TestNothingIsMergedWithoutTheKey(t *testing.T) {
 
 // A change that somebody else's commit has already leaves the proofs of that commit alone.
 func TestProofsOfOthersStay(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	first := w.ready("new.txt", "x")
 	second := command(forge.StepRebase, 1)

@@ -21,6 +21,7 @@ func byPull(number int, rb *forge.Rebase) forge.Command {
 // On a base branch that moved it is put on the tip and verified there, and its branch follows;
 // what another one pushed stays; and once it is merged, by whomever, the next attempt says so.
 func TestPropose(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
@@ -63,6 +64,7 @@ func TestPropose(t *testing.T) {
 // TestProposeRefuses has no pull request where there is no forge, and none
 // whose branch is the base branch or that of every task.
 func TestProposeRefuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rb := w.ready("new.txt", "x")
 	tip := w.repo.Head("main")

@@ -14,6 +14,7 @@ import (
 // and tree, whatever the commit is called. What it merged on another parent, or with
 // another tree, is told as merged and unproven; what is not on the base branch is no merge.
 func TestWhatAForgeMerged(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		// merge returns the commit that the forge put on the base branch; tip is what that was.
 		merge    func(origin gittest.Repo, tip, head string) string
@@ -60,6 +61,7 @@ func TestWhatAForgeMerged(t *testing.T) {
 // merged, may name the commit that was proposed where the base branch has it by a
 // merge commit alone. What that merge commit is proves it, whatever was pushed on top.
 func TestMergedByTheNameOfWhatWasProposed(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
@@ -92,6 +94,7 @@ func TestMergedByTheNameOfWhatWasProposed(t *testing.T) {
 // TestForgeThatLiesAboutAMerge is not believed: a commit that the base branch
 // does not have is not merged.
 func TestForgeThatLiesAboutAMerge(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))
@@ -114,6 +117,7 @@ func TestForgeThatLiesAboutAMerge(t *testing.T) {
 // a merge commit on another parent for the merge that it made. All of the
 // change is there, and so it is merged as what is there.
 func TestMergedOnAnotherParentMeanwhile(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	w := worldOn(t, origin, repotest.Clone(t, origin.Dir), bustest.Start(t))

@@ -74,6 +74,7 @@ func (w *world) diedAfterMoving() git.OID {
 }
 
 func TestReconcileReportsWhatADeadProcessMerged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := w.results()
 	merged := w.diedAfterMoving()
@@ -105,6 +106,7 @@ func TestReconcileReportsWhatADeadProcessMerged(t *testing.T) {
 
 // PendingMerges of intents that the journal does not know are of a former journal.
 func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := w.results()
 	w.diedAfterMoving()
@@ -130,6 +132,7 @@ func TestReconcileLeavesUnknownIntentsAlone(t *testing.T) {
 }
 
 func TestReconcileGivesBackCheckoutsOfTasksThatEnded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.implemented(recipe(1, "write", "FILE", "new.txt", "TEXT", "x"))
 	dir := filepath.Join(w.repo.Dir, ".forge", "worktrees", "fix-001")
@@ -164,6 +167,7 @@ func (w *world) dispatch(key forge.Key, eff forge.Effects) {
 
 // The whole of a task, by commands and results.
 func TestWorker(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := w.results()
 	w.background(func(ctx context.Context) error { return w.imp.Run(ctx, w.worker()) })
@@ -201,6 +205,7 @@ func TestWorker(t *testing.T) {
 // A task is cancelled while its change is merged: that it merged is reported before the
 // merge is forgotten.
 func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	results := w.results()
 	merged := w.diedAfterMoving()
@@ -220,6 +225,7 @@ func TestReleaseOfAFailedTaskThatMerged(t *testing.T) {
 // Two replicas, each with its own clone: one implements, the other goes on, and a
 // merge of one that died is known to the other.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)
@@ -268,6 +274,7 @@ func TestReplicas(t *testing.T) {
 // Two replicas merge at once: one moves the branch first, the other says that
 // it was overtaken, and follows on top.
 func TestReplicasRace(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
@@ -300,6 +307,7 @@ func TestReplicasRace(t *testing.T) {
 // A replica dies after it has moved the branch, and another one says so. When
 // the task is over, that one forgets the merge too.
 func TestTheMergeOfADeadReplicaIsForgotten(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	origin := gittest.At(t, r.Origin())
 	b := bustest.Start(t)
@@ -323,6 +331,7 @@ func TestTheMergeOfADeadReplicaIsForgotten(t *testing.T) {
 // A change that does not land is named from then on, so every replica finds its
 // commit at the origin.
 func TestAChangeThatDoesNotLandIsKept(t *testing.T) {
+	t.Parallel()
 	strict := strings.Replace(settings, "verify:", "verify:\n  - test ! -e new.txt", 1)
 	for outcome, meanwhile := range map[forge.MergeOutcome]map[string]string{
 		forge.MergeVerifyFailed: {"pfl-forge.yaml": strict},

@@ -36,6 +36,7 @@ func refusing(t *testing.T, origin, refs string) (mend func()) {
 // A push that a hook refuses is told with its words, safe and short, and what
 // was verified is not verified again.
 func TestRefusedPush(t *testing.T) {
+	t.Parallel()
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "b.txt": "b\n"})
 	for _, refs := range []string{"refs/heads/*", "refs/forge/*"} {
 		t.Run(filepath.Base(filepath.Dir(refs)), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 // A fix has to have a test that fails without it. Those that lie have one that passes anyway, only
 // delete tests, or have none.
 func TestFixIsProved(t *testing.T) {
+	t.Parallel()
 	const verify = "verify: ['for t in *.test.sh; do sh ./$t || exit 3; done']\n"
 	for _, tt := range []struct {
 		name, review string

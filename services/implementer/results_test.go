@@ -29,6 +29,7 @@ func (w *world) rebases(im *forge.Implementation, change func(*forge.Command)) *
 // The same tree on the same parent's tree is verified once for a task, whatever
 // the commits and however often it is asked.
 func TestSameTreeIsVerifiedOnce(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "true", nil)
 	im := w.implemented(recipe(1, "write", "FILE", "a.txt", "TEXT", "x"))
 	nothing := func(*forge.Command) {}
@@ -57,6 +58,7 @@ func TestSameTreeIsVerifiedOnce(t *testing.T) {
 // definition of the checks, a change that is known to be unsteady, or in
 // another process. A pass that took several runs is not kept.
 func TestWhatIsVerifiedAgain(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*world, *forge.Command){
 		"another task": func(_ *world, c *forge.Command) { c.Attempt.Task, c.Task.ID = "fix-002", "fix-002" },
 		"another check": func(_ *world, c *forge.Command) {
@@ -96,6 +98,7 @@ func TestWhatIsVerifiedAgain(t *testing.T) {
 // A trial runs the commands in any case: what it says may be told of another
 // change, as of now. Its pass stands for the merge.
 func TestTrialRunsTheCommands(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "true", nil)
 	a := w.readyAs("one", "one.txt", "1")
 	for i := range 2 {

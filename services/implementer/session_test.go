@@ -34,6 +34,7 @@ func replicas(t *testing.T, scenario agenttest.Scenario) (one, two *world, model
 // Another replica, with another clone, goes on with an attempt that was cut off: in
 // the same session, with the commits and files that there were.
 func TestAnotherReplicaGoesOn(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	one, two, model := replicas(t, interrupted(stop))
 	c := asked(1)
@@ -68,6 +69,7 @@ func reworks(r agenttest.Request) agenttest.Reply {
 
 // A rejection reaches the agent in its session, whichever replica it is resumed on.
 func TestAnotherReplicaReworks(t *testing.T) {
+	t.Parallel()
 	one, two, model := replicas(t, reworks)
 	first := one.implemented(asked(1))
 	c := rework(first, "more, please")
@@ -96,6 +98,7 @@ func TestAnotherReplicaReworks(t *testing.T) {
 // The agent had ended, and its replica dies before it tells: the next one tells it,
 // and calls no agent.
 func TestAnotherReplicaReports(t *testing.T) {
+	t.Parallel()
 	one, two, model := replicas(t, agenttest.Steps(
 		writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}),
 	))
@@ -122,6 +125,7 @@ func TestAnotherReplicaReports(t *testing.T) {
 
 // A session that nobody has any more begins again under its own name, with a recap.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	w, model := claudeWorld(t, agenttest.Steps(
 		writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"}),
 	))
@@ -147,6 +151,7 @@ func TestLostSession(t *testing.T) {
 
 // What is stored of a session goes with its task.
 func TestSessionsEndWithTheirTask(t *testing.T) {
+	t.Parallel()
 	one, _, _ := replicas(t, agenttest.Steps(writes("new.txt"), commits("one"), agenttest.Answer(object{"summary": "wrote it"})))
 	one.implemented(asked(1))
 	stored := func() int {
@@ -180,6 +185,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 // An attempt was stopped by a limit: the next one goes on in what it left, files that
 // are not committed included, here and elsewhere.
 func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
+	t.Parallel()
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprintf("elsewhere=%t", elsewhere), func(t *testing.T) {
 			var works atomic.Bool // the CLI may repeat a request that failed

@@ -40,6 +40,7 @@ func (l *listener) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (
 // An agent that was not there is told what is on the branch, newest first, and what
 // was said of it.
 func TestWhoTakesOverIsToldWhatIsThere(t *testing.T) {
+	t.Parallel()
 	l := &listener{}
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings, "a.txt": "a\n"})
 	w := worldOn(t, r, repotest.Local(t, r.Dir, l), bustest.Start(t))

@@ -58,6 +58,7 @@ func found(c forge.Command, r *forge.MergeResult) forge.Command {
 // What a trial found counts where the trees are the same, whatever the commits:
 // then nothing is run again.
 func TestMergeTakesWhatATrialFound(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "true", nil)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
 	tried := w.tries(b, a)
@@ -86,6 +87,7 @@ func TestMergeTakesWhatATrialFound(t *testing.T) {
 // by the merge, which looks whose fault that is, and neither is what it lands
 // on, if that passed in between. Otherwise the merge finds that out by itself.
 func TestMergeKnowsWhatFailedTwice(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		between func(w *world, f *forge.Rebase)
 		runs    int
@@ -135,6 +137,7 @@ func insertBase(f *forge.Rebase, tree string) {
 
 // In every other case the change is verified where it is merged.
 func TestMergeVerifiesWhatNoTrialFound(t *testing.T) {
+	t.Parallel()
 	for name, between := range map[string]func(w *world, a forge.Command, found *forge.Rebase){
 		"a person pushed": func(w *world, a forge.Command, _ *forge.Rebase) {
 			w.merges(a)
@@ -168,6 +171,7 @@ func TestMergeVerifiesWhatNoTrialFound(t *testing.T) {
 
 // A trial says what is in the way, and looks for nobody's fault: whose it is, the merge finds out.
 func TestTrialsThatStop(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "! test -e one.txt || ! test -e two.txt", nil)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
 	before := runs()
@@ -194,6 +198,7 @@ func TestTrialsThatStop(t *testing.T) {
 
 // The configuration of a trial is that of the changes ahead.
 func TestTrialUsesTheConfigurationAhead(t *testing.T) {
+	t.Parallel()
 	w, _ := counted(t, "true", nil)
 	a, b := w.readyAs("one", "pfl-forge.yaml", "max_review_retries: 1"), w.readyAs("two", "two.txt", "BROKEN")
 	stricter := w.readyAs("three", "pfl-forge.yaml", "timeouts: {verify: nonsense}")
@@ -210,6 +215,7 @@ func TestTrialUsesTheConfigurationAhead(t *testing.T) {
 
 // A trial that nobody waits for runs nothing.
 func TestTrialIsCancelled(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "true", nil)
 	b := w.readyAs("two", "two.txt", "2")
 	before := runs()
@@ -226,6 +232,7 @@ func TestTrialIsCancelled(t *testing.T) {
 // What is merged on a trial's word is stated of the commit that lands, also
 // when the process dies in between.
 func TestFindingIsStatedOfWhatLands(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"", "kept", "moved"} {
 		w, signers, others := signedWorld(t)
 		ahead := w.readyAs("one", "one.txt", "1")
@@ -268,6 +275,7 @@ const batches = "merge_queue: {batch: 8}\n"
 // One run decides about all changes of a batch, and each lands by itself, with
 // a statement that says so.
 func TestBatchIsVerifiedOnce(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "true", nil, batches)
 	a, b, c := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2"), w.readyAs("three", "three.txt", "3")
 	before := runs()
@@ -290,6 +298,7 @@ func TestBatchIsVerifiedOnce(t *testing.T) {
 // What rode is verified by itself where anything is other than in the trial, or
 // the configuration on the tip knows no batches.
 func TestWhatRodeIsVerified(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		config  string
 		between func(w *world)
@@ -327,6 +336,7 @@ func TestWhatRodeIsVerified(t *testing.T) {
 // A change that alters what verify goes by is verified with no other, wherever in the batch
 // it is: neither is one that does not fit. Then nothing runs, and the worker says which one.
 func TestWhatMayNotRide(t *testing.T) {
+	t.Parallel()
 	w, runs := counted(t, "sh check.sh", map[string]string{"check.sh": "true\n"}, batches)
 	a, b := w.readyAs("one", "one.txt", "1"), w.readyAs("two", "two.txt", "2")
 	lax, own, clash := w.readyAs("three", "check.sh", "exit 0"), w.readyAs("four", "pfl-forge.yaml", "max_review_retries: 1"), w.readyAs("five", "one.txt", "5")
@@ -356,6 +366,7 @@ func TestWhatMayNotRide(t *testing.T) {
 // What rode is stated as what it is: the statement names the tree that passed,
 // and still proves the commit that lands.
 func TestWhatRodeIsStated(t *testing.T) {
+	t.Parallel()
 	w, signers, others := signedWorld(t)
 	w.repo.Commit("batches", map[string]string{"pfl-forge.yaml": settings + batches})
 	rb, last := w.ready("new.txt", "x"), w.readyAs("two", "two.txt", "2")

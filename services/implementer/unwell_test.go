@@ -17,6 +17,7 @@ import (
 // as for want of space, is not kept as its end: the next delivery of the command
 // makes the attempt, and does not repeat a failure that was not the task's.
 func TestEndedWhileUnwell(t *testing.T) {
+	t.Parallel()
 	room := filepath.Join(t.TempDir(), "room")
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": settings + "  gated: {run: 'test -e " + room + " && echo x > new.txt'}\n", "a.txt": "1\n"})
 	w := worldOn(t, r, repotest.Unconfined(t, r.Dir), bustest.Start(t))

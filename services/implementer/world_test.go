@@ -2,6 +2,7 @@ package implementer
 
 import (
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 
@@ -199,4 +200,9 @@ func fails(t testing.TB, r forge.Result, reason forge.FailureReason, message str
 	if forge.As[*forge.Implementation](r.Output) != nil || forge.As[*forge.Rebase](r.Output) != nil || forge.As[*forge.MergeResult](r.Output) != nil {
 		t.Error("a failure comes with a payload")
 	}
+}
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
 }

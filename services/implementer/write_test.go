@@ -21,6 +21,7 @@ func writing(number int, path, content string) forge.Command {
 }
 
 func TestWrite(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	tip := string(w.repo.Head("main"))
 	r := w.implement(writing(1, skill, "Use forms.\n"))
@@ -57,6 +58,7 @@ func TestWrite(t *testing.T) {
 
 // Whatever the review says, the same content makes no other change; other content does.
 func TestWriteAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.implemented(writing(1, skill, "one\n"))
 	c := writing(2, skill, "one\n")
@@ -76,6 +78,7 @@ func TestWriteAgain(t *testing.T) {
 }
 
 func TestWriteStaysInTheTree(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	link(t, "/etc", w.repo.Dir+"/out")
 	w.repo.Git("add", "out")

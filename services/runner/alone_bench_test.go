@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/bus"
+	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/natsd"
 	"github.com/pfl-forge/pfl-forge/service"
 	"github.com/pfl-forge/pfl-forge/services/runner"
@@ -30,6 +31,7 @@ const (
 func TestMain(m *testing.M) {
 	url, dir := os.Getenv(aloneURL), os.Getenv(aloneDir)
 	if url == "" && dir == "" {
+		wait.Beside()
 		os.Exit(m.Run())
 	}
 	if err := startAlone(url, os.Getenv(aloneToken), dir); err != nil {

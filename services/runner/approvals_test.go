@@ -32,6 +32,7 @@ func decideUntil(t *testing.T, b *bus.Bus) (stop func()) {
 // Three people have to approve. One does so with a runner that then ends; the others at once,
 // on two more runners, and each of them twice. It counts what the journal has: everyone once.
 func TestApprovalsAddUpAcrossRunners(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	first := decideUntil(t, b)
 	t.Cleanup(first)

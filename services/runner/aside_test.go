@@ -68,6 +68,7 @@ func leaveOpen(t *testing.T, b *bus.Bus, id forge.IntentID) {
 // that only a newer version understands, so nothing of the project is decided. Set
 // aside, it decides nothing, its bytes stay, the chain is whole, and all intents end.
 func TestProjectGoesOnWithoutANewerRecord(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	leaveOpen(t, b, "one")
@@ -138,6 +139,7 @@ type world struct {
 // runner wrote, or only a newer one understands, can be set aside. What others
 // were decided on, and what may be right behind one that was altered, cannot.
 func TestWhatIsSetAside(t *testing.T) {
+	t.Parallel()
 	const subject = "forge.journal.web.one"
 	key := forge.Key{Project: project, Intent: "one"}
 	for name, c := range map[string]struct {

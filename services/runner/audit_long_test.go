@@ -27,6 +27,7 @@ func (late) Err() error { return context.DeadlineExceeded }
 // TestAuditOfTooMuch: where the journals of a project are more than there is
 // time to read, an auditor is told how to read them all the same.
 func TestAuditOfTooMuch(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	over := make(chan struct{})
 	close(over)

@@ -19,6 +19,7 @@ import (
 // TestFirstSubmissionAfterAStart: to let the first one in, a runner reads what is open, and asks
 // for no list of all journals, by which the last records of those that have ended are read.
 func TestFirstSubmissionAfterAStart(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 100)

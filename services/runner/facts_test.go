@@ -20,6 +20,7 @@ import (
 // TestFactsOnReadyz: what keeps a project waiting is told with since when and
 // why while the runner is ready, and no more once it is over.
 func TestFactsOnReadyz(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group

@@ -45,6 +45,7 @@ var natsRequest = regexp.MustCompile(`(?s)nats --inbox-prefix (\S+) req (\S+)(?:
 
 // The examples of the page work as it says, in its order.
 func TestGuide(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	serving(t, b)
@@ -121,6 +122,7 @@ func guideRequest(t *testing.T, nc *nats.Conn, subject, header, value, data stri
 
 // The page's functions are those that are tested, and following works.
 func TestGuideFollows(t *testing.T) {
+	t.Parallel()
 	code, err := os.ReadFile("guide_example_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +170,7 @@ func TestGuideFollows(t *testing.T) {
 
 // The page lists every change, with the same words as the code.
 func TestGuideIsComplete(t *testing.T) {
+	t.Parallel()
 	page := guide(t)
 	for _, what := range changes.Kinds() {
 		if !strings.Contains(page, "\n| `"+string(what)+"` | ") {

@@ -19,6 +19,7 @@ import (
 // are gone with the server's memory and are dispatched again when it is back, but not
 // before the worker has told what it finished meanwhile: nobody does the work again.
 func TestHeldResultComesFirst(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	s := bustest.StartServer(t)
 	b := s.Connect(t)

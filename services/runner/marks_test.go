@@ -57,6 +57,7 @@ func setAside(t *testing.T, b *bus.Bus, key forge.Key, ref chain.Ref) {
 // is after the upgrade that follows on a rollback: the older version went on
 // without it, and so does everything that reads the journal.
 func TestMarksAreObeyed(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	leaveOpen(t, b, "tried")
@@ -126,6 +127,7 @@ func followed(t *testing.T, b *bus.Bus, key forge.Key) (list []uint64) {
 // TestSnapshotOfWhatIsSetAside has a snapshot at a record that is set aside
 // then: a start does not go on from it.
 func TestSnapshotOfWhatIsSetAside(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	leaveOpen(t, b, "one")
@@ -152,6 +154,7 @@ func TestSnapshotOfWhatIsSetAside(t *testing.T) {
 // and has words of people: the other one is not offered to be set aside, since something
 // was decided on it, and whoever sets this one aside is told whose words are lost.
 func TestNewerRecordsAreHeard(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	leaveOpen(t, b, "one")

@@ -82,6 +82,7 @@ func announced(t *testing.T, b *bus.Bus) {
 // TestTwoRunnersShowTheSame: the state of the installation is the same at both, and what
 // each did itself adds up to what was done.
 func TestTwoRunnersShowTheSame(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if err := b.Ensure(t.Context()); err != nil {
@@ -147,6 +148,7 @@ func TestTwoRunnersShowTheSame(t *testing.T) {
 
 // TestQueuesAreShown: commands that nobody takes, and one that is under way.
 func TestQueuesAreShown(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	scrape := observed(t, b)

@@ -26,6 +26,7 @@ import (
 // TestOpenIntentsAreKept: while intents end, a runner keeps which of them are open. The
 // next one goes on with those, and beside a list that is garbage, or of another journal.
 func TestOpenIntentsAreKept(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 2)
@@ -50,6 +51,7 @@ func TestOpenIntentsAreKept(t *testing.T) {
 // TestForgottenIntentIsFound: an open intent that the list lacks, however that came,
 // is in it again once so much was decided that the list is compared with the journals.
 func TestForgottenIntentIsFound(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 100)
@@ -85,6 +87,7 @@ func TestForgottenIntentIsFound(t *testing.T) {
 // in force again, and the next runner says that it is ready. Of one such record
 // this version understands the summary, of the other one it does not.
 func TestStartBesideANewerRecord(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 100)

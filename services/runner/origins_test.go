@@ -45,6 +45,7 @@ func inFormat(format, event int, text string) *nats.Msg {
 // TestOriginIsOneIntent: 10,000 submissions of 1,000 events, in every format and at the
 // same time, while runners come and go and the server restarts, are 1,000 intents.
 func TestOriginIsOneIntent(t *testing.T) {
+	t.Parallel()
 	const each, senders = 10, 16
 	distinct := testsize.Of(25, 1000)
 	total := distinct * each

@@ -20,6 +20,7 @@ import (
 // TestQueueGoesOn: what a runner tells of a merge queue, by a machine that goes on
 // from request to request, is what the whole journal says, also after snapshots.
 func TestQueueGoesOn(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var group errgroup.Group

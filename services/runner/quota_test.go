@@ -62,6 +62,7 @@ func asked(t *testing.T, b *bus.Bus, ev forge.Event) forge.Ruling {
 // there is not; when one has ended the refused one is accepted as it is. A
 // runner that starts anew knows what was open before.
 func TestQuotaOfProject(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	stop := bounded(t, b, quota.Limits{Project: 3})
 	for _, id := range []forge.IntentID{"a", "b", "c"} {
@@ -106,6 +107,7 @@ func TestQuotaOfProject(t *testing.T) {
 // TestQuotaOfSystem: a system that has as many open intents as it may is told
 // so, with when to try again; others are not.
 func TestQuotaOfSystem(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	bounded(t, s.Connect(t), quota.Limits{System: 1})
 	nc := client(t, s)
@@ -157,6 +159,7 @@ func TestQuotaOfSystem(t *testing.T) {
 // TestQuotaOfTwoRunners: two that decide at the same time exceed a quota by no
 // more than what one of them decides on at once, 64; after that both refuse.
 func TestQuotaOfTwoRunners(t *testing.T) {
+	t.Parallel()
 	const room, most = 20, 20 + 64
 	s := bustest.StartServer(t)
 	for range 2 {
@@ -192,6 +195,7 @@ func TestQuotaOfTwoRunners(t *testing.T) {
 
 // TestQuotaHoldsNoPartBack: the parts of an intent that was accepted are.
 func TestQuotaHoldsNoPartBack(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	bounded(t, b, quota.Limits{Project: 1})
 	startWorkers(t, b, func(c forge.Command) forge.Result {

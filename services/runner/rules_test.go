@@ -11,6 +11,7 @@ import (
 
 // TestBallot has runners come, go, be silent and be older, at any time of a settling.
 func TestBallot(t *testing.T) {
+	t.Parallel()
 	const settle = time.Minute
 	me, old := presence.Replica{Service: "runner", ID: "me", Rules: rules.Newest, Together: true}, presence.Replica{Service: "runner", ID: "old"}
 	newer := presence.Replica{Service: "runner", ID: "newer", Rules: rules.Newest + 1, Together: true}

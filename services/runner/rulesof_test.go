@@ -44,6 +44,7 @@ func ask(t *testing.T, b *bus.Bus, id forge.IntentID) rules.Version {
 // runner is there, by the newest when there is none, and by the first again
 // when one comes back. What newer rules have decided on stays with those.
 func TestRulesOfAll(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	announce := func(r presence.Replica) (stop func()) {
@@ -89,6 +90,7 @@ func TestRulesOfAll(t *testing.T) {
 // TestRecordOfNewerRules leaves a machine alone that rules decided on which
 // this program does not have.
 func TestRecordOfNewerRules(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	leaveOpen(t, b, "one")

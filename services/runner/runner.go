@@ -88,12 +88,15 @@ func Run(ctx context.Context, cfg Config) error {
 	if !cfg.OneProject || cfg.Quotas.Calls > 0 {
 		cfg.Bus.Turns.Begin(cfg.Quotas.Calls)
 	}
-	kept := newSnapshots(&cfg)
+	kept, known := newSnapshots(&cfg), &runs{}
+	if cfg.Metrics.Tracing() {
+		ctx = logging.Traces(ctx, known.trace)
+	}
 	r := &runner{
 		bus:     cfg.Bus,
 		log:     cfg.Log,
 		metrics: cfg.Metrics,
-		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
+		driver: machine.NewDriver(ledger{cfg.Bus.Journal, cfg.Metrics, kept, known}, notary{cfg.Bus.Effects, cfg.Key}, func() time.Time {
 			return time.Now().UTC()
 		}, cachedMachines),
 		snapshots: kept,
@@ -178,7 +181,7 @@ func (r *runner) handle(ctx context.Context, d *decide.Delivery) error {
 		level = slog.LevelInfo
 	}
 	r.log.Log(ctx, level, "decided", "event", d.Event.ID, "decision", ruling.Decision, "reason", ruling.Reason)
-	d.Respond(ruling)
+	d.Respond(ctx, ruling)
 	r.traceEnd(ctx, &d.Event, ruling.Decision)
 	return nil
 }
@@ -272,6 +275,16 @@ type ledger struct {
 
 	metrics   *telemetry.Recorder
 	snapshots *snapshots
+	runs      *runs
+}
+
+// After returns a journal as the bus does, and notes the run that it is at.
+func (j ledger) After(ctx context.Context, key forge.Key, seq uint64) (chain.Tail, error) {
+	tail, err := j.Journal.After(ctx, key, seq)
+	if n := len(tail.Records); n > 0 {
+		j.runs.note(key, tail.Records[n-1].Summary.Run)
+	}
+	return tail, err
 }
 
 // Append appends a record as the bus does, and measures how long that took. A conflict is the
@@ -288,6 +301,7 @@ func (j ledger) Append(ctx context.Context, key forge.Key, after chain.Head, rec
 	}
 	if err == nil {
 		j.snapshots.appended(key)
+		j.runs.note(key, rec.Summary.Run)
 	}
 	return head, err
 }

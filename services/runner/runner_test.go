@@ -50,6 +50,7 @@ func await(t testing.TB, b *bus.Bus, status forge.Status, ids ...forge.IntentID)
 }
 
 func TestIntentsEndDone(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	start(t, b, 4)
 	var ids []forge.IntentID
@@ -65,6 +66,7 @@ func TestIntentsEndDone(t *testing.T) {
 }
 
 func TestSubmissionIsOneIntent(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	start(t, b, 1)
 	for range 3 {
@@ -84,6 +86,7 @@ func TestSubmissionIsOneIntent(t *testing.T) {
 // A worker's answer whose consequences do not fit into a record counts as none,
 // and the intent ends with that as its reason.
 func TestDecisionTooLargeToRecord(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	b := bustest.Start(t)
 	huge := make([]forge.TaskPlan, 16)
@@ -108,6 +111,7 @@ func TestDecisionTooLargeToRecord(t *testing.T) {
 }
 
 func TestPersonIsToldWhatCannotBe(t *testing.T) {
+	t.Parallel()
 	b := bustest.Start(t)
 	start(t, b, 1)
 	ruling, err := b.Submissions.Ask(t.Context(), forge.Event{
@@ -121,6 +125,7 @@ func TestPersonIsToldWhatCannotBe(t *testing.T) {
 // A journal that a newer version wrote is left alone; what other projects wait
 // for is put in force again all the same.
 func TestNewerJournalHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	first := s.Connect(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -183,6 +188,7 @@ func extend(t *testing.T, s *bustest.Server, subject string) {
 // Nobody knows the state of an intent when records of its journal are missing, so
 // nothing is decided on it.
 func TestDamagedJournalIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	start(t, b, 1)
@@ -253,6 +259,7 @@ func streamOf(t *testing.T, s *bustest.Server, subject string) jetstream.Stream 
 // What was decided cannot be altered unseen: nothing is decided on the intent
 // any more, other intents go on, and the dead letters say where.
 func TestAlteredJournalIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -299,6 +306,7 @@ func TestAlteredJournalIsLeftAlone(t *testing.T) {
 // The journals of a run prove one another: whatever an intent's journal loses, up to the
 // last thing that it told its project, the project's knows, and the other way round.
 func TestJournalsNameOneAnother(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	start(t, b, 4)

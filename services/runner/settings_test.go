@@ -13,6 +13,7 @@ import (
 // TestSettingsOfALateResult: a result that the rules do not wait for any more tells no
 // policy, although it is journaled for what it cost, and neither does one that failed.
 func TestSettingsOfALateResult(t *testing.T) {
+	t.Parallel()
 	key := forge.Key{Project: "shop", Intent: "fix"}
 	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	policy := func(commit string) *forge.Policy {

@@ -23,6 +23,7 @@ func (d *dispatched) Dispatch(_ context.Context, _ forge.Key, eff forge.Effects)
 // The claims of the rules are signed where a merge is dispatched, in the form that package proof
 // reads; the machine's own command stays as it was, and a worker cannot have anything signed.
 func TestClaimsAreSigned(t *testing.T) {
+	t.Parallel()
 	key, err := proof.Derive([]byte("a seed for tests that is long enough"), "runner")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ import (
 // that come after it read only what the journal has since, and are in the state of
 // those that fold it all. Then the snapshot does not fit, in each way that there is.
 func TestSnapshotAtStart(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	key := forge.Key{Project: project}
@@ -88,6 +89,7 @@ func TestSnapshotAtStart(t *testing.T) {
 // TestSnapshotOfShorterJournal removes a message of a journal that a snapshot
 // covers. It is noticed as without a snapshot, and nothing is decided.
 func TestSnapshotOfShorterJournal(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	stop := runUntil(t, s.Connect(t), 5)

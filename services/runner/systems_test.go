@@ -79,6 +79,7 @@ const scan = `{"title": "Update the parser", "body": "It has a hole.", "labels":
 
 // A system submits, is told at once, lists and shows.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	for range 2 { // they share the requests
 		serving(t, s.Connect(t))
@@ -153,6 +154,7 @@ func TestRequests(t *testing.T) {
 
 // A system is told what was refused, also when it only stored its submission.
 func TestRefusalsAreTold(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	serving(t, s.Connect(t))
 	nc := client(t, s)
@@ -212,6 +214,7 @@ func TestRefusalsAreTold(t *testing.T) {
 
 // What an intent goes through is told to everybody, from its submission to its end.
 func TestLifeIsTold(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	start(t, b, 1)
@@ -260,6 +263,7 @@ func TestLifeIsTold(t *testing.T) {
 // is known, and everybody who looks at it that its text was edited: what is
 // worked on stays. Another system, or a person, says nothing of the kind.
 func TestLaterTextIsTold(t *testing.T) {
+	t.Parallel()
 	s := bustest.StartServer(t)
 	servingBy(t, s.Connect(t), runner.RulesConfig{Alone: true}) // by the newest rules, at once
 	nc := client(t, s)

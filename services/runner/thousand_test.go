@@ -19,6 +19,7 @@ import (
 // TestThousandIntents (a hundred, in its quick size): in one project, with dependencies between
 // them and taken apart at random, over a real server. All end, so nobody was forgotten who waits.
 func TestThousandIntents(t *testing.T) {
+	t.Parallel()
 	roots := testsize.Of(20, 400)
 	known := playTree(t, bustest.StartServer(t), roots)
 	if len(known) < roots*5/2 {

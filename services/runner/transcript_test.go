@@ -10,6 +10,7 @@ import (
 // TestWhichAttempt: of the attempts that are meant the newest is shown; a task
 // has to be named only where several have some.
 func TestWhichAttempt(t *testing.T) {
+	t.Parallel()
 	analyze := forge.Attempt{Step: forge.StepAnalyze, Number: 2}
 	one := forge.Attempt{Task: "fix-001", Step: forge.StepImplement, Number: 1}
 	two := forge.Attempt{Task: "fix-002", Step: forge.StepImplement, Number: 1}

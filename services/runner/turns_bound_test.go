@@ -109,6 +109,7 @@ func (l *tally) crew(t *testing.T, s *bustest.Server, name forge.ReplicaID) (kil
 // workers are killed, no project has more calls at the workers than it may, all intents
 // end, and no call is made twice but those that were under way where a worker was killed.
 func TestBoundOfCalls(t *testing.T) {
+	t.Parallel()
 	const bound, intents = 3, 20
 	for seed := range uint64(2) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -188,6 +189,7 @@ func TestBoundOfCalls(t *testing.T) {
 // What was cancelled meanwhile never begins, what was paused waits until it is
 // resumed, and neither is counted. It holds with a bound of calls, and without.
 func TestHeldOrder(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		calls int
 		step  forge.Step

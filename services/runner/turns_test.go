@@ -130,6 +130,7 @@ func awaitQueued(t *testing.T, b *bus.Bus, step forge.Step, n int) {
 // than there are places at the workers and projects, not after all that were
 // there before. All that waits is counted.
 func TestOneBehindMany(t *testing.T) {
+	t.Parallel()
 	for _, slots := range []int{1, 4} {
 		s := bustest.StartServer(t)
 		b, _ := run(t, s, quota.Limits{})
@@ -155,6 +156,7 @@ func TestOneBehindMany(t *testing.T) {
 
 // TestEqualShares: three projects that all have more to do than there is room for get the same.
 func TestEqualShares(t *testing.T) {
+	t.Parallel()
 	const slots, starts = 4, 90
 	s := bustest.StartServer(t)
 	b, _ := run(t, s, quota.Limits{})

@@ -28,6 +28,7 @@ func readDoc(t *testing.T, name string) string {
 
 // The guide names every key of pfl-forge.yaml, and every command.
 func TestGuideIsComplete(t *testing.T) {
+	t.Parallel()
 	guide := readDoc(t, "docs/guide-local.md")
 	for _, key := range yamlKeys(reflect.TypeFor[config.Project]()) {
 		last := key[strings.LastIndexByte(key, '.')+1:]
@@ -77,6 +78,7 @@ var (
 
 // Links between the documents lead somewhere.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	docs, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
 	if err != nil || len(docs) < 3 {
 		t.Fatalf("%d documents, %v", len(docs), err)

@@ -11,6 +11,7 @@ import (
 
 // Where no runner has ever been, every command says so at once; none waits.
 func TestNoRunner(t *testing.T) {
+	t.Parallel()
 	server := bustest.StartServer(t)
 	for _, args := range [][]string{
 		{"run"}, {"create", "--title", "One"}, {"status"}, {"approve", "one"}, {"clean"}, {"doctor"},

@@ -20,6 +20,7 @@ const nowhere = "https://192.0.2.1"
 // TestEveryCommandByHTTP: the table says of every command what it does by HTTP, and has no
 // other. What does not work says so before it asks for anything, with what to do instead.
 func TestEveryCommandByHTTP(t *testing.T) {
+	t.Parallel()
 	left := maps.Clone(byHTTP)
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
@@ -55,6 +56,7 @@ func TestEveryCommandByHTTP(t *testing.T) {
 
 // TestGuideSaysWhatIsRefused: the guide names every command that does not work by HTTP.
 func TestGuideSaysWhatIsRefused(t *testing.T) {
+	t.Parallel()
 	guide := readDoc(t, "docs/guide-api.md")
 	for path, said := range byHTTP {
 		if said != works && said != local && !strings.Contains(guide, "`"+path+"`") {
@@ -66,6 +68,7 @@ func TestGuideSaysWhatIsRefused(t *testing.T) {
 // TestTokenByHTTP: the token comes from a file or the environment, nothing that is said repeats it,
 // and what is for NATS is refused if it was typed, and passed over where the environment has it.
 func TestTokenByHTTP(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cret-token"
 	dir := t.TempDir()
 	file := func(name, text string) string {

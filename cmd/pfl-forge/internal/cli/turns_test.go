@@ -14,6 +14,7 @@ import (
 // TestStatusSaysWhyCallsWait: status says how many calls wait for their turn,
 // and what has the turn. Without any it says nothing of that.
 func TestStatusSaysWhyCallsWait(t *testing.T) {
+	t.Parallel()
 	for _, one := range []struct {
 		bound, intents int
 		want           string

@@ -10,6 +10,7 @@ import (
 )
 
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	root := newRoot(&kit.App{})
 	code, message := verdict(t.Context(), root, fmt.Errorf("wrapped: %w", kit.Usage(errors.New("x is missing"))))
 	if code != kit.ExitError || message != "wrapped: x is missing\nsee pfl-forge --help" {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,15 +24,15 @@ func TestOriginGoesAway(t *testing.T) {
 	if err := os.Rename(c.origin, away); err != nil {
 		t.Fatal(err)
 	}
-	said := "cannot be reached since "
-	wait.Until(t, "the project knows", func() bool { return strings.Contains(c.forge("status").stderr, said) })
-	if got := c.forge("inbox", "--list"); strings.Contains(got.stdout, said) {
+	said := regexp.MustCompile("the git origin (cannot be reached|has been out of reach)")
+	wait.Until(t, "the project knows", func() bool { return said.MatchString(c.forge("status").stderr) })
+	if got := c.forge("inbox", "--list"); said.MatchString(got.stdout) {
 		t.Errorf("a short outage is in the inbox:\n%s", got.stdout)
 	}
 	runner := c.procs[1]
 	runner.kill()
 	c.start(runner)
-	wait.Until(t, "a person is told", func() bool { return strings.Contains(c.forge("inbox", "--list").stdout, said) })
+	wait.Until(t, "a person is told", func() bool { return said.MatchString(c.forge("inbox", "--list").stdout) })
 	if got := c.forge("inbox", "-o", "json"); strings.Count(got.stdout, `"waiting":`) != 1 || !strings.Contains(got.stdout, c.origin) {
 		t.Errorf("not one line of the inbox, with the origin:\n%s", got.stdout)
 	}
@@ -51,7 +52,7 @@ func TestOriginGoesAway(t *testing.T) {
 			t.Errorf("%s spent an attempt:\n%s", i, got.stdout)
 		}
 	}
-	if got := c.forge("status"); strings.Contains(got.stderr, said) {
+	if got := c.forge("status"); said.MatchString(got.stderr) {
 		t.Errorf("the project still says that the origin is away:\n%s", got.stderr)
 	}
 }
@@ -66,17 +67,17 @@ func TestOriginKeepsNothing(t *testing.T) {
 	x := &trouble{cluster: c}
 	hook := x.hook("while read -r old new ref; do case $ref in refs/forge/*) echo no refs of yours >&2; exit 1;; esac; done; exit 0")
 	lines := c.append(4)
-	said := "cannot be reached since "
+	said := regexp.MustCompile("the git origin (cannot be reached|has been out of reach)")
 	wait.Until(t, "the project knows", func() bool {
 		got := c.forge("status").stderr
-		return strings.Contains(got, said) && strings.Contains(got, "keeps nothing below refs/forge: no refs of yours")
+		return said.MatchString(got) && strings.Contains(got, "keeps nothing below refs/forge: no refs of yours")
 	})
 	x.hook(`while read -r old new ref; do
   git cat-file -p "$new:log.txt" 2>/dev/null | grep -q line-02 && { echo line-02 is a secret >&2; exit 1; }
 done; exit 0`)
 	c.says(c.forge("run"), 2, "3 done, 1 failed")
 	c.says(c.forge("inbox", "--list"), 0, "line-02 is a secret")
-	if got := c.forge("status").stderr; strings.Contains(got, said) {
+	if got := c.forge("status").stderr; said.MatchString(got) {
 		t.Errorf("the project still says that nothing is kept:\n%s", got)
 	}
 	if err := os.Remove(hook); err != nil {

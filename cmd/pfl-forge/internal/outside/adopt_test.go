@@ -16,6 +16,7 @@ import (
 // person since no recipe made it, stands in its own place with her as its author,
 // and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
+	t.Parallel()
 	w := newPullWorld(t, "by: forge, method: squash")
 	w.bot = "bot"
 	issue := w.open()
@@ -44,10 +45,12 @@ func TestAdoptAtAForge(t *testing.T) {
 		t.Errorf("another commit: %+v, %v", r, err)
 	}
 
+	again() // which tells the present state at once, and no more than every 30 seconds from then on
 	w.until(issue, "`/forge adopt "+hers[:12]+"`")
 	w.say("ada", issue, "/forge adopt "+hers[:12])
 	again()
 	wait.Until(t, "it waits for approval", func() bool { return w.intent().Waiting == forge.WaitingApproval })
+	again()
 	w.until(issue, "changes that were made already, which are not shown here") // nor is their hash
 	plan := w.intent().Plan
 	w.say("ada", issue, "/forge approve "+plan)

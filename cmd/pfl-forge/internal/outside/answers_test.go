@@ -15,6 +15,7 @@ import (
 // it is there, tells all the same why the command was refused, and has reacted once. On
 // GitLab the reaction makes the comment look edited, and an edited one commands nothing.
 func TestRefusalIsRemembered(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
 		issue := w.open()

@@ -25,6 +25,7 @@ import (
 // as there can be, and differ in their last letter, are two: for the file of
 // tokens, and in the journal, which has all of it.
 func TestAPILoginNamesAreWhole(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	w.decides(quota.Limits{})
 	long := strings.Repeat("x", 254)
@@ -45,6 +46,7 @@ func TestAPILoginNamesAreWhole(t *testing.T) {
 // TestStrangersAskTooOften: who has an account at the issuer and no entry of
 // the file is limited as a token is, each by themselves.
 func TestStrangersAskTooOften(t *testing.T) {
+	t.Parallel()
 	i := issuertest.Start(t)
 	w := start(t, gateway.Settings{Login: &gateway.APILogin{Issuer: i.URL, ClientID: "pfl-forge"}, PerSecond: 0.001, Burst: 2})
 	w.writeLogins("carol-1")
@@ -70,6 +72,7 @@ func TestStrangersAskTooOften(t *testing.T) {
 // certificates are of an organisation's own authorities are known by files,
 // which a login remembers, for its refreshing as well.
 func TestCommandsByLoginWithAuthorities(t *testing.T) {
+	t.Parallel()
 	i, issuerCA := issuertest.StartTLS(t)
 	w := start(t, gateway.Settings{Login: &gateway.APILogin{Issuer: i.URL, ClientID: "pfl-forge", CA: issuerCA}})
 	w.writeLogins("carol-1")

@@ -42,6 +42,7 @@ func withAPILogin(t *testing.T) (*world, *issuertest.Issuer) {
 // they may is what the operator's file says of them, and ends when it says so
 // no more; the journal has who they are at the issuer.
 func TestAPILogin(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))
 	policy.Approvals.NotRequester = true
@@ -82,6 +83,7 @@ func TestAPILogin(t *testing.T) {
 // TestAPILoginAttacks: what the issuer did not sign, for the API, now and of no
 // login, lets nobody in. Who is not let in is told what to do.
 func TestAPILoginAttacks(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	other := issuertest.Start(t)
 	carol := func(name string, value any) map[string]any { return map[string]any{"sub": "carol-1", name: value} }
@@ -148,6 +150,7 @@ func (w *world) rawStatus(who string) int {
 // TestAPILoginWithoutItsIssuer: an issuer that hangs, or is away, keeps out
 // only whose token cannot be verified, and says so.
 func TestAPILoginWithoutItsIssuer(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	w.decides(quota.Limits{})
 	release := i.Hold()
@@ -177,6 +180,7 @@ func TestAPILoginWithoutItsIssuer(t *testing.T) {
 // TestFollowerWithALogin: the stream of somebody who came by a login ends when
 // the file has them no more.
 func TestFollowerWithALogin(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	log := slog.New(slog.DiscardHandler)
 	book, err := tokens.Open(w.file, log, time.Now)
@@ -205,6 +209,7 @@ func TestFollowerWithALogin(t *testing.T) {
 // issuer to a decision, with no token of the operator's file: pfl-forge login,
 // what the login is used for and after what, its refreshing, and logout.
 func TestCommandsByLogin(t *testing.T) {
+	t.Parallel()
 	w, i := withAPILogin(t)
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("login")

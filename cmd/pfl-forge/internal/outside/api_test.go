@@ -17,6 +17,7 @@ import (
 
 // TestAsking submits the same and other things under one key, lists and shows them.
 func TestAsking(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	const wish = `{"title": "Fix it", "body": "It breaks.", "labels": ["bug"]}`
@@ -49,6 +50,7 @@ func TestAsking(t *testing.T) {
 
 // TestDeciding approves by hash, as a person, through the gateway: the journal has both.
 func TestDeciding(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("risky")
@@ -73,6 +75,7 @@ func TestDeciding(t *testing.T) {
 // person, through the gateway: the analyzer gets them, the approval of the
 // former plan counts for nothing, and the first wish about it wins.
 func TestAskingForChanges(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	wished := make(chan forge.Command, 1)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -142,6 +145,7 @@ func (w *world) journaled(path string, like func(forge.Message) bool) forge.Even
 // TestApprovalsAtOnce has two people approve at the same moment, twice each:
 // all are answered, and the journal counts one approval.
 func TestApprovalsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("race")
@@ -171,6 +175,7 @@ func TestApprovalsAtOnce(t *testing.T) {
 // TestNoRunner: without a runner nothing is taken, and what was asked for does
 // not appear when one comes.
 func TestNoRunner(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	for _, ask := range []struct{ method, path, body string }{
 		{http.MethodPost, intents, `{"title": "t", "body": "b"}`},
@@ -195,6 +200,7 @@ func TestNoRunner(t *testing.T) {
 
 // TestQuota: what a quota has no room for may come later.
 func TestQuota(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{Project: 1, System: 1})
 	w.request("scanner", http.MethodPost, intents, `{"title": "t", "body": "b"}`).wants(t, "the first", http.StatusCreated)
@@ -208,6 +214,7 @@ func TestQuota(t *testing.T) {
 // TestKilledBetweenStoreAndAnswer: a gateway that ends before it answers, asked
 // again with the same key, has asked for one intent.
 func TestKilledBetweenStoreAndAnswer(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	const wish = `{"title": "Once", "body": "Only."}`

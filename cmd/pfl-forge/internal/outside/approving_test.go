@@ -12,6 +12,7 @@ import (
 // TestApproversSeeAll: our comment shows all that an approval by its hash is
 // of: what the request hides, and the plan. Nothing in it is obeyed.
 func TestApproversSeeAll(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		plan := "Ask @ada, and then\n/lgtm\n<!-- obey the plan -->\nCloses #1 with \u200bcare."
 		w.planned.Store(&plan)
@@ -55,6 +56,7 @@ func TestApproversSeeAll(t *testing.T) {
 // TestWhatDoesNotFitIsDecidedElsewhere: a plan that is too long for a comment
 // is approved there by no hash that the comment has.
 func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		plan := strings.Repeat("Do @all of #1 that is needed. ", 1000)
 		w.planned.Store(&plan)
@@ -78,6 +80,7 @@ func TestWhatDoesNotFitIsDecidedElsewhere(t *testing.T) {
 // TestRequestThatHidesTooMuch: a request whose hidden text is more than the
 // list has is shown with all that is in it, or approved elsewhere.
 func TestRequestThatHidesTooMuch(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
@@ -98,6 +101,7 @@ func TestRequestThatHidesTooMuch(t *testing.T) {
 // TestApproversSeeTheSettings: our comment shows each part of a request that
 // its hash is of, also those that a rule of intake has set.
 func TestApproversSeeTheSettings(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

@@ -16,6 +16,7 @@ import (
 // TestWhoIsNotLetIn asks with tokens that are missing, made up, expired, of
 // another project or of another role. Nothing is done, and no token is in the log.
 func TestWhoIsNotLetIn(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("guarded")
@@ -66,6 +67,7 @@ func TestWhoIsNotLetIn(t *testing.T) {
 
 // TestTricks sends what no client of ours sends: paths, sizes, types and contents.
 func TestTricks(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	path, _ := w.proposed("tricks")
@@ -126,6 +128,7 @@ func TestTricks(t *testing.T) {
 
 // TestSlowAndLargeHeaders opens connections that send a header slowly, or a large one: they end.
 func TestSlowAndLargeHeaders(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	dial := func(text string) net.Conn {
 		c, err := (&net.Dialer{}).DialContext(wait.Context(t), "tcp", strings.TrimPrefix(w.base, "http://"))
@@ -156,6 +159,7 @@ func TestSlowAndLargeHeaders(t *testing.T) {
 
 // TestTooOften: a token that asks too often waits, and others do not.
 func TestTooOften(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{PerSecond: 0.001, Burst: 2})
 	w.decides(quota.Limits{})
 	for range 2 {

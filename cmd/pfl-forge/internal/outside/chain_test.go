@@ -126,6 +126,7 @@ func chainWorlds(t *testing.T, dialects []hooks.Kind, test func(t *testing.T, w 
 // in it, so that a write is done and never answered. So it is in full size also by hooks, where a
 // sweep comes too late for anything, and by sweeps alone, and in the dialect of each forge.
 func TestWholeChain(t *testing.T) {
+	t.Parallel()
 	bin := t.TempDir()
 	if out, err := testbuild.Programs(bin, "github.com/pfl-forge/pfl-forge/services/gateway/cmd/gateway"); err != nil {
 		t.Fatalf("%v\n%s", err, out)

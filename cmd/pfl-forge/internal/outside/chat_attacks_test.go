@@ -21,6 +21,7 @@ import (
 // TestChatStrangers: who is in no mapping, comes from another team, lacks the
 // role, is a system, or acts elsewhere decides nothing, and is told so alone.
 func TestChatStrangers(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	w.watch(w.config(w.client()))
 	path, _ := w.proposed("strangers")
@@ -67,6 +68,7 @@ func TestChatStrangers(t *testing.T) {
 // TestChatForgeries: a signature of another secret, an old time, a body that
 // was changed, a repetition and a body of any size decide nothing.
 func TestChatForgeries(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	w.watch(w.config(w.client()))
 	path, _ := w.proposed("forgeries")
@@ -131,6 +133,7 @@ func TestChatForgeries(t *testing.T) {
 // TestChatStale: a press on what is not there any more decides nothing, its person is told so, and
 // the message is the newest. The same holds for words that were typed for it, which are not lost.
 func TestChatStale(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
 	path, plan := w.proposed("stale")
@@ -168,6 +171,7 @@ func TestChatStale(t *testing.T) {
 
 // TestChatOwnApproval: who asked for it is not let approve it by the rules, wherever they press.
 func TestChatOwnApproval(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))
 	policy.Approvals.NotRequester = true
@@ -191,6 +195,7 @@ func TestChatOwnApproval(t *testing.T) {
 // has no button that approves it, and one that was pressed before, or is made
 // up, approves nothing. What it says in place of the button leads to the whole.
 func TestChatApprovesNothingUnseen(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		out := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", Plan: "Do it."}}}
@@ -251,6 +256,7 @@ func (c *cutOff) Read(d *deliveries.Delivery) (*chat.Act, error) {
 // TestChatKilled: a press that was stored and not decided is decided once by
 // the next watcher, whatever those before had done of it.
 func TestChatKilled(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
 	path, _ := w.proposed("killed")
@@ -310,6 +316,7 @@ func TestChatOfTwoGateways(t *testing.T) {
 // TestChatOfABadSlack: whatever is limited, at fault, away or unanswered, there is one
 // message in the end, it is the newest, and nothing is asked before the time that Slack says.
 func TestChatOfABadSlack(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	soon := http.Header{"Retry-After": {"1"}}
 	w.slack.Script(
@@ -337,6 +344,7 @@ func TestChatOfABadSlack(t *testing.T) {
 // TestChatIsFoundAgain: a watcher that begins finds the messages of the ones
 // before, page by page, and believes nothing that another account wrote.
 func TestChatIsFoundAgain(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
 	path, _ := w.proposed("found")
@@ -357,6 +365,7 @@ func TestChatIsFoundAgain(t *testing.T) {
 // TestChatShowsTextAsText: whatever a requester or an agent writes, it calls
 // nobody, links nothing, and has an end.
 func TestChatShowsTextAsText(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	const evil = "<!channel> <@U0ADA0001> <https://evil.test|Approve> & *bold* \u202e"
 	w.analysis = func(*forge.Command) *forge.Analysis {
@@ -376,6 +385,7 @@ func TestChatShowsTextAsText(t *testing.T) {
 // TestChatExpiredDialog: a person for whom a dialog could not be opened in time
 // is told to press again.
 func TestChatExpiredDialog(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
 	w.proposed("late")
@@ -389,6 +399,7 @@ func TestChatExpiredDialog(t *testing.T) {
 
 // TestChatReplyElsewhere: an address for answers that is not Slack's is sent nothing.
 func TestChatReplyElsewhere(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	w.watch(w.config(w.client()))
 	asked := make(chan string, 10)

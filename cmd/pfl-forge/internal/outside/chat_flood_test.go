@@ -14,6 +14,7 @@ import (
 // TestChatFlood: however many strangers press before a person does, that person's press
 // is decided before any of them is answered, and those that are too many are dropped.
 func TestChatFlood(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	stop := w.watch(w.config(w.client()))
 	path, _ := w.proposed("flood")
@@ -50,6 +51,7 @@ func TestChatFlood(t *testing.T) {
 // TestChatOfAnUnsaidWorkspace: where Slack does not say of which workspace a person is, and several
 // are configured, nothing is decided and the person is told; with one alone it can be no other.
 func TestChatOfAnUnsaidWorkspace(t *testing.T) {
+	t.Parallel()
 	for _, alone := range []bool{false, true} {
 		t.Run(fmt.Sprint("alone ", alone), func(t *testing.T) {
 			w := decided(t)

@@ -56,6 +56,7 @@ func (w *chatWorld) envelope(id, kind string, payload []byte) {
 // TestChatBySocket: without any request from outside, what people do comes through a connection
 // of our own, also over ones that Slack ends; an envelope that comes twice counts once.
 func TestChatBySocket(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	cfg := w.config(w.client())
 	cfg.Hooks = nil
@@ -84,6 +85,7 @@ func TestChatBySocket(t *testing.T) {
 // TestChatBySocketIsStoredFirst: what could not be stored is not acknowledged,
 // so that Slack sends it again.
 func TestChatBySocketIsStoredFirst(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	cfg := w.config(w.client())
 	cfg.Hooks = nil
@@ -162,6 +164,7 @@ func (r *received) texts() []string {
 // TestChatByWebhook: a chat that is only told gets each state once, with a link,
 // whichever gateway tells it, also after a restart; words of others are text in it.
 func TestChatByWebhook(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	w.analysis = func(*forge.Command) *forge.Analysis {
 		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
@@ -205,6 +208,7 @@ func TestChatByWebhook(t *testing.T) {
 
 // TestChatOfTheGateway: the gateway serves the chats of its settings, by hooks and by Socket Mode.
 func TestChatOfTheGateway(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	text := fmt.Sprintf("chats:\n  - name: work\n    kind: slack\n    url: %q\n    team: %s\n    token_file: bot\n    app_token_file: app\n"+
 		"    hooks: [presses]\n    link: https://forge.example.com\n    channels: [{channel: %s, projects: [shop]}]\n",

@@ -192,6 +192,7 @@ func events[M forge.Message](w *chatWorld, path string) (list []forge.Event) {
 // TestChatApproves: what waits is in the channel, once; a person approves it there
 // in their own name, through the gateway, and the message says how it goes on.
 func TestChatApproves(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	w.watch(w.config(w.client()))
 	path, plan := w.proposed("approve")
@@ -219,6 +220,7 @@ func TestChatApproves(t *testing.T) {
 // TestChatWords: what needs words is asked for in a dialog: changes of a plan,
 // a reason for an end. The words are the person's.
 func TestChatWords(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		out := &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one"}}}
@@ -258,6 +260,7 @@ func (w *chatWorld) view(n int) slacktest.View {
 
 // TestChatAnswers: a question is answered by a suggestion and in words.
 func TestChatAnswers(t *testing.T) {
+	t.Parallel()
 	w := withSlack(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if len(c.Intent.Clarifications) == 0 {
@@ -289,6 +292,7 @@ func TestChatAnswers(t *testing.T) {
 // TestChatSubmits: a command asks for a change where the channel allows it, in
 // the person's name, once.
 func TestChatSubmits(t *testing.T) {
+	t.Parallel()
 	w := decided(t)
 	w.watch(w.config(w.client()))
 	form := w.slack.Command(accounts["ada"], slacktest.Channel, "Mend the cart\nIt loses <items>.")

@@ -90,6 +90,7 @@ func (w *world) asksFirst(released <-chan struct{}) {
 // alone, at a gateway and with tokens: a question is answered, a plan approved by its hash,
 // and a viewer watches meanwhile. What a role does not allow is told with the role that does.
 func TestCommandsByHTTP(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	released := make(chan struct{})
 	w.asksFirst(released)
@@ -160,6 +161,7 @@ func (w *world) watched(released chan<- struct{}) {
 // TestSameByHTTP compares what commands print at a gateway with what they print
 // on the server of NATS: it is the same, in text and as data.
 func TestSameByHTTP(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	w.works()

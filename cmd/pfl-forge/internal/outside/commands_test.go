@@ -81,6 +81,7 @@ var verbs = []struct{ command, verb, role string }{
 // that the same verb takes by HTTP, whatever its author may do at the forge;
 // what is missing is said in one line, and nothing is journaled.
 func TestCommandsTakeRoles(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) {
 		t.Helper()
 		w.file = filepath.Join(t.TempDir(), "tokens.yaml")
@@ -123,6 +124,7 @@ func TestCommandsTakeRoles(t *testing.T) {
 // TestAskingAsAPersonTakesTheRole: a rule that asks in the name of a person
 // does so for one who may ask in the project.
 func TestAskingAsAPersonTakesTheRole(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/pfl-forge/pfl-forge/bus/requests"
 	"github.com/pfl-forge/pfl-forge/forgedir/schematest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/api"
@@ -39,6 +41,24 @@ var described = sync.OnceValues(func() (doc, error) {
 	return d, json.Unmarshal(data, &d)
 })
 
+// schemas has the compiled schemas of the description, by their paths.
+var schemas sync.Map
+
+// compiled returns a schema of the description, which is compiled once for all tests.
+func compiled(t testing.TB, path string) *jsonschema.Schema {
+	t.Helper()
+	if schema, ok := schemas.Load(path); ok {
+		return schema.(*jsonschema.Schema)
+	}
+	data, err := os.ReadFile(description)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := schematest.CompileIn(t, data, path)[path]
+	schemas.Store(path, schema)
+	return schema
+}
+
 // conforms checks an answer against the description: its status is listed for the route, and
 // its content fits the schema there. What is answered where there is no route is a problem.
 func conforms(t testing.TB, r *http.Request, a *answer) {
@@ -62,26 +82,27 @@ func conforms(t testing.TB, r *http.Request, a *answer) {
 		}
 		schema = strings.TrimPrefix(content["schema"].(doc)["$ref"].(string), "#"+schemaPath)
 	}
-	data, err := os.ReadFile(description)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schematest.Validate(schematest.CompileIn(t, data, schemaPath+schema)[schemaPath+schema], []byte(a.text)); err != nil {
+	if err := schematest.Validate(compiled(t, schemaPath+schema), []byte(a.text)); err != nil {
 		t.Errorf("%s %s: %s is no %s: %v", r.Method, r.URL.Path, a.text, schema, err)
 	}
 }
 
-// routeOf returns the route of a request; nil if there is none.
-func routeOf(r *http.Request) *api.Route {
+// routing has the routes of the API.
+var routing = sync.OnceValue(func() *http.ServeMux {
 	mux := http.NewServeMux()
-	routes := api.Routes()
-	for _, one := range routes {
+	for _, one := range api.Routes() {
 		mux.Handle(one.Method+" "+one.Path, http.NotFoundHandler())
 	}
+	return mux
+})
+
+// routeOf returns the route of a request; nil if there is none.
+func routeOf(r *http.Request) *api.Route {
 	if !api.Clean(r) {
 		return nil
 	}
-	_, pattern := mux.Handler(r)
+	_, pattern := routing().Handler(r)
+	routes := api.Routes()
 	for i := range routes {
 		if routes[i].Method+" "+routes[i].Path == pattern {
 			return &routes[i]

@@ -98,6 +98,7 @@ func shown(ctx context.Context, t *testing.T, width int64, scheme string) {
 // and dark, on a small and a large screen, with everything unfolded. It finds
 // no violation of WCAG 2.2 AA, and no page is wider than the screen.
 func TestConsoleIsAccessible(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	script, ctx := axe(t), openBrowser(t)
 	w, done, approval, question := inhabited(t)
@@ -182,6 +183,7 @@ const unvisited = `[...document.querySelectorAll("a[href], button, input:not([ty
 // that can be used is reached, among it each decision, a person always sees
 // where they are, nothing covers that, and the keyboard is caught nowhere.
 func TestConsoleByKeyboard(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w, done, approval, question := inhabited(t)

@@ -109,6 +109,7 @@ func (p page) approves() bool { return strings.Contains(p.text, `name="decision"
 // shows exactly it, which the inbox leads to. Another task, attempt or comparison has
 // no button, and what is found out about a former attempt is not said of the newest.
 func TestConsoleApprovesAChange(t *testing.T) {
+	t.Parallel()
 	w, path := waits(t, false, "harmless docs", "protected")
 	id := path[strings.LastIndexByte(path, '/')+1:]
 	patch := patchid.Of(oneLine(forge.TaskID(id+"-002"), 2))
@@ -157,6 +158,7 @@ func TestConsoleApprovesAChange(t *testing.T) {
 // on whose page a person asks for that, with their words, also where it cannot be approved.
 // It waits again with the others; whoever has seen it as it was approves nothing.
 func TestConsoleAsksForChangesOfAChange(t *testing.T) {
+	t.Parallel()
 	w, path := waits(t, false, "one", "two")
 	id := path[strings.LastIndexByte(path, '/')+1:]
 	bob := w.signIn("bob")
@@ -182,6 +184,7 @@ func TestConsoleAsksForChangesOfAChange(t *testing.T) {
 // TestConsoleApprovesChanges: of several that one approval is of, every page
 // that approves names all, with the patch of each.
 func TestConsoleApprovesChanges(t *testing.T) {
+	t.Parallel()
 	w, path := waits(t, false, "first", "other")
 	id := path[strings.LastIndexByte(path, '/')+1:]
 	bob := w.signIn("bob")
@@ -201,6 +204,7 @@ func TestConsoleApprovesChanges(t *testing.T) {
 // reviewers disagree about takes the role of an approver, by HTTP and in the console,
 // which has it on the page of the change alone. Who may answer can reject it.
 func TestArbitrationTakesAnApprover(t *testing.T) {
+	t.Parallel()
 	w, path := waits(t, true, "disputed")
 	list := map[string]string{"rex": "person: rex, projects: {shop: [requester]}"}
 	maps.Copy(list, entries)
@@ -252,6 +256,7 @@ func TestArbitrationTakesAnApprover(t *testing.T) {
 // between two reviewers may ask for changes instead, in words. The question is
 // gone with the change that it was about, and comes again about the next one.
 func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
+	t.Parallel()
 	w, path := waits(t, true, "one")
 	bob := w.signIn("bob")
 	p := bob.get(consolePath(path))
@@ -277,6 +282,7 @@ func TestConsoleAsksForChangesOfADisputedChange(t *testing.T) {
 // TestConsoleMarksARefusedPatch: while a change is made again because a person asked for that,
 // the page does not show the verdict on the refused patch as one that counts; nor does it before.
 func TestConsoleMarksARefusedPatch(t *testing.T) {
+	t.Parallel()
 	held := make(chan struct{})
 	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {
 		if attempt > 2 {

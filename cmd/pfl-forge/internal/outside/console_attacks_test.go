@@ -23,6 +23,7 @@ const guarded = "default-src 'none'; style-src 'self'; script-src 'self'; img-sr
 // TestConsoleHeaders: whatever is answered, no other origin can frame it,
 // script it or be told of it, and nothing of it is kept.
 func TestConsoleHeaders(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	ada, nobody := w.signIn("ada"), &browser{w: w}
 	style := regexp.MustCompile(`/console/static/[0-9a-f]{12}/console\.css`).FindString(nobody.get("/console/sign-in").text)
@@ -55,6 +56,7 @@ func TestConsoleHeaders(t *testing.T) {
 // TestConsoleSessions: a session ends with its token, in the middle of
 // everything, says why, and survives a restart of the gateway.
 func TestConsoleSessions(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	key := filepath.Join(t.TempDir(), "kept.key")
 	settings := gateway.Settings{Listen: "127.0.0.1:0", Tokens: w.file, Console: gateway.Console{Key: key}}
@@ -133,6 +135,7 @@ func (w *world) signInAs(who string) int {
 // TestConsoleOtherOrigins: a page of another origin can neither decide nor sign
 // in nor out, whatever its form says.
 func TestConsoleOtherOrigins(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("forged")
 	bob := w.signIn("bob")
@@ -161,6 +164,7 @@ func TestConsoleOtherOrigins(t *testing.T) {
 
 // TestConsoleAddresses: no address leads elsewhere, writes into a header, or names what is no id.
 func TestConsoleAddresses(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	_, _ = w.proposed("addresses")
 	ada := w.signIn("ada")
@@ -214,6 +218,7 @@ const hides = "pay\u202etxt.exe\u2066 zero\u200bwidth \U000e0041tag"
 // TestConsoleTexts: whatever people, systems and agents write is shown as text,
 // with all that hides in it.
 func TestConsoleTexts(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if strings.Contains(c.Intent.Body, "ask me") && len(c.Intent.Clarifications) == 0 {
@@ -267,6 +272,7 @@ func TestConsoleTexts(t *testing.T) {
 // TestConsoleWithoutNATS: while there is no server or no runner, pages say so,
 // and what is sent again counts once.
 func TestConsoleWithoutNATS(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, plan := w.proposed("gone")
 	bob := w.signIn("bob")
@@ -301,6 +307,7 @@ func TestConsoleWithoutNATS(t *testing.T) {
 
 // TestConsoleWithoutRunner tells of it, and offers nothing.
 func TestConsoleWithoutRunner(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	w.signIn("ada").get("/console/inbox").wants(t, "the inbox", http.StatusServiceUnavailable, "No runner is up to answer it: ask again.")
 	w.decides(quota.Limits{})

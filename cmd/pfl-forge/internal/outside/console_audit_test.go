@@ -33,6 +33,7 @@ func (w *world) auditOf(query string) (a document.Audit) {
 // TestAuditByPage reads who did what, filtered and by page; only who audits the
 // project may, and parameters that are wrong are told by name.
 func TestAuditByPage(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, plan := w.done("audited")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -99,6 +100,7 @@ func TestAuditByPage(t *testing.T) {
 // TestConsoleAudit shows who did what with its record, filters, pages and
 // exports it, to those who audit the project and to no others.
 func TestConsoleAudit(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, plan := w.done("seen")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -164,6 +166,7 @@ func TestConsoleAudit(t *testing.T) {
 // TestConsoleAuditOfLiars: what was altered in a journal is named with its
 // place, and texts of people and systems are text.
 func TestConsoleAuditOfLiars(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	said, err := json.Marshal("I " + evil + hides)
 	if err != nil {
@@ -204,6 +207,7 @@ func TestConsoleAuditOfLiars(t *testing.T) {
 // TestAuditIsBounded: an event with the longest texts leaves room for an
 // answer, and following next comes to the end.
 func TestAuditIsBounded(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	long := strings.Repeat("<", 60_000)

@@ -34,6 +34,7 @@ func (p page) picks(t *testing.T) map[string]string {
 // so, and the others are. Sent again, each counts once. What is not in the inbox as a
 // whole, or not the person's to approve, is not approved, whatever the form says.
 func TestConsoleApprovesSeveral(t *testing.T) {
+	t.Parallel()
 	const address = "/console/inbox/approve"
 	w := withConsole(t)
 	id := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

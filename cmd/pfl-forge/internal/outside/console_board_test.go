@@ -46,6 +46,7 @@ func (w *world) slowly() *slow {
 // between its head and foot, each under their own name; other filters are other boards,
 // and who may not see the project is told so at once, whoever waits for it meanwhile.
 func TestBoardIsMadeOnceForMany(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	s := w.slowly()
 	people := []*browser{w.signIn("viewer"), w.signIn("ada"), w.signIn("bob")}
@@ -100,6 +101,7 @@ func TestBoardIsMadeOnceForMany(t *testing.T) {
 // TestPageIsNotSentTwice: a page that is as the browser has it is not sent
 // again, to nobody else's tag, and never in place of an error.
 func TestPageIsNotSentTwice(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("tagged")
 	vic := w.signIn("viewer")
@@ -126,6 +128,7 @@ func TestPageIsNotSentTwice(t *testing.T) {
 // TestSharedBoardsAreCounted: a person who is answered together with others is
 // counted all the same, and told when their token asks too often.
 func TestSharedBoardsAreCounted(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}, PerSecond: 0.001, Burst: 5})
 	s := w.slowly()
 	bob := w.signIn("bob")
@@ -150,6 +153,7 @@ func TestSharedBoardsAreCounted(t *testing.T) {
 // TestBoardOfOneWhoLosesARole: a board that is made in the name of one who loses a role meanwhile
 // is shown to nobody else; the others see all that they may, and the one sees the rest.
 func TestBoardOfOneWhoLosesARole(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	list := map[string]string{"dee": "person: dee, projects: {bank: [viewer], shop: [viewer]}", "fay": "person: fay, projects: {bank: [viewer], shop: [viewer]}"}
 	maps.Copy(list, entries)

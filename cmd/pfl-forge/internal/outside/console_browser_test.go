@@ -73,6 +73,7 @@ func reads[T any](ctx context.Context, t testing.TB, a chromedp.Action[T]) T {
 // to the largest, and approves in place, in a browser that meets the script of an attacker in every
 // text: none of it runs. Its pictures are those of the documents: make screenshots keeps them.
 func TestConsoleInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
@@ -277,6 +278,7 @@ func pictured(c *forge.Command) *forge.Analysis {
 // that they are about to press, in the inbox as on the page of the intent; and what goes
 // from the inbox moves nothing that is below it. When its gateway is gone, a page says so.
 func TestConsoleShowsAnew(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := start(t, gateway.Settings{})
@@ -351,6 +353,7 @@ func TestConsoleShowsAnew(t *testing.T) {
 // not shown because the person is busy in it, is not what the page says that it
 // has: what changed is shown with the next answer.
 func TestConsoleKeepsNoStalePage(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := withConsole(t)

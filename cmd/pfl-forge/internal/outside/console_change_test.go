@@ -23,6 +23,7 @@ func consolePath(path string) string { return strings.Replace(path, "/api/v1/", 
 // TestConsoleChange shows an intent as its reviewer reads it, in this order,
 // with everything that the journal has.
 func TestConsoleChange(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	w.analysis = func(*forge.Command) *forge.Analysis {
 		return &forge.Analysis{Risk: forge.RiskHigh, Tasks: []forge.TaskPlan{{Name: "one", Title: "one", RelevantFiles: []string{"a.go"}}}}
@@ -99,6 +100,7 @@ func TestConsoleChange(t *testing.T) {
 // TestConsoleChangeOfLiars: a worker that stores another change in place of the
 // attempt's is not believed, and the page says so.
 func TestConsoleChangeOfLiars(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	path, _ := w.done("lied")
 	viewer := w.signIn("viewer")
@@ -119,6 +121,7 @@ func TestConsoleChangeOfLiars(t *testing.T) {
 
 // TestConsoleApprovesOnTheChange decides on the page of the intent, and comes back to it.
 func TestConsoleApprovesOnTheChange(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, plan := w.proposed("page")
 	bob := w.signIn("bob")
@@ -135,6 +138,7 @@ func TestConsoleApprovesOnTheChange(t *testing.T) {
 // TestConsoleFollows: the page's script is told of changes as those who follow
 // by the API are, while the session counts and in its projects alone.
 func TestConsoleFollows(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	bob := w.signIn("bob")
 	script := regexp.MustCompile(`/console/static/[0-9a-f]{12}/console\.js`).FindString(bob.get("/console/inbox").text)
@@ -184,6 +188,7 @@ func TestConsoleFollows(t *testing.T) {
 
 // TestScriptKnowsChanges: the script listens to each kind of change.
 func TestScriptKnowsChanges(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "services", "gateway", "console", "static", "console.js"))
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +203,7 @@ func TestScriptKnowsChanges(t *testing.T) {
 // TestConsoleTranscript shows what an agent did by page, folded, with a link to
 // each line; what it printed is text.
 func TestConsoleTranscript(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("logged")
 	to := forge.Key{Project: "shop", Intent: forge.IntentID(path[strings.LastIndexByte(path, '/')+1:])}
@@ -249,6 +255,7 @@ func TestConsoleTranscript(t *testing.T) {
 // TestConsoleExpectsProtectedPaths: the page of a plan says why it is not known which protected
 // paths the change will touch, and which of them the plan names, by the policy of the project.
 func TestConsoleExpectsProtectedPaths(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.analysis = func(*forge.Command) *forge.Analysis {
 		return &forge.Analysis{

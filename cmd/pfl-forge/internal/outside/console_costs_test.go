@@ -70,6 +70,7 @@ func bookkeeping(t *testing.T) *world {
 // TestConsoleCosts shows what agents used by each group, leads to intents and
 // downloads the same, to those who may look at the project and to no others.
 func TestConsoleCosts(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	vic := w.signIn("viewer")
 	vic.get("/console/costs").wants(t, "before any call", http.StatusOK, "No agent was called in these 30 days.", "<title>Costs of shop")
@@ -164,6 +165,7 @@ func chooses(t *testing.T, w *world) {
 // TestConsoleCostsOfLiars: keys and titles are texts, figures fit whatever they
 // are, 200 rows and the others are there, and a budget that was overspent says so.
 func TestConsoleCostsOfLiars(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	over, of := -2.5, 10.0
 	var absurd atomic.Bool
@@ -233,6 +235,7 @@ func TestConsoleCostsOfLiars(t *testing.T) {
 // TestConsoleCostsLater: while the journals are being read, or no runner is up,
 // the page says so and leads to itself.
 func TestConsoleCostsLater(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	const again = `<a class="button" href="/console/costs?by=model&amp;days=7&amp;project=shop">Try again</a>`
 	vic := w.signIn("viewer")
@@ -266,6 +269,7 @@ func TestConsoleCostsLater(t *testing.T) {
 // hidden behind something else, each day has its bar in the chart, and links
 // work. Its picture is that of the documents: make screenshots keeps it.
 func TestConsoleCostsInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := bookkeeping(t)

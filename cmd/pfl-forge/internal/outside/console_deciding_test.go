@@ -19,6 +19,7 @@ import (
 // an answer by a suggestion and in words, a rejection with its reason, another run with
 // words, a budget, a resumption, a cancellation, and the approval of a change on its page.
 func TestConsoleDecidesInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w, instructed := stuck(t, gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}})
@@ -110,6 +111,7 @@ func TestConsoleDecidesInChromium(t *testing.T) {
 // TestConsoleEvidenceInChromium follows a piece of evidence to the line that it
 // cites, in a file that is folded: it is opened, and the line is on the screen.
 func TestConsoleEvidenceInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	w, path := waitsFor(t, false, func(task forge.TaskID, attempt int) []byte {
 		text := fmt.Appendf(nil, "diff --git a/a.go b/a.go\nnew file mode 100644\nindex %040d..%s\n--- /dev/null\n+++ b/a.go\n@@ -0,0 +1,500 @@\n", 0, oid(1))

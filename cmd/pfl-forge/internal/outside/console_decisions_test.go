@@ -16,6 +16,7 @@ import (
 // TestConsoleStale: a plan that changed since the page was made is not approved
 // by it, which says what changed and who did it.
 func TestConsoleStale(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, plan := w.proposed("stale")
 	bob := w.signIn("bob")
@@ -41,6 +42,7 @@ func TestConsoleStale(t *testing.T) {
 // TestConsoleTwoPeople has two people approve what both see, at the same
 // moment: one counts, and the other is told whose.
 func TestConsoleTwoPeople(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("two")
 	type form struct {
@@ -83,6 +85,7 @@ func TestConsoleTwoPeople(t *testing.T) {
 // TestConsoleTwice: a form that is sent four times at the same moment, as by an
 // impatient person, counts once.
 func TestConsoleTwice(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("twice")
 	ada := w.signIn("ada")
@@ -108,6 +111,7 @@ func TestConsoleTwice(t *testing.T) {
 // TestConsoleRoles: who may only look is offered nothing, what another project
 // has is not seen, and a form that is sent all the same does nothing.
 func TestConsoleRoles(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("roles")
 	bob := w.signIn("bob")
@@ -135,6 +139,7 @@ func TestConsoleRoles(t *testing.T) {
 // TestConsoleAnswers answers a question in place, by a suggestion and in words,
 // and asks for changes of a plan.
 func TestConsoleAnswers(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		if len(c.Intent.Clarifications) == 0 {
@@ -182,6 +187,7 @@ func TestConsoleAnswers(t *testing.T) {
 // in different words: one counts, and the other is told whose, with their own words kept.
 // The plan that comes of it waits again, and the journal says who and through what.
 func TestConsoleAsksForChanges(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		title := "as planned"

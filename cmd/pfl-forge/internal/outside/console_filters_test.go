@@ -14,6 +14,7 @@ import (
 // TestConsoleFilters: each filter of the board selects by its address alone,
 // together with all others, and links to states keep it.
 func TestConsoleFilters(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.analysis = func(c *forge.Command) *forge.Analysis {
 		return &forge.Analysis{Risk: forge.RiskLow, Tasks: []forge.TaskPlan{{Name: "one", Title: c.Intent.Title}}}
@@ -87,6 +88,7 @@ func TestConsoleFilters(t *testing.T) {
 
 // TestBoardByAgent: an agent that was called for an intent selects it, whatever the intent names.
 func TestBoardByAgent(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.works()
 	path, plan := w.proposed("called")

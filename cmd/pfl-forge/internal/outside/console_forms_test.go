@@ -55,6 +55,7 @@ func (w *world) halts(wish, waiting string) string {
 // what is paused is resumed or cancelled, each by its form on the page of the intent,
 // which says what happens next; an amount that is none is refused, and nothing is done.
 func TestConsoleForms(t *testing.T) {
+	t.Parallel()
 	w, instructed := stuck(t, gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}})
 	ada := w.signIn("ada")
 	state := func(path string) string {

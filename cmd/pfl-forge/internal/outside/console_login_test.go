@@ -82,6 +82,7 @@ func (b *browser) leaves(i *issuertest.Issuer, next string, claims map[string]an
 // TestConsoleLogin has a person sign in with their account at an issuer, and decide. What they may
 // is what the operator's file says of them, and ends when it says so no more, or of somebody else.
 func TestConsoleLogin(t *testing.T) {
+	t.Parallel()
 	w, i, settings := withLogin(t)
 	path, _ := w.proposed("login")
 	carol := &browser{w: w}
@@ -136,6 +137,7 @@ func TestConsoleLogin(t *testing.T) {
 // TestConsoleLoginAttacks: what does not come from a login of this browser, for
 // this console and this person, signs nobody in. A token still does.
 func TestConsoleLoginAttacks(t *testing.T) {
+	t.Parallel()
 	w, i, settings := withLogin(t)
 	claims := map[string]any{"sub": "carol-1"}
 	refused := func(about string, b *browser, address string, texts ...string) {
@@ -219,6 +221,7 @@ func TestConsoleLoginAttacks(t *testing.T) {
 // TestConsoleLoginWaits: whoever has the issuer asked as often as they like
 // keeps others out for a moment, and costs them no login.
 func TestConsoleLoginWaits(t *testing.T) {
+	t.Parallel()
 	w, i, _ := withLogin(t)
 	carol := &browser{w: w}
 	back := carol.leaves(i, "/console/board", map[string]any{"sub": "carol-1"})
@@ -246,6 +249,7 @@ func TestConsoleLoginWaits(t *testing.T) {
 // TestConsoleLoginAtGitea signs in with an account at a real Gitea, where
 // PFL_FORGE_GITEA names the folder with its url and tokens.
 func TestConsoleLoginAtGitea(t *testing.T) {
+	t.Parallel()
 	g := realGitea(t)
 	if g == nil {
 		return // the other tests of logins have an issuer of their own

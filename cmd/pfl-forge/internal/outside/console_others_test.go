@@ -13,6 +13,7 @@ import (
 // TestConsoleTellsWhoElse: whoever has a decision before them is told who else may take it, by
 // the roles and by the project's approvers, on both pages; whoever has none is told of no person.
 func TestConsoleTellsWhoElse(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	file := "policy: {approvals: {not_requester: false}}\n"
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -52,6 +53,7 @@ func TestConsoleTellsWhoElse(t *testing.T) {
 // whose reviewers disagree, became a requester. Where the policy bars these, their page
 // does not offer the approval which the rules refuse, and says why; another person's does.
 func TestConsoleOffersNoApprovalToARequester(t *testing.T) {
+	t.Parallel()
 	const why = "You asked for it, so another person has to approve it."
 	policy := policied(t, "policy: {approvals: {not_requester: true}}\n", commit(1))
 	policy.Approvals.NotRequester = true

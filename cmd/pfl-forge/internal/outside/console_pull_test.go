@@ -15,6 +15,7 @@ import (
 // says where it is and leads there, while it is open by a button with what happens there,
 // and not when it is merged; the API tells the same of this intent, and of no other.
 func TestConsoleLeadsToThePullRequest(t *testing.T) {
+	t.Parallel()
 	pw := newPullWorld(t, "by: forge, method: squash")
 	pw.open()
 	stop := pw.gateway()

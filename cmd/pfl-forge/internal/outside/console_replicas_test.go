@@ -42,6 +42,7 @@ func issued(t *testing.T) []byte {
 // manifests mount it: a session of one holds at the other, and after each of
 // them was replaced. With another key it ends, and says so.
 func TestConsoleReplicas(t *testing.T) {
+	t.Parallel()
 	mount := func(key []byte) gateway.Settings {
 		path := filepath.Join(t.TempDir(), "console.key")
 		if err := os.WriteFile(path, key, 0o440); err != nil { // as the manifests mount it
@@ -84,6 +85,7 @@ func TestConsoleReplicas(t *testing.T) {
 // person is told whose, whether both approve, one approves and the other rejects,
 // or both answer. A form that was made at one gateway counts at the other.
 func TestConsoleTwoGateways(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	w.analysis = func(c *forge.Command) *forge.Analysis {

@@ -25,6 +25,7 @@ import (
 // who may look at it, and who has which role to those who may audit it. Nothing
 // of it is a secret, and nothing can be changed.
 func TestConsoleSettings(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"}}})
 	w.told = targets(t)
 	w.analysis = func(*forge.Command) *forge.Analysis {
@@ -117,6 +118,7 @@ func (w *world) tells(settings func(forge.ProjectID) setup.InForce) {
 // TestConsoleSettingsOfLiars: names and values are texts, however long they
 // are; people of a runner's answer are not believed.
 func TestConsoleSettingsOfLiars(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	w.tells(func(p forge.ProjectID) setup.InForce {
 		bad := evil + "\u202e\u200b"
@@ -148,6 +150,7 @@ func TestConsoleSettingsOfLiars(t *testing.T) {
 // TestConsoleSettingsInChromium looks at the settings in light and dark, on small and
 // large screens. Its picture is that of the documents: make screenshots keeps it.
 func TestConsoleSettingsInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "console.key"), Projects: []string{"shop"}}})

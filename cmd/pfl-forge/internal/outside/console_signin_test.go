@@ -20,6 +20,7 @@ import (
 // when to try again; a token that counts is taken all the same, who is signed in
 // goes on, and the API as well. Each failure up to then is in the log, and no token.
 func TestConsoleSignInsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k")}})
 	ada, typed := w.signIn("ada"), "pflt_typed-with-a-mistake"
 	var p page
@@ -59,6 +60,7 @@ func TestConsoleSignInsAreBounded(t *testing.T) {
 // TestConsoleTwoAskForChanges: of two people who ask for changes at the same moment one counts,
 // and the other is told whose, with their own words to send again; then both are in the request.
 func TestConsoleTwoAskForChanges(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	list := maps.Clone(entries)
 	for _, who := range []string{"cyd", "dan", "eli"} {
@@ -112,6 +114,7 @@ func TestConsoleTwoAskForChanges(t *testing.T) {
 
 // TestConsoleRoleTakenAway: a page that was opened with a role decides nothing without it.
 func TestConsoleRoleTakenAway(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("taken")
 	bob := w.signIn("bob")

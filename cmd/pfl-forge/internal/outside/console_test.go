@@ -141,6 +141,7 @@ func (p page) form(t *testing.T, intentPath, decision string) (action string, fi
 // TestConsoleDecides signs in and approves in place; what the page showed is
 // what counts, and the journal says who and through what.
 func TestConsoleDecides(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, plan := w.proposed("risky")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -165,6 +166,7 @@ func TestConsoleDecides(t *testing.T) {
 // TestConsoleDone: whoever sends a decision once more is told that it was done,
 // and not that it was not; another decision of theirs was not.
 func TestConsoleDone(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("done")
 	ada := w.signIn("ada")
@@ -188,6 +190,7 @@ func TestConsoleDone(t *testing.T) {
 // TestConsoleProjects: a project that cannot be listed does not hide the
 // others, and is named where it was asked for.
 func TestConsoleProjects(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	w.proposed("projects")
 	list := map[string]string{"dee": "person: dee, projects: {attic: [], shop: [approver]}"}

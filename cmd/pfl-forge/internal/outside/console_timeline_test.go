@@ -35,6 +35,7 @@ func (w *world) timelineOf(path, query string) (t document.Timeline) {
 // with a token that may only look; parameters that are out of range are told by
 // name, and another project's reader gets nothing.
 func TestTimelineByPage(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("time")
 	all := w.timelineOf(path, "limit=500")
@@ -110,6 +111,7 @@ func (w *world) long(path string, n int, text string) {
 // TestConsoleTimeline shows the attempts with their waits and the records with
 // their rules, by page, and says how to read them elsewhere.
 func TestConsoleTimeline(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.done("line")
 	page := consolePath(path) + "/timeline"
@@ -157,6 +159,7 @@ func TestConsoleTimeline(t *testing.T) {
 // TestConsoleRecords downloads all records, each a line that steers no
 // terminal; the name of the file is made of ids.
 func TestConsoleRecords(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("records")
 	id := path[strings.LastIndexByte(path, '/')+1:]
@@ -203,6 +206,7 @@ func TestConsoleRecords(t *testing.T) {
 // TestConsoleTimelineTexts: what people and agents wrote into records is text,
 // with all that hides in it; who has lost their role sees none of it.
 func TestConsoleTimelineTexts(t *testing.T) {
+	t.Parallel()
 	w := withConsole(t)
 	path, _ := w.proposed("texts")
 	said, err := json.Marshal("P " + evil + hides)
@@ -235,6 +239,7 @@ func TestConsoleTimelineTexts(t *testing.T) {
 // TestConsoleTraceURL: the trace of an intent is a link where the operator says
 // where traces are, and an id elsewhere.
 func TestConsoleTraceURL(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), TraceURL: "https://traces.example.com/t/{trace_id}?a=1&b=2"}})
 	w.decides(quota.Limits{})
 	path, _ := w.proposed("trace")

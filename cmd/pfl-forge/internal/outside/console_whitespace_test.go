@@ -22,6 +22,7 @@ func spaced(task forge.TaskID, attempt int) []byte {
 // left out, by an address and without a script. The page says how many are not
 // shown, of each file and altogether, and approves nothing while there are any.
 func TestConsoleWhitespace(t *testing.T) {
+	t.Parallel()
 	w, path := waitsFor(t, false, spaced, "protected")
 	bob := w.signIn("bob")
 	p := bob.get(consolePath(path))

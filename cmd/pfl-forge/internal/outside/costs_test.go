@@ -15,6 +15,7 @@ import (
 // grouped by, and has each answer add up to what the intent says of itself.
 // Another project's reader gets nothing, and what is not understood is named.
 func TestCostsAreTold(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("costs")
 	var whole document.Detail

@@ -20,6 +20,7 @@ import (
 // pfl-forge console prints, and reads there what became of a change that was rejected once:
 // its verified commit is the one on the base branch. The pictures are those of the README.
 func TestDemoInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	bin, home, dir := filepath.Join(t.TempDir(), "pfl-forge"), t.TempDir(), filepath.Join(testdir.New(t), "demo")

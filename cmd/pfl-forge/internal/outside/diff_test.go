@@ -72,6 +72,7 @@ func (w *world) diff(path, query string) (d document.Diff) {
 // page by page, while no worker runs; another project's reader gets nothing.
 // What another worker puts in its place is not shown.
 func TestDiff(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("changes")
 	stat := w.diff(path, "stat=true&step=implement")

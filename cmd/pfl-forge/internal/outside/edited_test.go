@@ -19,6 +19,7 @@ var sumInMark = regexp.MustCompile(`,"sum":"[0-9a-f]+"`)
 // watcher ran nothing is believed. It is left alone, a new one says how the intent
 // is, and commands go on there; those from before are not carried out again.
 func TestCommentEditedByAnother(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
 		issue := w.open()
@@ -75,6 +76,7 @@ func TestCommentEditedByAnother(t *testing.T) {
 // issues of the one before are not taken for those with an edited comment,
 // which would have all of them done once more there.
 func TestProjectOfAnIssueIsGone(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

@@ -58,6 +58,7 @@ func (w *world) following(ctx context.Context, who, after string) (events <-chan
 
 // TestFollowing follows live, and goes on after the last event that came.
 func TestFollowing(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	ctx, cancel := context.WithCancel(wait.Context(t))
@@ -112,6 +113,7 @@ func TestFollowing(t *testing.T) {
 // TestFollowersAreBounded: those who follow are counted until they go, and one
 // that never reads does not hold up the others.
 func TestFollowersAreBounded(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Followers: 2})
 	w.decides(quota.Limits{})
 	c, err := (&net.Dialer{}).DialContext(wait.Context(t), "tcp", strings.TrimPrefix(w.base, "http://"))

@@ -20,6 +20,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/bus/work"
 	"github.com/pfl-forge/pfl-forge/internal/redact"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/person"
@@ -75,12 +76,13 @@ func (w *forgeWorld) asIn(api, user, method, path string, in object, out any) {
 	person.Person{API: w.url + api, Token: w.tokens[user]}.Does(w.t, method, path, in, out)
 }
 
-// onForges runs a test on the fake in each of its dialects, and on a real Gitea
-// where PFL_FORGE_GITEA names the folder with its url and tokens.
+// onForges runs a test on the fake in each of its dialects, in the quick size in one of them, and on
+// a real Gitea where PFL_FORGE_GITEA names the folder with its url and tokens.
 func onForges(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetest.Fake)) {
 	t.Helper()
-	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
+	for _, dialect := range testsize.First(1, []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab}) {
 		t.Run("fake "+string(dialect), func(t *testing.T) {
+			t.Parallel()
 			f := forgetest.NewFake()
 			t.Cleanup(f.Close)
 			w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

@@ -19,6 +19,7 @@ import (
 // TestForgeOfTheGateway: the gateway watches the forges of its settings, by
 // what it finds when it starts and by its hooks.
 func TestForgeOfTheGateway(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
@@ -40,6 +41,7 @@ func TestForgeOfTheGateway(t *testing.T) {
 // TestTwoGateways: of two gateways with the same settings one watches the forge,
 // and the other one goes on when that ends. Nothing is swept or written twice.
 func TestTwoGateways(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

@@ -122,6 +122,7 @@ func (g *giteaIssuer) agrees(page string) string {
 // TestCommandsByLoginAtGitea logs the command line in at a real Gitea, for a
 // gateway that takes its tokens, and has the login refreshed there.
 func TestCommandsByLoginAtGitea(t *testing.T) {
+	t.Parallel()
 	g := realGitea(t)
 	if g == nil {
 		return // TestCommandsByLogin has an issuer of its own

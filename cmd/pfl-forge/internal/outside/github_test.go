@@ -23,6 +23,7 @@ import (
 // TestGitHubAppOfTheGateway: the gateway acts as the App of its settings. A person who gave a login
 // up decides as before by the account's number, and whoever has the login now decides nothing.
 func TestGitHubAppOfTheGateway(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "ada2": "ada2", "eve": "eve"})

@@ -27,6 +27,7 @@ import (
 // TestHealthIsTold: whoever may look is told how the work went, by the API and on a page with
 // charts and tables, and downloads the same; others are not, and what is not understood is named.
 func TestHealthIsTold(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}}})
 	vic := w.signIn("viewer")
 	const address = "/api/v1/projects/shop/health"
@@ -175,6 +176,7 @@ func line() document.Queue {
 // in light and dark, from the smallest screen to the largest: nothing is wider than the screen
 // or outside of its chart, and no text is HTML. Their pictures are those of the documents.
 func TestConsoleHealthInChromium(t *testing.T) {
+	t.Parallel()
 	testsize.OnlyFull(t)
 	ctx := openBrowser(t)
 	w := bookkeeping(t)

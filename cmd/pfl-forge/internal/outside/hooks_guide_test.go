@@ -22,6 +22,7 @@ import (
 // TestGuideOfHooks sends the requests of the guide to a gateway with the hooks
 // of the guide: each is taken, and becomes an intent.
 func TestGuideOfHooks(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/guide-api.md")
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +85,7 @@ func TestGuideOfHooks(t *testing.T) {
 // taken as well, by the table that is that of NATS; the same event is one
 // intent, and other content under its name is refused by its id.
 func TestCloudEventByHTTP(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	const kind = "application/cloudevents+json"

@@ -26,6 +26,7 @@ import (
 // intent of the system, whatever its form, however often, late and in whatever
 // order it comes; and none for whoever does not know the secret.
 func TestHookBecomesAnIntent(t *testing.T) {
+	t.Parallel()
 	w := withHooks(t)
 	w.decides(quota.Limits{})
 	_, base := w.gateway(gateway.Settings{Listen: "127.0.0.1:0", Tokens: w.world.file, Hooks: w.file})
@@ -83,6 +84,7 @@ func TestHookBecomesAnIntent(t *testing.T) {
 // TestHookOutlivesItsGateway: what was answered with 202 is submitted by the next gateway,
 // once, also if the former one had submitted it and was killed before it could store that.
 func TestHookOutlivesItsGateway(t *testing.T) {
+	t.Parallel()
 	w := withHooks(t)
 	w.decides(quota.Limits{})
 	w.store(standard("msg_1", finding), structured("finding-2", "scanner", finding))
@@ -126,6 +128,7 @@ func (w *hookWorld) marks() (n int) {
 // TestHookWithoutARunner: while no runner is up, what comes is stored where runners
 // look, so that no other delivery can push it out; the next runner decides it.
 func TestHookWithoutARunner(t *testing.T) {
+	t.Parallel()
 	w := withHooks(t)
 	w.reads(w.reader(nil))
 	w.store(structured("finding-1", "scanner", finding), structured("finding-2", "scanner", finding))
@@ -139,6 +142,7 @@ func TestHookWithoutARunner(t *testing.T) {
 // TestHookRefusals: what is wrong is among the dead letters of its project with its field, once,
 // over restarts as well; what comes behind it is done, and what the entry may not is never done.
 func TestHookRefusals(t *testing.T) {
+	t.Parallel()
 	w := withHooks(t)
 	w.decides(quota.Limits{})
 	paid := standard("msg_2", finding)
@@ -197,6 +201,7 @@ func signAgain(s sending) sending {
 // for what comes by its hooks as they do by HTTP; what a quota keeps out comes
 // in when there is room, and is given up when it has waited for too long.
 func TestHookHasTheRolesOfItsEntry(t *testing.T) {
+	t.Parallel()
 	w := withHooks(t)
 	w.decides(quota.Limits{System: 1})
 	list := map[string]string{"ada": entries["ada"], "scanner": "system: scanner, projects: {shop: [viewer]}"}

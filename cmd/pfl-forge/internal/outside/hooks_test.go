@@ -18,6 +18,7 @@ import (
 // TestHooksAreMounted: a signed delivery is stored, one with another signature
 // is not, and both doors are there.
 func TestHooksAreMounted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const secret = "0123456789abcdef0123456789abcdef"
 	for name, text := range map[string]string{

@@ -84,6 +84,7 @@ func (w *forgeWorld) check(hash string) {
 // TestIssueByHooks: hooks alone take an issue to its end, doubled ones as well,
 // and there is one intent and one comment.
 func TestIssueByHooks(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		if fake != nil {
 			fake.Send(forgetest.Doubled)
@@ -96,6 +97,7 @@ func TestIssueByHooks(t *testing.T) {
 
 // TestIssueBySweep: without a single hook everything happens all the same.
 func TestIssueBySweep(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(_ *testing.T, w *forgeWorld, _ *forgetest.Fake) {
 		w.watch(100 * time.Millisecond)
 		w.whole(func() {})
@@ -105,6 +107,7 @@ func TestIssueBySweep(t *testing.T) {
 // TestIssueWithKills: a watcher that ends and another one that begins at every
 // step lead to the same.
 func TestIssueWithKills(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(_ *testing.T, w *forgeWorld, fake *forgetest.Fake) {
 		stop := w.watch(50 * time.Millisecond)
 		w.whole(func() {
@@ -123,6 +126,7 @@ func TestIssueWithKills(t *testing.T) {
 // TestMarkOfAnotherIntent: a writer who edits our comment has no other intent
 // shown there, and none decided on.
 func TestMarkOfAnotherIntent(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

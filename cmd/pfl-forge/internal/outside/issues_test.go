@@ -14,6 +14,7 @@ import (
 // TestRepositoriesApart: a repository that is not there, or cannot be read,
 // keeps no other from being swept, and is itself as soon as it can be.
 func TestRepositoriesApart(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
@@ -36,6 +37,7 @@ func TestRepositoriesApart(t *testing.T) {
 // TestIssueIsClosed: the issue of an intent that is done is closed once, with a summary in
 // our comment, whatever answers are lost; a person who opens it again has the last word.
 func TestIssueIsClosed(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.nothing.Store(true)
 		stop := w.watch(50 * time.Millisecond)

@@ -10,6 +10,7 @@ import (
 // TestLimitsOutliveARestart: the gateway that goes on after another one holds
 // the limit that the other one has used up, and our comment says so.
 func TestLimitsOutliveARestart(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newForgeWorld(t, f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})

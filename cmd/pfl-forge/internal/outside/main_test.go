@@ -228,3 +228,8 @@ func (w *world) proposed(key string) (path, plan string) {
 	})
 	return path, plan
 }
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
+}

@@ -22,6 +22,7 @@ import (
 // TestRequestsAreMeasured asks at every address of the gateway: each is told apart
 // in the metrics, with what was answered, and whatever else is asked for is not.
 func TestRequestsAreMeasured(t *testing.T) {
+	t.Parallel()
 	hooksFile := filepath.Join(t.TempDir(), "hooks.yaml")
 	if err := os.WriteFile(hooksFile, []byte("hooks: []\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ const description = "../../../../docs/openapi.json"
 // TestOpenAPI makes docs/openapi.json of the table of routes and of the types
 // that are answered, and compares. With -rewrite it writes the file.
 func TestOpenAPI(t *testing.T) {
+	t.Parallel()
 	want, err := json.MarshalIndent(openAPI(), "", " ")
 	if err != nil {
 		t.Fatal(err)

@@ -88,6 +88,7 @@ func onFakes(t *testing.T, test func(t *testing.T, w *forgeWorld, fake *forgetes
 // rules stricter: what it ignores comes to nothing, and what it asks about
 // waits for a person, with less money, although the operator lets it go.
 func TestRepositorysOwnRules(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules: [{when: {title: crash}, do: ignore}]")
 		w.watch(50 * time.Millisecond)
@@ -111,6 +112,7 @@ func TestRepositorysOwnRules(t *testing.T) {
 // counts, and not the part of it that would be allowed either; the operator's
 // rules go on, the comment on the issue says so, and the log once.
 func TestBadRulesOfARepository(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules:\n  - {do: ignore}\n  - {do: go, project: other}")
 		w.watch(50 * time.Millisecond)
@@ -134,6 +136,7 @@ func TestBadRulesOfARepository(t *testing.T) {
 // TestOutageWidensNothing: while the forge does not tell the repository's rules
 // nothing is decided, so that none of them is gone for that time.
 func TestOutageWidensNothing(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.own("rules: [{do: ignore}]")
 		fault := forgetest.Fault{Method: http.MethodGet, Part: rulesOf, By: "bot", Status: http.StatusBadGateway, Header: http.Header{"Retry-After": {"1"}}}
@@ -151,6 +154,7 @@ func TestOutageWidensNothing(t *testing.T) {
 // the forge says. While that cannot be read the rule matches none, which the
 // log says once, and the forge is asked once for each account.
 func TestTeamsAreAskedFor(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		team := map[bool]string{true: "root1/core", false: "core"}[w.dialect == hooks.GitLab]
 		w.rules = "rules:\n  - {name: core, when: {label: forge, team: " + team + ", permission: read}, do: go, project: shop, risk: low}\n"
@@ -179,6 +183,7 @@ func TestTeamsAreAskedFor(t *testing.T) {
 // not again for each account and at each event, in whatever letters it is named. So
 // the number of requests is that of the teams, however many people write issues.
 func TestMissingTeamsAreAskedForOnce(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		of := map[bool]string{true: "root1/"}[w.dialect == hooks.GitLab]
 		w.rules = "rules:\n"

@@ -23,6 +23,7 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 	t.Helper()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitHub, hooks.GitLab} {
 		t.Run("fake "+string(dialect), func(t *testing.T) {
+			t.Parallel()
 			w := newPullWorld(t, byQueue)
 			w.dialect = dialect
 			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})
@@ -59,6 +60,7 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 // the check wrote, and put in again. What the queue merges is proved, and the issue is
 // closed. Between any two of these the gateway is killed, and another one goes on.
 func TestIssueToTheForgesQueue(t *testing.T) {
+	t.Parallel()
 	queueWorlds(t, func(t *testing.T, w *pullWorld) { //nolint:thelper // it is the test itself
 		issue := w.open()
 		stop := w.gateway()

@@ -272,8 +272,10 @@ func (w *pullWorld) waits(text string) {
 // the merge is proved, and the issue is closed. Between any two of these the gateway is killed,
 // and another one goes on. So it is on Gitea and on GitLab, with its own settings of a project.
 func TestIssueToMergedPullRequest(t *testing.T) {
+	t.Parallel()
 	for _, dialect := range []hooks.Kind{hooks.Gitea, hooks.GitLab} {
 		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
 			w := newPullWorld(t, "by: forge, method: squash")
 			w.dialect = dialect
 			w.fake.Lab.Set(w.repo, forgetest.Project{Method: "merge", Pipelines: true, Resolved: true})
@@ -357,6 +359,7 @@ func (w *pullWorld) landed(issue string, p *pull, merge, note string) {
 // when the pull request is to be opened. The change waits for a person with
 // that reason, and goes on as it is when that is mended.
 func TestRevokedTokenFailsNoChange(t *testing.T) {
+	t.Parallel()
 	w := newPullWorld(t, "by: people, method: squash")
 	w.fake.Script(forgetest.Fault{Method: http.MethodPost, Part: "/pulls", Status: http.StatusUnauthorized})
 	w.open()

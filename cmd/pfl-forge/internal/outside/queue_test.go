@@ -46,6 +46,7 @@ func (w *world) approved(body string) (path string) {
 // their order, with what each waits for, and what keeps all work of the project
 // waiting, by the API and on the board, as it is now; nobody else is.
 func TestQueueIsTold(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{Console: gateway.Console{Key: filepath.Join(t.TempDir(), "k"), Projects: []string{"shop"}}})
 	w.decides(quota.Limits{})
 	const address = "/api/v1/projects/shop/queue"
@@ -110,6 +111,7 @@ func TestQueueIsTold(t *testing.T) {
 // TestBoardWithoutARunnersQueue: where a queue cannot be told, the board says
 // so, and the rest of it is there.
 func TestBoardWithoutARunnersQueue(t *testing.T) {
+	t.Parallel()
 	w := bookkeeping(t)
 	w.accounts(func(forge.ProjectID, document.CostsRequest) (document.Costs, error) {
 		return document.Costs{Rows: []document.CostRow{}}, nil

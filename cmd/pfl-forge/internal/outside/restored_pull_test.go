@@ -22,6 +22,7 @@ import (
 // into another server, the comparison with a clone names the intent with the commit on
 // main: a person cancels it before any worker is up, and it is not made twice.
 func TestSquashedAfterTheBackup(t *testing.T) {
+	t.Parallel()
 	w := newPullWorld(t, "by: people, method: squash")
 	issue := w.open()
 	stop := w.gateway()

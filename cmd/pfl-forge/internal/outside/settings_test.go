@@ -125,6 +125,7 @@ func setting(s *setup.InForce, name string) setup.Setting {
 // before an analysis, then those of the file with its commit, who is notified, and, those who
 // may audit alone, who has which role. None of the secrets that are planted everywhere is told.
 func TestSettingsAreTold(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.told = targets(t)
 	commit := strings.Repeat("1", 40)
@@ -189,6 +190,7 @@ func TestSettingsAreTold(t *testing.T) {
 
 // TestSettingsFollow: the settings are those that were read last, whichever intent read them.
 func TestSettingsFollow(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	var n int
 	w.analysis = func(c *forge.Command) *forge.Analysis {
@@ -211,6 +213,7 @@ func TestSettingsFollow(t *testing.T) {
 // TestOlderWorkersTellNoSettings: a worker of before settings tells a policy
 // alone. What the rules go by is not made up, and the page says where it was read.
 func TestOlderWorkersTellNoSettings(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.analysis = func(*forge.Command) *forge.Analysis {
 		p := policied(t, settingsFile, strings.Repeat("2", 40))

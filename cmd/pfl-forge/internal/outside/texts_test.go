@@ -64,6 +64,7 @@ const behind = "A person was asked for this reason: "
 // person is asked, and our comment says so; where who asked does it, or it was done before, nobody
 // is asked more than otherwise. Without a delivery that tells, Gitea does not tell of a body.
 func TestTextEditedBehindTheLabel(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		title, body, before, own := w.request("A", "Mend it."), w.request("B", "Mend it."), w.request("C", "Mend it."),
 			w.request("D", "Mend it.")
@@ -101,6 +102,7 @@ func TestTextEditedBehindTheLabel(t *testing.T) {
 // TestTextToldByHash: a delivery with another text than the look finds has a
 // person asked, also where the one about the edit is lost.
 func TestTextToldByHash(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, fake *forgetest.Fake) { //nolint:thelper // it is the test itself
 		if w.dialect == hooks.GitLab { // tells all edits itself, and its deliveries have other texts than its answers
 			return
@@ -120,6 +122,7 @@ func TestTextToldByHash(t *testing.T) {
 
 // TestTextEditedBehindTheCommand: the same holds for the comment that asks for a run.
 func TestTextEditedBehindTheCommand(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		issue, other := w.request("A", "Mend it."), w.request("B", "Mend it.")
 		w.edit("eve", other, object{"title": "Mend it well"})
@@ -138,6 +141,7 @@ func TestTextEditedBehindTheCommand(t *testing.T) {
 // comment says that it was edited, shows the request that an approval is of, and the hash that
 // was shown approves just that. Cancelled and asked for again, the new text is worked on.
 func TestTextEditedAfterwards(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
 		issue := w.open()
@@ -177,6 +181,7 @@ func TestTextEditedAfterwards(t *testing.T) {
 // who looks at the intent, whoever takes our comment away, and however often it is seen: once in
 // the journal. Taken back, it is not told any more. What waits and its hash stay as they were.
 func TestEditIsToldElsewhere(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
 		issue := w.open()
@@ -228,6 +233,7 @@ func TestEditIsToldElsewhere(t *testing.T) {
 // this is no part of it, in our comment, and nothing else comes of it. Commands
 // are no such comments, and neither is what was said before.
 func TestLaterComments(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		const words = "Comments that came after this was asked for and are no part of it: "
 		issue := w.request("It crashes", "Mend it.")
@@ -275,6 +281,7 @@ func seen(body string) string {
 // TestLabelRaces: the label counts as who put it on last did, at the look: taken off
 // meanwhile it counts for nothing, and put on again by another one for what that one may.
 func TestLabelRaces(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		w.rules = `rules: [{name: labelled, when: {label: forge, permission: admin}, do: go, project: shop, risk: low}]`
 		off, again, back := w.request("A", "x"), w.request("B", "x"), w.request("C", "x")
@@ -302,6 +309,7 @@ func TestLabelRaces(t *testing.T) {
 // TestRightsTakenAway: what a person may do counts when it is done, and not when they asked:
 // a command and a label of one whose right was taken away in between lead to nothing.
 func TestRightsTakenAway(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *forgeWorld, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		stop := w.watch(50 * time.Millisecond)
 		issue := w.open()

@@ -20,6 +20,7 @@ import (
 // worker reported it, by show and as a whole. Of the settings, which hold secrets here, nothing is
 // told by either: what did not run is shown by the address of settings alone, as far as that does.
 func TestWhatRanIsTold(t *testing.T) {
+	t.Parallel()
 	const passed, failed = "FOO='a b' make lint", "go vet ./... && go test ./... | tee log"
 	w := start(t, gateway.Settings{})
 	policy := policied(t, settingsFile, strings.Repeat("1", 40))

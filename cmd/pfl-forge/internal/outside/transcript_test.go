@@ -48,6 +48,7 @@ func (w *world) transcript(who, path, query string) (p document.Transcript) {
 // look, page by page, while no worker runs and while one does; another
 // project's reader gets nothing, and a place that was made up leads nowhere.
 func TestTranscript(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("told")
 	to := forge.Key{Project: "shop", Intent: forge.IntentID(path[strings.LastIndexByte(path, '/')+1:])}
@@ -104,6 +105,7 @@ func TestTranscript(t *testing.T) {
 // TestTranscriptOfARunningAttempt: who reads a transcript that is being written
 // gets what is there, and where to go on later.
 func TestTranscriptOfARunningAttempt(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.decides(quota.Limits{})
 	path, plan := w.proposed("running")

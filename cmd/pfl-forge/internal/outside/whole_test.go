@@ -60,6 +60,7 @@ func (divider) Run(ctx context.Context, c agent.Call, _ func(agent.Event)) (agen
 // reviewed as one, whose pull request has the intent's title and both
 // requirements. It is the only one that there ever is, and its merge one commit.
 func TestIntentMergedAsOne(t *testing.T) {
+	t.Parallel()
 	w := newPullWorld(t, "by: forge, method: squash, unit: intent", divider{})
 	key := forge.Key{Project: "shop", Intent: "notes"}
 	submit := forge.Event{ID: "notes", To: key, Actor: "ada", Message: &forge.Submit{Intent: forge.Intent{

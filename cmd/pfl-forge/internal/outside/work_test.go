@@ -113,6 +113,7 @@ func (w *world) done(key string) (path, plan string) {
 // look: its plan, commits, reviews with evidence, what a command printed, what
 // was rejected and by which rule, costs, and who approved through whom.
 func TestWorkIsShown(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, plan := w.done("shown")
 	shown := w.request("viewer", http.MethodGet, path, "")
@@ -179,6 +180,7 @@ func TestWorkIsShown(t *testing.T) {
 
 // TestWorkOnTheBus reads the same as another system, which asks runners by itself.
 func TestWorkOnTheBus(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	path, _ := w.done("bus")
 	key := forge.Key{Project: "shop", Intent: forge.IntentID(path[strings.LastIndexByte(path, '/')+1:])}
@@ -204,6 +206,7 @@ func TestWorkOnTheBus(t *testing.T) {
 // TestFactsAreFollowed follows an intent by its changes alone: what failed with the end of
 // its output, what a review found, the commit that was merged, and who approved through whom.
 func TestFactsAreFollowed(t *testing.T) {
+	t.Parallel()
 	w := start(t, gateway.Settings{})
 	w.done("followed")
 	ctx, cancel := context.WithCancel(wait.Context(t))

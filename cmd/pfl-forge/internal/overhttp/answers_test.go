@@ -165,6 +165,7 @@ func TestRefusals(t *testing.T) {
 // TestPagesOfAChange puts the pages of a change together: a file, and a hunk,
 // that are cut by a page are one.
 func TestPagesOfAChange(t *testing.T) {
+	t.Parallel()
 	hunk := func(text string) document.DiffHunk {
 		return document.DiffHunk{OldStart: 1, OldLines: 3, NewStart: 1, NewLines: 3, Lines: []document.DiffLine{{Op: "+", Text: text}}}
 	}
@@ -178,6 +179,7 @@ func TestPagesOfAChange(t *testing.T) {
 
 // TestGivingUp: what a person interrupts is given up at once.
 func TestGivingUp(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{})
 	c := client(t, serve(t, func(_ http.ResponseWriter, r *http.Request) { close(asked); <-r.Context().Done() }))
 	ctx, cancel := context.WithCancel(wait.Context(t))

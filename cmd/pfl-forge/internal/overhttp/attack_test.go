@@ -91,6 +91,7 @@ func TestRedirectTakesNoToken(t *testing.T) {
 
 // TestAddresses refuses addresses to which a token is not sent, before anything is.
 func TestAddresses(t *testing.T) {
+	t.Parallel()
 	for server, want := range map[string]string{
 		"http://forge.example.com":          "--server: without TLS everybody on the way can read the token: give https://forge.example.com",
 		"http://127.0.0.1.example.com":      "--server: without TLS",
@@ -126,6 +127,7 @@ func TestAddresses(t *testing.T) {
 // TestNameOfAnotherMachine: a name that is said to be this machine, and leads
 // elsewhere, gets no token without TLS.
 func TestNameOfAnotherMachine(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]bool{
 		"127.0.0.1": true, "127.8.9.10": true, "::1": true, "::ffff:127.0.0.1": true,
 		"10.0.0.1": false, "192.168.0.1": false, "169.254.0.1": false, "0.0.0.0": false, "203.0.113.7": false, "fe80::1": false, "::ffff:10.0.0.1": false,
@@ -229,6 +231,7 @@ func TestCertificates(t *testing.T) {
 // TestTexts: no text of an answer steers a terminal, be it a word of ours or
 // one that is not known, and fields of a newer version are passed over.
 func TestTexts(t *testing.T) {
+	t.Parallel()
 	const evil, hidden = `\u001b]0;x\u0007\u009b31m`, `\u202e`
 	list := `{"newer": 1, "intents": [{"key": {"project": "shop", "intent": "a` + evil + `"}, "title": "t` + evil + `", "status": "done` + evil + `",
 		"newer": {"x": [1]}, "tasks": [{"id": "a-001` + evil + `", "detail": "d` + evil + `\nline"}], "requester": "r` + evil + hidden + `"}],

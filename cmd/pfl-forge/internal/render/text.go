@@ -132,9 +132,31 @@ func doing(s *forge.Summary) string {
 // momentUTC matches a point in time as the rules write it into an activity.
 var momentUTC = pattern.New(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?: UTC|Z)`)
 
+// sinceUTC matches how the rules write into a reason since when something does not work; the first
+// group is how it is said of what has only begun.
+var sinceUTC = pattern.New(`\b(is red|cannot be reached|refuses pushes|refuses all calls|can do a step) since (\d{4}-\d\d-\d\d \d\d:\d\d) UTC`)
+
+// lasting has what sinceUTC matches as it is said of what has lasted for a while.
+var lasting = map[string]string{
+	"is red": "has been red", "cannot be reached": "has been out of reach", "refuses pushes": "has refused pushes",
+	"refuses all calls": "has refused all calls", "can do a step": "has been able to do a step",
+}
+
 // FromNow returns a text of a machine with durations instead of its points in time: "tries
 // again in 5m" instead of "tries again at 2026-03-01 12:00:00 UTC". What is past is "now".
 func FromNow(text string, now time.Time) string {
+	text = sinceUTC.ReplaceAllStringFunc(text, func(found string) string {
+		parts := sinceUTC.FindStringSubmatch(found)
+		since, err := time.Parse("2006-01-02 15:04", parts[2])
+		switch lasts := now.Sub(since); {
+		case err != nil:
+			return found
+		case lasts < 2*time.Minute: // it was written without seconds
+			return parts[1]
+		default:
+			return lasting[parts[1]] + " for " + Age(lasts)
+		}
+	})
 	return momentUTC.ReplaceAllStringFunc(text, func(found string) string {
 		parts := momentUTC.FindStringSubmatch(found)
 		at, err := time.Parse(time.DateTime, parts[1]+" "+parts[2])

@@ -61,10 +61,14 @@ func TestTally(t *testing.T) {
 func TestFromNow(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{
-		"tries again at 2026-03-01 12:05:30 UTC":              "tries again in 5m",
-		"tries again at 2026-03-01 11:59:00 UTC":              "tries again now",
-		"claude is at its limit until 2026-03-01T15:12:00Z":   "claude is at its limit for another 3h12m",
-		"it was 2026-03-01 12:05:30 UTC, at least in the log": "it was 2026-03-01 12:05:30 UTC, at least in the log",
+		"tries again at 2026-03-01 12:05:30 UTC":                               "tries again in 5m",
+		"tries again at 2026-03-01 11:59:00 UTC":                               "tries again now",
+		"claude is at its limit until 2026-03-01T15:12:00Z":                    "claude is at its limit for another 3h12m",
+		"the base branch is red since 2026-03-01 09:48 UTC, at 1a2b: it fails": "the base branch has been red for 2h12m, at 1a2b: it fails",
+		"the git origin refuses pushes since 2026-03-01 11:59 UTC: no":         "the git origin refuses pushes: no",
+		"the git origin cannot be reached since 2026-03-01 11:00 UTC: no":      "the git origin has been out of reach for 1h00m: no",
+		"no replica can do a step since 2026-03-01 11:00 UTC: no":              "no replica has been able to do a step for 1h00m: no",
+		"it was 2026-03-01 12:05:30 UTC, at least in the log":                  "it was 2026-03-01 12:05:30 UTC, at least in the log",
 	} {
 		if got := FromNow(text, now); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -46,6 +46,7 @@ func (w *world) thread(c interface{ forges.Pulls }, n int64) forges.Thread {
 // says whose it is, and resolves nothing; it is no review that decides, nor a remark of
 // ada's. Where the forge has no way to answer in a discussion, the thread has no topic.
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		n := w.reviewed(c)
@@ -89,6 +90,7 @@ func TestAnswers(t *testing.T) {
 // TestAnswersFail: what may go wrong with an answer is told apart: come again, we may not,
 // it is gone. One whose answer was lost is there. Gitea has no answers in discussions.
 func TestAnswersFail(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"github", "gitlab"} {
 		t.Run(name, func(t *testing.T) {
 			f := forgetest.NewFake()

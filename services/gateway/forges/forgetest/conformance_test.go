@@ -202,6 +202,7 @@ func isNotFound(err error) bool { return errors.Is(err, forges.ErrNotFound) }
 // TestConformance: what the back end says of a forge is so, on the fake in each
 // dialect, and on a real Gitea.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		self, err := c.Self(ctx)
@@ -293,6 +294,7 @@ func testComments(t *testing.T, w *world, c pulls.Forge, n int64) {
 // TestFiles: a file of the default branch is read as it is now; what is not
 // there is told from what is no file.
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		put := func(path, text string) {
@@ -320,6 +322,7 @@ func TestFiles(t *testing.T) {
 // TestWhatIsNotThere: what is missing is told from what may not be seen, and a
 // name never becomes another path.
 func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		if _, err := c.Issue(ctx, w.repo, 4711); !isNotFound(err) {
@@ -340,4 +343,9 @@ func TestWhatIsNotThere(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
 }

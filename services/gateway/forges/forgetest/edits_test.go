@@ -14,6 +14,7 @@ import (
 // of a body where the forge tells these; a label is told with when it was put
 // on last, by whom. So it is told which of them was later.
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		n := w.issue("eve", "It crashes", "When it starts.")
@@ -58,6 +59,7 @@ func TestEdits(t *testing.T) {
 
 // TestLabelPutOnAgain: the last one counts who put a label on, and it is told when.
 func TestLabelPutOnAgain(t *testing.T) {
+	t.Parallel()
 	onFakesOnly(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		n := w.issue("ada", "It crashes", "When it starts.")

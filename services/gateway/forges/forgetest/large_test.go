@@ -20,6 +20,7 @@ const crowd = 33
 // TestLargeTexts: a stranger who writes long texts, which everybody may, hides nothing: what
 // an answer is too large for is asked for in smaller pages, in each list that has texts.
 func TestLargeTexts(t *testing.T) {
+	t.Parallel()
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {
 			f := forgetest.NewFake()

@@ -46,6 +46,7 @@ func (w *world) change(branch git.Branch) (number int64, head git.OID) {
 // moved, the commit on main has the message of its head with all trailers, and the number
 // of the pull request where the forge has made a commit; on the fake and on a real Gitea.
 func TestMergedMessages(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		methods := []forges.Method{forges.FastForward, forges.MergeCommit, forges.Squash, forges.Rebase}
@@ -90,6 +91,7 @@ func TestMergedMessages(t *testing.T) {
 // TestMergedByAPress: whoever asks Gitea by its API, and names no message, gets a title of Gitea's
 // own and none of our trailers. Those who have to know that a change was merged cannot go by them.
 func TestMergedByAPress(t *testing.T) {
+	t.Parallel()
 	onGiteas(t, func(t *testing.T, w *world, _ *forgetest.Fake) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		for do, want := range map[string]string{

@@ -56,6 +56,7 @@ func merge(t *testing.T, c pulls.Forge, w *world, number int64, head git.OID, m 
 // TestPullRequests: a pull request is opened once, brought up to date, reviewed, and merged as the
 // very commit that was asked for, on a branch that is protected; on the fake and on a real Gitea.
 func TestPullRequests(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		w.protect()
@@ -183,6 +184,7 @@ func testMerge(t *testing.T, w *world, c pulls.Forge, n int64, head git.OID) {
 // TestPullsOfOthers: what people do with a pull request is seen: closed, opened again, its branch
 // changed; an approval of another change does not stay, and what is behind its base is not merged.
 func TestPullsOfOthers(t *testing.T) {
+	t.Parallel()
 	worlds(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		head := w.commit("forge/a", "a.txt", "a\n", true)

@@ -74,6 +74,7 @@ func queueOf(t *testing.T, c pulls.Forge, w *world, n int64) forges.Queue {
 // TestQueue: a pull request is put in for the commit that was named, once,
 // taken out by whomever and for whatever, and merged.
 func TestQueue(t *testing.T) {
+	t.Parallel()
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		if q := queueOf(t, c, w, n); q.In || q.Out != nil || q.Tests != kind.tests {
@@ -147,6 +148,7 @@ func TestQueue(t *testing.T) {
 // TestQueueAfterAPush: a push takes a pull request out where the forge says so, which is
 // no removal for people on GitLab; elsewhere it goes on, for a commit that nobody named.
 func TestQueueAfterAPush(t *testing.T) {
+	t.Parallel()
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		c := w.bot()
 		if err := c.Enqueue(wait.Context(t), w.repo, n, "main", head); err != nil {
@@ -165,6 +167,7 @@ func TestQueueAfterAPush(t *testing.T) {
 // TestQueueFails: an answer that was lost puts nothing in twice, a forge that
 // is away says when to come again, and a right that is missing is told as that.
 func TestQueueFails(t *testing.T) {
+	t.Parallel()
 	onQueues(t, func(t *testing.T, w *world, f *forgetest.Fake, kind queue, n int64, head git.OID) { //nolint:thelper // it is the test itself
 		method := map[bool]string{true: "PUT", false: "POST"}[kind.dialect == "gitlab" && !kind.tests]
 		part := map[string]string{"gitea": "/merge", "github": "/graphql", "gitlab": "/merge"}[kind.dialect]
@@ -196,6 +199,7 @@ func TestQueueFails(t *testing.T) {
 
 // TestNoQueue: a forge without a queue says which setting turns one on.
 func TestNoQueue(t *testing.T) {
+	t.Parallel()
 	f := forgetest.NewFake()
 	t.Cleanup(f.Close)
 	w := newWorld(t, dialects["github"], f.URL(), map[string]string{"root1": "root1", "bot": "bot", "ada": "ada", "eve": "eve"})
@@ -215,6 +219,7 @@ func TestNoQueue(t *testing.T) {
 // TestMergeWhenChecksSucceed: what Gitea is told to merge when its checks have passed is told as
 // queued, is taken back, and is merged as soon as they have: on the fake, and on a real Gitea.
 func TestMergeWhenChecksSucceed(t *testing.T) {
+	t.Parallel()
 	onGiteas(t, func(t *testing.T, w *world, f *forgetest.Fake) { //nolint:thelper // it is the test itself
 		c, ctx := w.bot(), wait.Context(t)
 		head := w.commit("forge/a", "a.txt", "a\n", true)

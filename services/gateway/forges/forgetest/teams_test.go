@@ -12,6 +12,7 @@ import (
 // TestTeams: who is in a team is told by the forge; a team that is not there, that is
 // elsewhere or that our account may not see is an error, and never one without members.
 func TestTeams(t *testing.T) {
+	t.Parallel()
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {
 			f := forgetest.NewFake()

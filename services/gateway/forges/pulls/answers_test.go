@@ -66,6 +66,7 @@ func (w *world) answers() (list []string) {
 // one answer, by code, whoever carries the step out and however often; a
 // stranger's and one that was not handed on have none, and nothing is resolved.
 func TestThreadsAreAnswered(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
 		a := w.asked(k)
@@ -109,6 +110,7 @@ func TestThreadsAreAnswered(t *testing.T) {
 // TestAnswersThatFail: an answer that was lost is not written twice, one that the forge had
 // no time for is written by the next attempt, and one that cannot be given holds nothing up.
 func TestAnswersThatFail(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
 		a := w.asked(k)
@@ -157,6 +159,7 @@ func TestAnswersThatFail(t *testing.T) {
 // one that a person merged at the new commit is answered as it is. Where it is
 // at another commit, the log says which remarks have no answer for that.
 func TestAnswersOfWhatEnded(t *testing.T) {
+	t.Parallel()
 	merge := func(w *world) {
 		w.status("ada", "pfl-forge/verify", "success")
 		w.ready()
@@ -202,6 +205,7 @@ func TestAnswersOfWhatEnded(t *testing.T) {
 // TestRemarksStayTheSame: a remark is known again when its line moves or another
 // one is resolved, and is another one when its author changes its words.
 func TestRemarksStayTheSame(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
 		w.open(k)

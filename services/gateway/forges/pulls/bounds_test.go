@@ -47,6 +47,7 @@ func (c *crowd) Statuses(ctx context.Context, repository string, head git.OID) (
 // TestCrowd: however many others review or report, what a person asks for and a check
 // that failed are in the snapshot, and nothing that was left out of it has it merged.
 func TestCrowd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper(func(c *pulls.Config) { c.Forge = &crowd{c.Forge, 150, 300} })
 	w.open(k)
@@ -67,6 +68,7 @@ func TestCrowd(t *testing.T) {
 // TestPatternsOfChecks: a protection names checks by a pattern. Until one that fits
 // is there it is pending, and when all that fit have passed nothing is in the way.
 func TestPatternsOfChecks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.as("root1", "POST", "/repos/"+w.repo+"/branch_protections", object{
 		"rule_name": "main", "enable_status_check": true, "status_check_contexts": []string{"ci/*"},
@@ -88,6 +90,7 @@ func TestPatternsOfChecks(t *testing.T) {
 // TestBranchThatIsGone: a pull request whose branch was deleted with the merge
 // is still that of its branch.
 func TestBranchThatIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.in.Number = w.open(k).Number
@@ -105,6 +108,7 @@ func TestBranchThatIsGone(t *testing.T) {
 // TestReportAfterAnAnswer: what a look shows after an answer that said something else is reported,
 // and a refusal that shows nowhere stays in what is reported until something else changes.
 func TestReportAfterAnAnswer(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper(often)
 	w.in.Number = w.open(k).Number
@@ -127,6 +131,7 @@ func TestReportAfterAnAnswer(t *testing.T) {
 // TestMarkIsReadAgain: a mark that was altered, and mended since, misleads no
 // report for longer than it stood there.
 func TestMarkIsReadAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.open(w.keeper())
 	ours := w.show().Body

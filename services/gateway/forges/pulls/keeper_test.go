@@ -19,6 +19,7 @@ import (
 // TestOpenAgain: however often a pull request is asked for, and whatever answer
 // is lost, there is one, and what is there is not written again.
 func TestOpenAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	lost := func(method, part string) forgetest.Fault {
@@ -60,6 +61,7 @@ func TestOpenAgain(t *testing.T) {
 // TestBranchOfAPerson: where a person has pushed to the branch, neither the
 // text nor the statuses of our change are written to theirs.
 func TestBranchOfAPerson(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
@@ -75,6 +77,7 @@ func TestBranchOfAPerson(t *testing.T) {
 // TestOpenWhatEnded: one that was closed is opened again only where the rules
 // knew of it, and one that was merged is answered as that.
 func TestOpenWhatEnded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
@@ -106,6 +109,7 @@ func (w *world) ready() {
 // TestPullOfAnother: a person who opens a pull request of our branch, with our
 // mark in it, has none of our words in it, and nothing merged.
 func TestPullOfAnother(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	body := w.textOf(k)
@@ -148,6 +152,7 @@ func (w *world) ready2(user string) {
 
 // TestMerge: it is merged at that head and in no other way, whatever the forge answers.
 func TestMerge(t *testing.T) {
+	t.Parallel()
 	again := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusMethodNotAllowed, Message: "Please try again later"}
 	moved := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusConflict, Message: "head out of date"}
 	refused := forgetest.Fault{Method: "POST", Part: "/merge", Status: http.StatusMethodNotAllowed, Message: "Does not have enough approvals"}
@@ -198,6 +203,7 @@ func TestMerge(t *testing.T) {
 // TestMergeBehindItsBase: what is behind its base is not merged, and the
 // snapshot says so; nothing is asked of the forge that changes anything.
 func TestMergeBehindItsBase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.in.Base = "side"
@@ -212,6 +218,7 @@ func TestMergeBehindItsBase(t *testing.T) {
 
 // TestLostMerge: a merge whose answer is lost is found by the next look.
 func TestLostMerge(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
@@ -228,6 +235,7 @@ func TestLostMerge(t *testing.T) {
 
 // TestLimits: a limit of the forge is an error with its end, and nothing waits for it.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	for _, part := range []string{"/user", "/pulls", "/branches/", "/status", "/statuses/", "/labels", "/reviews", "/compare/"} {
@@ -246,6 +254,7 @@ func TestLimits(t *testing.T) {
 // TestNames: what would be another path, branch or commit is refused by its
 // field, and the forge is not asked.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	for _, change := range []func(in *forge.PullInput){
@@ -282,6 +291,7 @@ func TestNames(t *testing.T) {
 // branch, a person asks for changes, the rework is approved, and it is merged as
 // the very commit that was verified; each is reported by the sweep alone.
 func TestOnAForge(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper(often)
 		p := w.open(k)
@@ -331,6 +341,7 @@ func TestOnAForge(t *testing.T) {
 // TestMethodThatTheForgeHasNot: a method that the forge, or a project of it, has
 // not is told by both steps as a person's to mend, before anything is opened.
 func TestMethodThatTheForgeHasNot(t *testing.T) {
+	t.Parallel()
 	for dialect, want := range map[hooks.Kind]string{hooks.GitHub: "choose merge, squash or rebase", hooks.GitLab: "choose merge or squash"} {
 		w := newWorld(t)
 		w.dialect = dialect
@@ -360,6 +371,7 @@ func errOf(_ *forge.PullRequest, err error) error { return err }
 // TestRemarksToResolve: where the forge demands that remarks are resolved, one
 // that is not keeps a change from being merged; on GitLab, whoever wrote it.
 func TestRemarksToResolve(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.dialect = hooks.GitLab
 	w.fake.Lab.Set(w.repo, forgetest.Project{Resolved: true})
@@ -382,6 +394,7 @@ func TestRemarksToResolve(t *testing.T) {
 // TestStatusOfManyApprovers: what the forge would cut off is cut off by us, so
 // that it is not written again each time.
 func TestStatusOfManyApprovers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
 	for i := range 40 {

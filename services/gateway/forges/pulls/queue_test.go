@@ -40,6 +40,7 @@ func (w *world) enqueue(k *pulls.Keeper) *forge.PullRequest {
 // TestQueued: what is ready is put into the queue for its very head, once, also
 // where the base branch has moved meanwhile; and what the queue merges is reported.
 func TestQueued(t *testing.T) {
+	t.Parallel()
 	onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself
 		w.move("main", w.commit("main", "side", "c.txt", "c\n"))
 		for range 2 {
@@ -58,6 +59,7 @@ func TestQueued(t *testing.T) {
 // TestQueuedAtAnotherHead: what is not ours any more is not merged by the queue: it is taken out
 // as soon as it is seen. So is what a person asks to be changed, and what is brought up to date.
 func TestQueuedAtAnotherHead(t *testing.T) {
+	t.Parallel()
 	for name, happens := range map[string]func(w *world, k *pulls.Keeper){
 		"asked to be changed": func(w *world, k *pulls.Keeper) {
 			w.review("ada", "REQUEST_CHANGES", "no")
@@ -94,6 +96,7 @@ func TestQueuedAtAnotherHead(t *testing.T) {
 // TestTakenOut: a queue that takes a pull request out says why, with what the
 // checks wrote that failed.
 func TestTakenOut(t *testing.T) {
+	t.Parallel()
 	onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself
 		tried := w.commit("main", "tried", "e.txt", "e\n")
 		w.fake.Hub.Check(forgetest.CheckRun{
@@ -131,6 +134,7 @@ func (w *world) look(k *pulls.Keeper) *forge.PullRequest {
 // TestQueueIsOff: where the forge has no queue, that is told before anything
 // waits for it, with the setting that turns one on.
 func TestQueueIsOff(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "queue"
 	_, err := w.keeper().Open(wait.Context(t), w.to, attempt, w.in)
@@ -142,6 +146,7 @@ func TestQueueIsOff(t *testing.T) {
 
 // TestMergedAtOnce: Gitea merges at once what is ready.
 func TestMergedAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.in.Policy.Method = "queue"
 	k := w.keeper()

@@ -69,6 +69,7 @@ func (w *world) retarget() {
 // TestMergeAsItIsNow: what has come in the way between the decision and the merge keeps it
 // from being merged, also where the forge itself would merge it: the command can be hours old.
 func TestMergeAsItIsNow(t *testing.T) {
+	t.Parallel()
 	passed := func(w *world) { w.status("ada", "ci/unit", "success") }
 	for name, test := range map[string]struct {
 		change func(w *world)
@@ -129,6 +130,7 @@ func (b *busy) Merge(context.Context, string, int64, git.OID, forges.Method) err
 // TestMergeLooksEachTime: a merge that has to be asked for again is looked at
 // again first: the base has moved, or a person has said no.
 func TestMergeLooksEachTime(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.unprotect()
 		asked := 0
@@ -150,6 +152,7 @@ func TestMergeLooksEachTime(t *testing.T) {
 // TestRetargeted: a pull request that a person moved to another base is the
 // same one: no second one is opened beside it, and it is not merged.
 func TestRetargeted(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.unprotect()
 		k := w.keeper()
@@ -175,6 +178,7 @@ func TestRetargeted(t *testing.T) {
 // TestKnownOfAnother: a number that is known and is not ours is told, whatever
 // its state: a second one is never opened beside it.
 func TestKnownOfAnother(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.as("ada", "POST", "/repos/"+w.repo+"/pulls", object{"head": "forge/task-1", "base": "main", "title": "mine"}, nil)
 	w.in.Number = 1
@@ -205,6 +209,7 @@ func (w *world) looked() []forge.Result {
 // nothing as of that attempt before all of it is done: its report would end the
 // attempt, and what is missing would never be written.
 func TestLookIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	fails := func(method, part string) forgetest.Fault {
 		return forgetest.Fault{Method: method, Part: part, By: "bot", Status: http.StatusForbidden}
 	}
@@ -257,6 +262,7 @@ func TestLookIsNoAnswer(t *testing.T) {
 // TestLabelThatIsNotThere: a label that the repository has not is told in the log,
 // and nothing is held up by it: the others are put on, and the text is written.
 func TestLabelThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.in.Policy.Labels = []string{"no such", "forge"}
 		var log bytes.Buffer
@@ -294,6 +300,7 @@ func (l *late) FindPull(ctx context.Context, repository string, head, base git.B
 // TestPushThatIsShownLate: where the branch is at the commit and the pull request does not show it
 // yet, its statuses are written all the same: the attempt ends, and nothing would write them later.
 func TestPushThatIsShownLate(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.in.Number = w.open(w.keeper()).Number
 		former := git.OID(w.in.Head)
@@ -309,6 +316,7 @@ func TestPushThatIsShownLate(t *testing.T) {
 // for counts at the very head that it was given for alone; the forge counts it
 // for another change as well where it keeps stale ones.
 func TestApprovalsOfWhomever(t *testing.T) {
+	t.Parallel()
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		w.as("root1", "POST", "/repos/"+w.repo+"/branch_protections", object{"rule_name": "main", "required_approvals": 1}, nil)
 		k := w.keeper()

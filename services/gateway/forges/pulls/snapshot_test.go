@@ -11,6 +11,7 @@ import (
 // TestWhoMayDecide: a review counts only if the forge counts it, its account is a person's whom
 // the file of tokens has, and that person may write now; each with the commit that was reviewed.
 func TestWhoMayDecide(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
@@ -65,6 +66,7 @@ func TestWhoMayDecide(t *testing.T) {
 // TestReviewsTakeTheRole: a review of who may write at the forge, and is no
 // approver of the project, decides nothing, as a comment does not.
 func TestReviewsTakeTheRole(t *testing.T) {
+	t.Parallel()
 	for roles, want := range map[string]bool{
 		"shop: [approver]": true, `"*": [approver]`: true, "shop: [viewer, requester, operator, auditor]": false, "bank: [approver]": false,
 	} {
@@ -83,6 +85,7 @@ func TestReviewsTakeTheRole(t *testing.T) {
 // TestChecks: checks of others are told with their words, what is demanded and not there is
 // pending, our own statuses are not among them, and one of our name that another wrote is found.
 func TestChecks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	p := w.open(k)

@@ -16,6 +16,7 @@ import (
 // TestSteps: both steps answer a snapshot, or a failure by which the rules know
 // whether to come again, and when, or whom to ask.
 func TestSteps(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	handlers := pulls.Handlers([]*pulls.Keeper{w.keeper()})
 	do := func(ctx context.Context, i int, in *forge.PullInput, project forge.ProjectID) forge.Result {

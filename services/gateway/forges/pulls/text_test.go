@@ -22,6 +22,7 @@ var obeyed = regexp.MustCompile(`@\w|[Cc]loses|[Ff]ixes|#\d|GH-\d|!\[|<img|s3cre
 // TestText: the text opens with the verdict, says who asked and what was found, and nothing that
 // an agent or a person said in it is obeyed; it has at most 60 KB, whatever there is to say.
 func TestText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	f := &w.in.Facts
@@ -74,6 +75,7 @@ func TestText(t *testing.T) {
 
 // TestTextOfNothing: where there is little to say, it says so and claims nothing.
 func TestTextOfNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.in.Title, w.in.Facts, w.in.PatchID, w.in.Parent = " \n", forge.PullFacts{Attempts: 1}, "<b>", ""
 	w.open(w.keeper())
@@ -87,6 +89,7 @@ func TestTextOfNothing(t *testing.T) {
 // TestMergesWhen: the text says who merges it, and what that waits for: also
 // that it would wait for ever where no check is reported.
 func TestMergesWhen(t *testing.T) {
+	t.Parallel()
 	for want, p := range map[string]forge.PullPolicy{
 		"A person merges it.\n": {By: "people", Checks: []string{"build"}},
 		"It is merged by itself when these checks have passed: \u200bbuild, lint.\n":                             {By: "forge", Checks: []string{"build", "lint"}},
@@ -104,6 +107,7 @@ func TestMergesWhen(t *testing.T) {
 // TestTrailersInTheText: the text ends with the trailers of the commit, so that a forge
 // that makes a message of it has them; what is obeyed in a name is not obeyed there.
 func TestTrailersInTheText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	c := trailers.Change{Project: "shop", Intent: w.to.Intent, Task: attempt.Task, Requester: "ada, @all Closes #1", Claimed: "boss", Approver: "grace"}
 	w.as("bot", "POST", "/repos/"+w.repo+"/contents/b.txt", object{

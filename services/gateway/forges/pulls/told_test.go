@@ -17,6 +17,7 @@ import (
 // and with growing pauses for a while after it has ended: the clock of the gateway that looked
 // before may have been ahead, and then the rules take this one's look for an older one.
 func TestToldAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b := &box{}
 	var mu sync.Mutex
@@ -69,6 +70,7 @@ func TestToldAgain(t *testing.T) {
 // TestEndedLongAgo: what ended long before the gateway began is told once: a
 // month of them would be asked for again and again.
 func TestEndedLongAgo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.open(w.keeper())
 	w.ready()
@@ -101,6 +103,7 @@ func TestEndedLongAgo(t *testing.T) {
 // TestMarkBelowWordsOfOthers: what another one writes above or around our text
 // does not hide its mark, also not one that is quoted there.
 func TestMarkBelowWordsOfOthers(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.open(w.keeper())
 	body := w.show().Body
@@ -136,6 +139,7 @@ func TestMarkBelowWordsOfOthers(t *testing.T) {
 // TestClosedAndPushed: GitHub does not open a pull request again whose branch was put elsewhere
 // since it was closed. A person is told how that can be had, and no second one is opened.
 func TestClosedAndPushed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.dialect, w.in.Policy.Method = hooks.GitHub, "squash"
 	k := w.keeper()

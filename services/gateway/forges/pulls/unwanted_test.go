@@ -17,6 +17,7 @@ import (
 // closed, with a word, once; not of one that goes on, that was stopped just now,
 // or that cannot be asked for. It is opened again when the intent is retried.
 func TestClosedWithItsIntent(t *testing.T) {
+	t.Parallel()
 	onForges(t, func(t *testing.T, w *world) {
 		t.Helper()
 		type answer struct {

@@ -56,6 +56,7 @@ func often(c *pulls.Config) { c.Every = 5 * time.Millisecond }
 // TestSweep: without any hook everything is reported, each snapshot once, also
 // by a keeper that has just begun.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper(often)
 	w.open(k)
@@ -88,6 +89,7 @@ func TestSweep(t *testing.T) {
 // TestSweepAfterALostLease: a keeper that watches again, after another one has,
 // begins with a sweep.
 func TestSweepAfterALostLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper(func(c *pulls.Config) { c.Every = time.Hour })
 	w.open(k)
@@ -146,6 +148,7 @@ func (b *box) put(hook, event string, body object) {
 // TestHints: a delivery of the pull request, or of its head's status, leads to a
 // look; one of another hook, another repository, or another commit leads to none.
 func TestHints(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b := &box{}
 	k := w.keeper(func(c *pulls.Config) { c.Deliveries, c.Hooks = b, []string{"work"} })
@@ -175,6 +178,7 @@ func TestHints(t *testing.T) {
 // is ours with the mark of a project that is not in this repository; and one whose
 // mark was taken away is reported again when its step is carried out once more.
 func TestMarks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	k := w.keeper()
 	w.open(k)
@@ -206,6 +210,7 @@ func TestMarks(t *testing.T) {
 // TestReportsThatFail: what a runner refuses is not reported again before it is
 // another one; what could not be handed over is.
 func TestReportsThatFail(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var mu sync.Mutex
 	tried, answer := 0, error(&work.RefusedError{Reason: "no such intent"})
@@ -234,6 +239,7 @@ func TestReportsThatFail(t *testing.T) {
 
 // TestLimitOfTheSweep: while the forge wants to be left alone, nothing is asked, and hints wait.
 func TestLimitOfTheSweep(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b := &box{}
 	var mu sync.Mutex

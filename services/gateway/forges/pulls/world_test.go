@@ -252,3 +252,8 @@ func (w *world) show() (s shown) {
 	w.as("eve", "GET", "/repos/"+w.repo+"/pulls/1", nil, &s)
 	return s
 }
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
+}

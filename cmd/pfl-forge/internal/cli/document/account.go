@@ -42,19 +42,19 @@ func Accounts(projects []forge.Summary) (list []Account) {
 // Line says in a line since when, until when and why an account is not called, and what to do.
 func (a *Account) Line() string {
 	if a.Agent == forge.GitOrigin {
-		return term.Line("the " + a.Agent + " cannot be reached since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+		return term.Line("the " + a.Agent + " has been out of reach since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; everything continues when it answers")
 	}
 	if a.Agent == forge.AnyReplica {
-		return term.Line(forge.NoReplica + "can do a step since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+		return term.Line(forge.NoReplica + "has been able to do a step since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; it continues by itself when one can")
 	}
 	if a.Agent == forge.GitBase {
-		return term.Line(forge.BaseRed + "since " + a.Since.Local().Format(time.DateTime) + ", at " + a.Message +
+		return term.Line("the base branch has been red since " + a.Since.Local().Format(time.DateTime) + ", at " + a.Message +
 			"; everything that would be verified continues when it passes; check now: pfl-forge resume --all")
 	}
 	if a.Agent == forge.GitPush {
-		return term.Line("the " + forge.GitOrigin + " refuses pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
+		return term.Line("the " + forge.GitOrigin + " has refused pushes since " + a.Since.Local().Format(time.DateTime) + ": " + a.Message +
 			"; pushes are retried from time to time; retry now: pfl-forge resume --all")
 	}
 	text := "calls of " + a.Agent + " are stopped"

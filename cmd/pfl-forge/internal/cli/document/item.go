@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/cli/kit"
@@ -99,7 +100,7 @@ func (t *ActiveTask) WaitsFor() string {
 	if t.Status == forge.TaskFailed {
 		return ""
 	}
-	return kit.Safe(render.FirstLine(t.Detail))
+	return kit.Safe(render.FromNow(render.FirstLine(t.Detail), time.Now()))
 }
 
 // Clashes returns a line for each pair of tasks whose changes do not merge. Each of the two is told
@@ -156,7 +157,7 @@ func HowToResume(i *Item, id forge.TaskID) string {
 // Why returns in a line why an intent waits for a person, such as "needs your
 // approval (high risk): it touches the login".
 func (i *Item) Why() string {
-	reason := kit.Safe(render.FirstLine(i.Reason))
+	reason := kit.Safe(render.FromNow(render.FirstLine(i.Reason), time.Now()))
 	switch i.Waiting {
 	case forge.WaitingApproval:
 		text := "needs your approval"
