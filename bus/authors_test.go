@@ -128,13 +128,27 @@ func (st *strict) connect(user, key string) *bus.Bus {
 	return b
 }
 
-// reason returns why a message is among the dead letters; empty while it is not.
-func (st *strict) reason(subject, excerpt string) string {
+// deadLetters are those that a server has at one moment.
+type deadLetters []bus.DeadLetter
+
+// deadLetters reads all dead letters.
+func (st *strict) deadLetters() deadLetters {
 	st.t.Helper()
 	list, err := st.dead.Dead(wait.Context(st.t))
 	if err != nil {
 		st.t.Fatal(err)
 	}
+	return list
+}
+
+// reason returns why a message is among the dead letters; empty while it is not.
+func (st *strict) reason(subject, excerpt string) string {
+	st.t.Helper()
+	return st.deadLetters().reason(subject, excerpt)
+}
+
+// reason returns why a message is among them; empty if it is not.
+func (list deadLetters) reason(subject, excerpt string) string {
 	for _, d := range list {
 		if d.Subject == subject && strings.Contains(string(d.Excerpt), excerpt) {
 			return d.Reason
@@ -297,7 +311,8 @@ func (st *strict) await(list []message) map[string]forge.Event {
 			ev := <-st.seen
 			got[markOf(&ev)] = ev
 		}
-		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && st.reason(m.subject, m.mark) == "" })
+		dead := st.deadLetters()
+		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && dead.reason(m.subject, m.mark) == "" })
 	})
 	return got
 }
@@ -333,14 +348,14 @@ func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 // own were decided on.
 func (st *strict) checkWords(list []message, account string) {
 	st.t.Helper()
-	got := st.await(list)
+	got, dead := st.await(list), st.deadLetters()
 	for _, m := range list {
 		ev, decided := got[m.mark]
 		if decided != (m.author == account) {
 			st.t.Errorf("%s signed by %q: decided on: %t", m.about, account, decided)
 		}
 		if !decided {
-			if reason := st.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
+			if reason := dead.reason(m.subject, m.mark); !strings.Contains(reason, "sign") {
 				st.t.Errorf("%s signed by %q: %s", m.about, account, reason)
 			}
 			continue
