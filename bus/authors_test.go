@@ -128,11 +128,11 @@ func (st *strict) connect(user, key string) *bus.Bus {
 	return b
 }
 
-// deadLetters are those that a server has at one moment.
-type deadLetters []bus.DeadLetter
+// aside are the dead letters that a server has at one moment.
+type aside []bus.DeadLetter
 
-// deadLetters reads all dead letters.
-func (st *strict) deadLetters() deadLetters {
+// aside reads all dead letters.
+func (st *strict) aside() aside {
 	st.t.Helper()
 	list, err := st.dead.Dead(wait.Context(st.t))
 	if err != nil {
@@ -144,11 +144,11 @@ func (st *strict) deadLetters() deadLetters {
 // reason returns why a message is among the dead letters; empty while it is not.
 func (st *strict) reason(subject, excerpt string) string {
 	st.t.Helper()
-	return st.deadLetters().reason(subject, excerpt)
+	return st.aside().reason(subject, excerpt)
 }
 
 // reason returns why a message is among them; empty if it is not.
-func (list deadLetters) reason(subject, excerpt string) string {
+func (list aside) reason(subject, excerpt string) string {
 	for _, d := range list {
 		if d.Subject == subject && strings.Contains(string(d.Excerpt), excerpt) {
 			return d.Reason
@@ -311,7 +311,7 @@ func (st *strict) await(list []message) map[string]forge.Event {
 			ev := <-st.seen
 			got[markOf(&ev)] = ev
 		}
-		dead := st.deadLetters()
+		dead := st.aside()
 		return !slices.ContainsFunc(list, func(m message) bool { return got[m.mark].ID == "" && dead.reason(m.subject, m.mark) == "" })
 	})
 	return got
@@ -348,7 +348,7 @@ func TestOnlyTheAuthorsWordCounts(t *testing.T) {
 // own were decided on.
 func (st *strict) checkWords(list []message, account string) {
 	st.t.Helper()
-	got, dead := st.await(list), st.deadLetters()
+	got, dead := st.await(list), st.aside()
 	for _, m := range list {
 		ev, decided := got[m.mark]
 		if decided != (m.author == account) {
