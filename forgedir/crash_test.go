@@ -87,7 +87,6 @@ var swapping = map[string]bool{"with swaps": false, "without swaps": true}
 
 // Killed at every single point, the next run ends up where it would have.
 func TestKilledAnywhere(t *testing.T) {
-	t.Parallel()
 	for name, noSwap := range swapping {
 		t.Run(name, func(t *testing.T) {
 			all := points(t, noSwap)
@@ -167,7 +166,6 @@ func marks(d *fixture, j *journal) []string {
 
 // A person saves at every single point: the edit is decided in the end.
 func TestSavedAnywhere(t *testing.T) {
-	t.Parallel()
 	saves := map[string]func(*fixture, string){
 		"in place":    func(d *fixture, text string) { d.put(fixLogin, text) },
 		"by a rename": func(d *fixture, text string) { d.save(fixLogin, text) },
@@ -222,7 +220,6 @@ func kept(d *fixture, text string) bool {
 // The person's file stays in place when it is saved while ours is under way:
 // before the last look it is not even touched.
 func TestSavedWhileWriting(t *testing.T) {
-	t.Parallel()
 	for point, touched := range map[string]bool{"recorded": false, "staged": false, "checked": true} {
 		t.Run(point, func(t *testing.T) {
 			d := newFixture(t)
@@ -253,7 +250,6 @@ func TestSavedWhileWriting(t *testing.T) {
 
 // An editor opened the file before it was replaced, and writes to it after.
 func TestLateWriterInPlace(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.disk.Linger = 0
 	v := sample()
@@ -282,7 +278,6 @@ func TestLateWriterInPlace(t *testing.T) {
 
 // Files in the staging area that no version of ours explains are a person's.
 func TestLeftoversAreGivenBack(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)

@@ -16,7 +16,6 @@ import (
 )
 
 func TestImportedDraftsMove(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	for i, text := range []string{"first\n", "second\n", "third\n"} {
 		d.put(layout.Drafts+"/x.md", text)
@@ -42,7 +41,6 @@ func TestImportedDraftsMove(t *testing.T) {
 }
 
 func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	first, _ := d.drafts()
@@ -63,7 +61,6 @@ func TestDraftThatChangesBeforeItIsDecidedStays(t *testing.T) {
 }
 
 func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "---\nrecipe: nothing\n---\nfirst\n")
 	inputs, _ := d.drafts()
@@ -89,7 +86,6 @@ func TestRefusedDraftStaysUntilItChanges(t *testing.T) {
 
 // A draft that a quota has no room for is asked for again as it is.
 func TestDraftOverQuotaComesAgain(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
@@ -105,7 +101,6 @@ func TestDraftOverQuotaComesAgain(t *testing.T) {
 }
 
 func TestDecidedWantsARulingPerEvent(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/x.md", "first\n")
 	inputs, _ := d.drafts()
@@ -118,7 +113,6 @@ func TestDecidedWantsARulingPerEvent(t *testing.T) {
 }
 
 func TestInit(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	made, err := d.Init()
 	if err != nil {

@@ -42,7 +42,6 @@ func describe(e forge.Event) string {
 }
 
 func TestEdits(t *testing.T) {
-	t.Parallel()
 	const undo = " (undo it, or remove the file to have it written again)"
 	const fixed = "cannot be changed here; title, body, type, risk, answers and status: approved can" + undo
 	const status = "9: status: can only be set to approved here; it is proposed "
@@ -162,7 +161,6 @@ var knownKeys = func() string {
 }()
 
 func TestEditsThatAreDecided(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -190,7 +188,6 @@ func TestEditsThatAreDecided(t *testing.T) {
 }
 
 func TestPlainEditsLeaveNothingBehind(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -208,7 +205,6 @@ func TestPlainEditsLeaveNothingBehind(t *testing.T) {
 
 // A crash after the decision: the next run finds that there is nothing to do.
 func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -228,7 +224,6 @@ func TestEditsThatWereDecidedBeforeACrash(t *testing.T) {
 }
 
 func TestRefusedEditsStay(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -265,7 +260,6 @@ func TestRefusedEditsStay(t *testing.T) {
 }
 
 func TestIntentFilesThatAreNone(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -293,7 +287,6 @@ func TestIntentFilesThatAreNone(t *testing.T) {
 }
 
 func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Intent.Type = ""
@@ -317,7 +310,6 @@ func TestEditWithoutCacheIsComparedToThePresent(t *testing.T) {
 
 // Files that hold exactly what we wrote are read once and then only looked at.
 func TestUnchangedFilesAreNotRead(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)

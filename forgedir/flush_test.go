@@ -10,7 +10,6 @@ import (
 
 // A version is remembered on the disk, and lies there whole, before it appears.
 func TestFlushedBeforeItAppears(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Tasks, v.Reviews, v.History, v.Observations = nil, nil, nil, nil

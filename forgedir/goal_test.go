@@ -39,7 +39,6 @@ Check the forms
 
 // What a draft says of a goal stands in the intent's file, and reads back as the same.
 func TestGoalOfADraft(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, problems := d.drafts()
@@ -67,7 +66,6 @@ func TestGoalOfADraft(t *testing.T) {
 }
 
 func TestGoalOfADraftRefused(t *testing.T) {
-	t.Parallel()
 	const (
 		aModel = "it has to be a model's name as the agent takes it, without spaces and commas"
 		aTool  = "it has to be a tool such as Edit, or Bash(go test:*)"
@@ -118,7 +116,6 @@ func TestGoalOfADraftRefused(t *testing.T) {
 
 // A refusal of the rules names the field as the file has it.
 func TestGoalRefusedByTheRules(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/fix-login.md", goalFront)
 	inputs, _ := d.drafts()
@@ -132,7 +129,6 @@ func TestGoalRefusedByTheRules(t *testing.T) {
 }
 
 func TestGoalCannotBeEdited(t *testing.T) {
-	t.Parallel()
 	const fixed = "cannot be changed: goals are fixed when they are submitted " +
 		"(undo it, or remove the file to have it written again; or cancel the intent and write another draft)"
 	for _, tt := range []struct {

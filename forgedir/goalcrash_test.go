@@ -61,7 +61,6 @@ func (d *fixture) below() map[string]string {
 
 // Killed at every point, no line is lost and none is there twice.
 func TestGoalsKilledAnywhere(t *testing.T) {
-	t.Parallel()
 	for name, noSwap := range swapping {
 		d, a, b := goalFixture(t, noSwap)
 		var points []string
@@ -106,7 +105,6 @@ func TestGoalsKilledAnywhere(t *testing.T) {
 // A person saves at every point: what was saved is there in the end, and so is all
 // of ours.
 func TestGoalsSavedAnywhere(t *testing.T) {
-	t.Parallel()
 	d, a, b := goalFixture(t, false)
 	count := 0
 	d.disk.Reached = func(string) { count++ }
@@ -142,7 +140,6 @@ func TestGoalsSavedAnywhere(t *testing.T) {
 
 // An editor opened the file before it was replaced, and writes to it after.
 func TestGoalsLateWriterInPlace(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.disk.Linger = 0
 	v := goalView("a", 1)
@@ -169,7 +166,6 @@ func TestGoalsLateWriterInPlace(t *testing.T) {
 
 // What a person put in the way is said, is not followed, and stops nothing else.
 func TestGoalsInTheWay(t *testing.T) {
-	t.Parallel()
 	const folder, file = ", not a directory (remove it)", ", not a regular file (put a regular file in its place, or remove it)"
 	link := func(rel string) func(*fixture, string) error {
 		return func(d *fixture, to string) error { return os.Symlink(to, d.shared(rel)) }

@@ -95,7 +95,6 @@ func (d *fixture) writeGoals(views ...forge.View) {
 }
 
 func TestGoalFiles(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	s := v.Goal.Iterations[0].Summary
@@ -144,7 +143,6 @@ func TestGoalFiles(t *testing.T) {
 }
 
 func TestNoGoalNoFolder(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.write(sample())
 	if exists(t, d.shared(layout.GoalDir)) || d.goalText(".gitignore") != ".forge/\n" {
@@ -153,7 +151,6 @@ func TestNoGoalNoFolder(t *testing.T) {
 }
 
 func TestGoalFilesElsewhere(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	a.Intent.Goal = wholeGoal()
@@ -178,7 +175,6 @@ func TestGoalFilesElsewhere(t *testing.T) {
 
 // Lines are added to those that are there, whoever wrote them.
 func TestGoalLinesAreAdded(t *testing.T) {
-	t.Parallel()
 	const mine = "{\"type\": \"pattern\", \"content\": \"mine\"}\n<<<<<<< broken\n\n{\"type\":\"summary\",\"iteration\":1}\n\xff"
 	d := newFixture(t)
 	d.goalPut(historyFile, mine)
@@ -211,7 +207,6 @@ func stat(t testing.TB, name string) os.FileInfo {
 
 // What a crash cut off at any byte is completed.
 func TestGoalLinesCutOff(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
@@ -240,7 +235,6 @@ func TestGoalLinesCutOff(t *testing.T) {
 }
 
 func TestGoalFilesAreWrittenAgain(t *testing.T) {
-	t.Parallel()
 	for name, lose := range map[string]func(*fixture){
 		"the folder": func(d *fixture) { remove(d.t, d.shared(layout.GoalDir)) },
 		"a file":     func(d *fixture) { remove(d.t, d.shared(knowledgeFile)) },
@@ -293,7 +287,6 @@ func sortedLines(text string) []string {
 
 // Two projects that followed each other in one folder called a goal the same.
 func TestGoalOfAnotherLife(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix-login", 1)
 	d.writeGoals(v)
@@ -311,7 +304,6 @@ func TestGoalOfAnotherLife(t *testing.T) {
 
 // A count is put right, and nothing else of a line.
 func TestAppliedCount(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 2), goalView("b", 1)
 	a.Intent.Goal = &forge.GoalOptions{KnowledgeFile: ".e8/a.jsonl"}
@@ -336,7 +328,6 @@ func TestAppliedCount(t *testing.T) {
 
 // What other goals had of knowledge is known after the index was written anew.
 func TestAppliedCountStays(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	a, b := goalView("a", 1), goalView("b", 1)
 	b.Goal.Applied = []string{"a/k1"}
@@ -352,7 +343,6 @@ func TestAppliedCountStays(t *testing.T) {
 }
 
 func TestGoalLogs(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := goalView("fix", 2)
 	v.Intent.Goal = &forge.GoalOptions{RawLog: true}

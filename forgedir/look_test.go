@@ -117,7 +117,6 @@ func TestQuickLook(t *testing.T) {
 // another one, whoever copies the cache with the files or without, and where no
 // cache can be written, a look finds all the same.
 func TestQuickLookElsewhere(t *testing.T) {
-	t.Parallel()
 	one, v := newFixture(t), sample()
 	one.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
@@ -146,7 +145,6 @@ func TestQuickLookElsewhere(t *testing.T) {
 // TestQuickLooksAtOnce: looks at the same time do not hurt each other, whatever
 // is saved meanwhile, and leave nothing behind.
 func TestQuickLooksAtOnce(t *testing.T) {
-	t.Parallel()
 	d, v := newFixture(t), sample()
 	d.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }
@@ -175,7 +173,6 @@ func TestQuickLooksAtOnce(t *testing.T) {
 
 // TestListed: a list is there as it was kept, all of it or nothing.
 func TestListed(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	if list := Listed(d.root); list != nil {
 		t.Errorf("before it was kept: %q", list)
@@ -209,7 +206,6 @@ func TestListed(t *testing.T) {
 // TestStartBesideLooks: a run starts whatever looks keep beside it, in the
 // folder from which a start takes what a killed run has left.
 func TestStartBesideLooks(t *testing.T) {
-	t.Parallel()
 	d, v := newFixture(t), sample()
 	d.write(v)
 	current := func(id forge.IntentID) (forge.View, bool) { return v, id == v.Intent.ID }

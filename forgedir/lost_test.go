@@ -12,7 +12,6 @@ import (
 // Files are set aside as they are, whoever wrote them, and killed at every
 // single point it can be done again.
 func TestSetAsideKilledAnywhere(t *testing.T) {
-	t.Parallel()
 	for n := 0; ; n++ {
 		d := newFixture(t)
 		d.write(sample())
@@ -66,7 +65,6 @@ func TestSetAsideKilledAnywhere(t *testing.T) {
 // A draft that asks for a lost intent again says what its file said, and takes
 // no other draft's place.
 func TestRedraft(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.write(sample())
 	doc, ok := d.ReadIntent("fix-login")

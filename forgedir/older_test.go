@@ -12,7 +12,6 @@ import (
 
 // A person edits for minutes what was replaced several times meanwhile.
 func TestEditsOfAnOlderVersion(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -40,7 +39,6 @@ func TestEditsOfAnOlderVersion(t *testing.T) {
 // So old that nobody knows what it looked like: what changes by itself is not
 // taken for the person's.
 func TestEditsOfAForgottenVersion(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct{ name, old, text, want string }{
 		{"title", "title: Mend", "title: Repair", `edit title="Repair the login check"`},
 		{"answer", "too?\n    answer: null", "too?\n    answer: all", `answer 1 "Old accounts too?": "all"`},
@@ -86,7 +84,6 @@ func TestEditsOfAForgottenVersion(t *testing.T) {
 
 // What was changed elsewhere meanwhile is not changed back by an old version.
 func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -118,7 +115,6 @@ func TestEditsOfAnOlderVersionKeepWhatIsNewer(t *testing.T) {
 }
 
 func TestEditsThatChangeBeforeTheyAreDecided(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -137,7 +133,6 @@ func TestEditsThatChangeBeforeTheyAreDecided(t *testing.T) {
 }
 
 func TestApprovals(t *testing.T) {
-	t.Parallel()
 	const readIt = "status: the plan changed since this version of the file was written " +
 		"(read it with pfl-forge show fix-login, then run pfl-forge approve fix-login, or undo the edit)"
 	for _, tt := range []struct {

@@ -10,7 +10,6 @@ import (
 )
 
 func TestOpenRefusesSymlinks(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct{ name, link, want string }{
 		{"the folder", ".forge", ".forge is a symbolic link, not a directory; remove it and try again"},
 		{"a folder in it", ".forge/intents", ".forge/intents is a symbolic link, not a directory; remove it and try again"},
@@ -38,7 +37,6 @@ func TestOpenRefusesSymlinks(t *testing.T) {
 }
 
 func TestOpenRefusesAFile(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	writeText(t, filepath.Join(root, layout.Dir), "")
 	if _, err := Open(root, Options{Project: "demo"}); err == nil || !strings.Contains(err.Error(), "is a file, not a directory") {

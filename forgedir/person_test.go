@@ -22,7 +22,6 @@ func retitled(text string) string { return strings.Replace(text, "title: Mend", 
 
 // Editors of all systems write the same text in many ways.
 func TestWaysToSaveAFile(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		save func(d *fixture, text string)
@@ -83,7 +82,6 @@ func TestWaysToSaveAFile(t *testing.T) {
 
 // A file that ends anywhere before its end makes no event, and stays.
 func TestHalfAFileIsNoEdit(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -107,7 +105,6 @@ func TestHalfAFileIsNoEdit(t *testing.T) {
 
 // What cannot be the intent's file is refused with a reason, and stays.
 func TestFilesInThePlaceOfAnIntents(t *testing.T) {
-	t.Parallel()
 	other := sample()
 	other.Intent.ID, other.Summary.Key.Intent = "other", "other"
 	other.Tasks, other.Reviews, other.History, other.Observations = nil, nil, nil, nil
@@ -168,7 +165,6 @@ func TestFilesInThePlaceOfAnIntents(t *testing.T) {
 
 // A file of 20,000 keys is refused in no time.
 func TestManyKeys(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -188,7 +184,6 @@ func TestManyKeys(t *testing.T) {
 
 // Nobody reads changes of these, so they are taken back, and kept.
 func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
-	t.Parallel()
 	for _, name := range []string{
 		"work/fix-login-001.yaml", "reviews/fix-login-001-1.yaml", "knowledge/history/fix-login-1.yaml", layout.Observations, layout.State,
 	} {
@@ -229,7 +224,6 @@ func TestChangesByHandOfWhatIsOnlyShown(t *testing.T) {
 
 // Whatever a person removes of the folder while it is in use comes back.
 func TestRemovedFoldersComeBack(t *testing.T) {
-	t.Parallel()
 	for _, name := range []string{
 		layout.Drafts, layout.Intents, layout.Work, layout.Reviews, "knowledge", layout.Kept, layout.Cache, layout.Bases,
 		layout.Staging, layout.Replaced, layout.Index, "all of it",

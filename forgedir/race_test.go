@@ -14,7 +14,6 @@ import (
 // A person saves at any moment while the runner reads and writes without a
 // pause: each version is decided before the next one replaces it.
 func TestPersonAndRunnerAtOnce(t *testing.T) {
-	t.Parallel()
 	const saves = 40
 	d, j := newFixture(t), newJournal(t)
 	d.disk.Linger = 0

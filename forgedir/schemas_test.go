@@ -8,7 +8,6 @@ import (
 )
 
 func TestOpenWritesTheSchemas(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	const name = "schemas/intent.schema.json"
 	want := d.text(name)
@@ -21,7 +20,6 @@ func TestOpenWritesTheSchemas(t *testing.T) {
 
 // What is removed while a run goes on is there again after the next look.
 func TestSchemasAreRenewed(t *testing.T) {
-	t.Parallel()
 	const name = "schemas/intent.schema.json"
 	for _, gone := range []string{name, layout.Schemas} {
 		d := newFixture(t)

@@ -20,7 +20,6 @@ func (d *fixture) state(summaries ...forge.Summary) string {
 
 // state.yaml has the tasks that are done as well, which lists leave out.
 func TestStateHasAllTasks(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		next func(*fixture)
@@ -75,7 +74,6 @@ func TestStateHasAllTasks(t *testing.T) {
 
 // The lists may know of a decision a moment before the tasks do.
 func TestStateFollowsTheTasks(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Summary.Tasks = nil
@@ -91,7 +89,6 @@ func TestStateFollowsTheTasks(t *testing.T) {
 }
 
 func TestReportGoesWithItsAudit(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := whole()
 	d.write(v)

@@ -25,7 +25,6 @@ func uncomment(text, mark string) string {
 }
 
 func TestConfigTemplate(t *testing.T) {
-	t.Parallel()
 	p, err := config.Parse([]byte(ConfigTemplate))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +84,6 @@ func keys(of reflect.Type) (names []string) {
 }
 
 func TestExampleDraft(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	d.put(layout.Drafts+"/as-it-is.md", ExampleDraft)
 	// Criteria are judged where no recipe's check decides: an intent has one or the other.

@@ -67,7 +67,6 @@ func whole() forge.View {
 }
 
 func TestFiles(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := whole()
 	if problems := d.write(v); len(problems) > 0 {
@@ -128,7 +127,6 @@ func (d *fixture) inodes() map[string]os.FileInfo {
 }
 
 func TestWriteTouchesOnlyWhatChanged(t *testing.T) {
-	t.Parallel()
 	for _, again := range []struct {
 		name string
 		do   func(*fixture)
@@ -171,7 +169,6 @@ func TestWriteTouchesOnlyWhatChanged(t *testing.T) {
 }
 
 func TestRemovedFilesComeBack(t *testing.T) {
-	t.Parallel()
 	for _, name := range []string{
 		"intents/fix-login.yaml", "work/fix-login-001.yaml", "reviews/fix-login-001-1.yaml",
 		"knowledge/history/fix-login-1.yaml", "observations.yaml",
@@ -210,7 +207,6 @@ func TestRemovedFilesComeBack(t *testing.T) {
 }
 
 func TestFilesOfAnOlderPlanGo(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -231,7 +227,6 @@ func TestFilesOfAnOlderPlanGo(t *testing.T) {
 }
 
 func TestChangesThatNobodyReadsAreKept(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)
@@ -270,7 +265,6 @@ func TestChangesThatNobodyReadsAreKept(t *testing.T) {
 }
 
 func TestObservationsStayInOrder(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	a, b := sample(), sample()
 	b.Intent.ID = "other"
@@ -303,7 +297,6 @@ func TestObservationsStayInOrder(t *testing.T) {
 // Observations that a person changed while nobody looked are kept, and the
 // file is put together again from all intents.
 func TestObservationsOfAllComeBack(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	a, b := sample(), sample()
 	b.Intent.ID = "other"
@@ -328,7 +321,6 @@ func TestObservationsOfAllComeBack(t *testing.T) {
 }
 
 func TestSecondReviewOfAnAttempt(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Reviews = append(v.Reviews, v.Reviews[0])
@@ -348,7 +340,6 @@ func TestSecondReviewOfAnAttempt(t *testing.T) {
 }
 
 func TestWriteRefusesWhatIsNoID(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	v.Intent.ID = "../../x"
@@ -358,7 +349,6 @@ func TestWriteRefusesWhatIsNoID(t *testing.T) {
 }
 
 func TestIndexSurvivesATornLine(t *testing.T) {
-	t.Parallel()
 	d := newFixture(t)
 	v := sample()
 	d.write(v)

@@ -32,7 +32,6 @@ func answer(v any) agenttest.Step {
 
 // TestConformance is of the example that the documentation has.
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	example, err := filepath.Abs("../../docs/examples/agent.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +86,6 @@ const good = `{"type":"result","answer":{"requirements":[],"verdict":"approved",
 	`"cache_read_tokens":3,"cache_write_tokens":4,"cost_usd":0.5,"turns":6}}`
 
 func TestResult(t *testing.T) {
-	t.Parallel()
 	out, err := script(t, "echo noise; echo '"+good+"'; echo warning >&2", nil)
 	want := forge.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4, CostUSD: 0.5, Turns: 6, Calls: 1}
 	diff := cmp.Diff(want, out.Usage)
@@ -97,7 +95,6 @@ func TestResult(t *testing.T) {
 }
 
 func TestProgramSeesItsCall(t *testing.T) {
-	t.Parallel()
 	out, err := script(t, `
 		env | grep ^FORGE_ | sed "s|$HOME|HOME|; s|$FORGE_STATE_DIR|STATE|; s|$FORGE_SESSION|ID|" |
 			grep -v FORGE_RUN_ID | sort >> "$FORGE_STATE_DIR/seen"
@@ -114,7 +111,6 @@ func TestProgramSeesItsCall(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	t.Parallel()
 	until := `"until":"2030-01-01T00:00:00Z"`
 	for _, tt := range []struct {
 		name, script string
@@ -147,7 +143,6 @@ func TestFailures(t *testing.T) {
 
 // A call without a checkout is not to blame for what changes in a repository around it.
 func TestWithoutCheckout(t *testing.T) {
-	t.Parallel()
 	_, err := script(t, "touch ../planted; echo '"+good+"'", func(c *agent.Call, _ *config.AgentConfig) {
 		c.ScratchDir = filepath.Join(c.Dir, "scratch")
 		c.Dir = c.ScratchDir
@@ -161,7 +156,6 @@ func TestWithoutCheckout(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	t.Parallel()
 	for name, change := range map[string]func(*agent.Call, *config.AgentConfig){
 		"ours cannot be kept from writing": func(_ *agent.Call, c *config.AgentConfig) { c.ReadOnly = false },
 		"which is in the checkout": func(call *agent.Call, c *config.AgentConfig) {

@@ -29,7 +29,6 @@ func TestMain(m *testing.M) {
 // TestContainer holds a container at the other end of two pipes to the suite of all
 // executors.
 func TestContainer(t *testing.T) {
-	t.Parallel()
 	remotetest.Need(t)
 	state := t.TempDir()
 	executortest.Run(t, remotetest.Container{T: t, State: state}, state)
@@ -38,7 +37,6 @@ func TestContainer(t *testing.T) {
 // TestCommandCannotSpeakForTheOtherEnd tries from within a command to write to, to
 // trace and to end the process that reports on it.
 func TestCommandCannotSpeakForTheOtherEnd(t *testing.T) {
-	t.Parallel()
 	remotetest.Need(t)
 	state := t.TempDir()
 	c := shell(t, state, `
@@ -77,7 +75,6 @@ func shell(t *testing.T, state, script string) process.Command {
 // TestOtherEndDies kills the container while its command runs: nothing of the command is
 // kept, and the error says that the place was lost.
 func TestOtherEndDies(t *testing.T) {
-	t.Parallel()
 	remotetest.Need(t)
 	state := t.TempDir()
 	c := shell(t, state, "echo changed > file; echo started; sleep 600")
@@ -95,7 +92,6 @@ func TestOtherEndDies(t *testing.T) {
 // TestDirectoriesWithin refuses a command before anything of it is sent, if a directory within
 // another one has less rights, or others, than could be kept apart.
 func TestDirectoriesWithin(t *testing.T) {
-	t.Parallel()
 	for _, kinds := range [][2]sandbox.Kind{
 		{sandbox.Writable, sandbox.ReadOnly}, {sandbox.ReadOnly, sandbox.Writable}, {sandbox.Writable, sandbox.Hidden}, {sandbox.ReadOnly, sandbox.Hidden},
 	} {
@@ -118,7 +114,6 @@ func TestDirectoriesWithin(t *testing.T) {
 
 // TestSilentOtherEnd has an other end that takes everything and never reports.
 func TestSilentOtherEnd(t *testing.T) {
-	t.Parallel()
 	here, there := net.Pipe()
 	errStop := errors.New("nobody waits any more")
 	ctx, stop := context.WithCancelCause(t.Context())
@@ -137,7 +132,6 @@ func TestSilentOtherEnd(t *testing.T) {
 // TestOtherEndGoesWhileFilesAreSent checks that the loss of a pod is no failure
 // of what was to run in it, whenever it is lost.
 func TestOtherEndGoesWhileFilesAreSent(t *testing.T) {
-	t.Parallel()
 	state := t.TempDir()
 	c := shell(t, state, "true")
 	if err := os.WriteFile(filepath.Join(c.Dir, "large"), make([]byte, 2<<20), 0o600); err != nil {
@@ -155,7 +149,6 @@ func TestOtherEndGoesWhileFilesAreSent(t *testing.T) {
 
 // TestHostileFiles sends back what leads out of the directory, or fills the disk.
 func TestHostileFiles(t *testing.T) {
-	t.Parallel()
 	link := func(name, to string) *tar.Header {
 		return &tar.Header{Name: name, Linkname: to, Typeflag: tar.TypeSymlink, Mode: 0o777}
 	}

@@ -37,7 +37,6 @@ func (j *journals) lists(about string, kept []byte) journal.Listing {
 // every journal gets, whatever was stored since: records, garbage, records of a
 // newer version, marks that set something aside, and what other projects decide.
 func TestListSince(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(3, 4))
 	ids := []string{"a", "b", "c", "d", "e"}
@@ -89,7 +88,6 @@ func TestListSince(t *testing.T) {
 // TestListOfAnother: a list of another stream, of one that has lost a message,
 // of another project, or that is none, is not gone on from.
 func TestListOfAnother(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	if l := j.lists("where there is nothing", nil); l.Kept != nil || len(l.Summaries) != 0 {
 		t.Errorf("%d intents of none, kept %d bytes", len(l.Summaries), len(l.Kept))
@@ -129,7 +127,6 @@ func TestListOfAnother(t *testing.T) {
 
 // TestListFarBehind: where much has followed a list, every journal is read instead.
 func TestListFarBehind(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	kept := j.lists("the first time", nil).Kept
@@ -152,7 +149,6 @@ func TestListFarBehind(t *testing.T) {
 // TestListOfAMoment: a list that was made while journals went on is not kept: a
 // server that loses what it stored last has no other sign of it.
 func TestListOfAMoment(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	first := j.lists("the first time", nil).Kept

@@ -129,7 +129,6 @@ func idsOf(list *journal.Open) (ids []string) {
 // look at every journal gets, whatever was stored since: records, garbage,
 // records of a newer version, and marks that set something aside.
 func TestOpenFromEveryList(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	last := map[string]place{}
@@ -154,7 +153,6 @@ func TestOpenFromEveryList(t *testing.T) {
 // TestOpenBesideWhatIsLost: what is stored while a list is read does not end an intent in it, since
 // a server that fails may lose just that, and then has the message that the list names, and no gap.
 func TestOpenBesideWhatIsLost(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	ctx := wait.Context(t)
 	j.store("a", j.record("a", false))
@@ -186,7 +184,6 @@ func TestOpenBesideWhatIsLost(t *testing.T) {
 // TestOpenOfAStreamStoredAgain: a message that was stored again, byte for byte
 // and with the same sequence, does not say that those before it are the same.
 func TestOpenOfAStreamStoredAgain(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	j.store("a", j.record("a", true))
@@ -208,7 +205,6 @@ func TestOpenOfAStreamStoredAgain(t *testing.T) {
 // TestOpenBesideAGap: a list is used only if every message behind it was read,
 // whatever was counted as lost.
 func TestOpenBesideAGap(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	list, _ := j.open(journal.Open{})
@@ -229,7 +225,6 @@ func TestOpenBesideAGap(t *testing.T) {
 
 // TestOpenOfStrangeSubjects: a record whose subject names no intent holds no start up, and no list.
 func TestOpenOfStrangeSubjects(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	j.store("a", j.record("a", false))
 	list, _ := j.open(journal.Open{})

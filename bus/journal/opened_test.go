@@ -26,7 +26,6 @@ func countedOf(all []journal.Counted, ended bool) []journal.Counted {
 // counts what one counts who reads every journal, whatever was stored since:
 // records, garbage, records of a newer version, and marks that set something aside.
 func TestOpened(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	ctx := t.Context()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -68,7 +67,6 @@ func TestOpened(t *testing.T) {
 
 // TestOpenedSees: what has begun since the look before is seen by the next one, once.
 func TestOpenedSees(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	o := j.b.Journal.NewOpened(journal.Open{})
 	for _, id := range []string{"a", "b", "c"} {
@@ -87,7 +85,6 @@ func TestOpenedSees(t *testing.T) {
 // TestOverviewAsksForNoNames: once it has read all, an overview reads what the
 // journals have since, and asks for nothing that is as long as the list of all.
 func TestOverviewAsksForNoNames(t *testing.T) {
-	t.Parallel()
 	j := startJournals(t)
 	o := j.b.Journal.NewOverview()
 	j.store("ended", j.record("ended", true))

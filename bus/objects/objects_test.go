@@ -58,7 +58,6 @@ func putObject(ctx context.Context, t *testing.T, o *objects.Store, name objects
 }
 
 func TestObjects(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects
@@ -136,7 +135,6 @@ func (f failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // TestObjectsRefused checks that a Put that fails leaves what was there.
 func TestObjectsRefused(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects
@@ -176,7 +174,6 @@ func TestObjectsRefused(t *testing.T) {
 // TestLittleRoom checks that the streams are made on a server that has less room than
 // they would like.
 func TestLittleRoom(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 424 << 20, NoLog: true, NoSigs: true,
@@ -211,7 +208,6 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestObjectNames(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	o := bustest.Start(t).Objects
 	for what, name := range map[string]objects.Name{
@@ -247,7 +243,6 @@ func TestObjectNames(t *testing.T) {
 // TestObjectsPermissions checks what the operators' guide says: workers write,
 // people read.
 func TestObjectsPermissions(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	read := []string{
 		"$JS.API.STREAM.INFO.OBJ_FORGE", "$JS.API.STREAM.MSG.GET.OBJ_FORGE", "$JS.API.DIRECT.GET.OBJ_FORGE",

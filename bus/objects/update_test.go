@@ -23,7 +23,6 @@ var whole = objects.TranscriptName(key, try("fix-login-001", 1))
 // TestObjectsUpdate checks that of several that update an object at the same time none
 // undoes what another one did.
 func TestObjectsUpdate(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	const writers, times = 4, 10
@@ -92,7 +91,6 @@ func TestObjectsUpdate(t *testing.T) {
 // TestOldestTranscriptsGo checks that whole transcripts make room for newer ones, and
 // that this takes nothing from what workers hand on.
 func TestOldestTranscriptsGo(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	s := bustest.StartServer(t)
 	o := s.Connect(t).Objects
@@ -150,7 +148,6 @@ func TestOldestTranscriptsGo(t *testing.T) {
 // TestReadTranscript checks that all claims of an attempt are read, many batches, and
 // nothing else.
 func TestReadTranscript(t *testing.T) {
-	t.Parallel()
 	ctx := wait.Context(t)
 	b := bustest.Start(t)
 	want := ""
@@ -195,7 +192,6 @@ func TestReadTranscript(t *testing.T) {
 // TestEveryStepHasATranscript: the name of each step's transcript is one that
 // objects may have, and says whose it is.
 func TestEveryStepHasATranscript(t *testing.T) {
-	t.Parallel()
 	for _, step := range forge.Steps() {
 		a := forge.Attempt{Task: "fix-login-001", Step: step, Number: 12}
 		name := objects.TranscriptName(key, a)

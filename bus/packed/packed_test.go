@@ -25,7 +25,6 @@ func noise(r *rand.Rand, n int) string {
 // TestRoom: the largest document that is packed fits into a message of the
 // usual size with what is around it.
 func TestRoom(t *testing.T) {
-	t.Parallel()
 	data, err := json.Marshal(Packed{Gzip: make([]byte, room)})
 	if err != nil || len(data) > 1<<20 {
 		t.Errorf("%d bytes, %v", len(data), err)
@@ -35,7 +34,6 @@ func TestRoom(t *testing.T) {
 // TestPacked packs an intent with the records that are not known yet, and a
 // list that has no room in one message: its pages have every intent.
 func TestPacked(t *testing.T) {
-	t.Parallel()
 	records := []forge.Record{{Summary: forge.Summary{Title: "one"}}, {Summary: forge.Summary{Title: "two"}}}
 	p, err := Intent(&whole.Intent{Broken: "b"}, slices.Values(records), 1)
 	if err != nil {
@@ -95,7 +93,6 @@ func TestPacked(t *testing.T) {
 // TestLongJournal: of a journal that is longer than an answer may be, no more records
 // are asked for, encoded and kept than an answer has room for, however many there are.
 func TestLongJournal(t *testing.T) {
-	t.Parallel()
 	long := forge.Record{Summary: forge.Summary{Title: strings.Repeat("x", 1<<20)}}
 	asked := 0
 	journal := func(yield func(forge.Record) bool) {

@@ -54,7 +54,6 @@ func all(t *testing.T, b *bus.Bus) []presence.Replica {
 }
 
 func TestGather(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	if list := all(t, b); len(list) != 0 {
@@ -124,7 +123,6 @@ func info(name string, metadata map[string]string) string {
 
 // Whoever may listen on $SRV.> can say anything. It reaches nobody as it was said.
 func TestLyingServices(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for _, text := range []string{
@@ -162,7 +160,6 @@ func TestLyingServices(t *testing.T) {
 // An executor is one of those that there are, or none at all, with what belongs to it and
 // nothing that moves a cursor.
 func TestLyingExecutors(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	long := strings.Repeat("x", 1<<10)
@@ -203,7 +200,6 @@ func TestLyingExecutors(t *testing.T) {
 
 // TestFloodOfAnswers checks that somebody who answers without end does not keep who asks.
 func TestFloodOfAnswers(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	nc, err := nats.Connect(s.URL())
@@ -228,7 +224,6 @@ func TestFloodOfAnswers(t *testing.T) {
 }
 
 func TestHundredReplicas(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	b := s.Connect(t)
 	for n := range 100 {
@@ -240,7 +235,6 @@ func TestHundredReplicas(t *testing.T) {
 }
 
 func TestGatherEnds(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	announce(t, b, presence.Replica{Service: "reviewer", ID: "r", Started: started})
 	ctx, cancel := context.WithCancel(t.Context())

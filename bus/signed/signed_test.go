@@ -63,7 +63,6 @@ var ada = signed.AuthorOf(subjects.Sender{Project: "shop", Person: true, Named: 
 // TestCheck alters each part of a signed message: one is believed, and each
 // other is refused with a reason that says what is wrong.
 func TestCheck(t *testing.T) {
-	t.Parallel()
 	whole := signedBy(t, "ada", approval())
 	fields := strings.Split(whole, " ")
 	former := known(t).Renew(signerOf(t, "ada-new", "ada", "operator"), made.Add(-time.Hour))
@@ -169,7 +168,6 @@ func signerOf(t testing.TB, seed, account, role string) proof.Signer {
 // TestAuthors says whose signature a subject calls for: what a system sends
 // counts as no person's, and a step's result is its service's.
 func TestAuthors(t *testing.T) {
-	t.Parallel()
 	for subject, want := range map[string]signed.Author{
 		"forge.intent.shop.by.ada.approve":                  {Namespace: proof.NamespaceAsk, Account: "ada"},
 		"forge.intent.shop.from.scanner.submit":             {Namespace: proof.NamespaceSubmit, Account: "scanner"},
@@ -196,7 +194,6 @@ func TestAuthors(t *testing.T) {
 // TestKeysFollowTheirFile replaces the file of keys while it is used: what it
 // says counts from then on, and a file that cannot be read changes nothing.
 func TestKeysFollowTheirFile(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "allowed_signers")
 	write := func(text string) {
 		t.Helper()
@@ -234,7 +231,6 @@ func TestKeysFollowTheirFile(t *testing.T) {
 
 // TestConfirm reads proofs as a journal keeps them, without the messages.
 func TestConfirm(t *testing.T) {
-	t.Parallel()
 	keys := signed.NewKeys(known(t))
 	p, err := signed.Parse(signedBy(t, "ada", approval()))
 	if err != nil {
@@ -265,7 +261,6 @@ func TestConfirm(t *testing.T) {
 
 // TestTooLong: what has no room in the headers of a message is not signed.
 func TestTooLong(t *testing.T) {
-	t.Parallel()
 	if p, err := signed.Sign(key(t, "ada"), &signed.Message{ID: strings.Repeat("/", 2000)}, made); err == nil {
 		t.Errorf("got %d bytes", len(p.String()))
 	}

@@ -43,7 +43,6 @@ func together(t testing.TB, k *proof.Key, list []*signed.Message) []string {
 // TestTogether checks each of 1 to MaxTogether messages that were signed together:
 // alone, and after the others, each is believed, and with the proof of another none is.
 func TestTogether(t *testing.T) {
-	t.Parallel()
 	for n := 1; n <= signed.MaxTogether; n++ {
 		list := decisions(n)
 		texts := together(t, key(t, "ada"), list)
@@ -69,7 +68,6 @@ func TestTogether(t *testing.T) {
 // TestFormTogether makes a signature over three messages by the words of the
 // package comment alone, as a system in another language does.
 func TestFormTogether(t *testing.T) {
-	t.Parallel()
 	seed := []byte("SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU") // of no account
 	raw, err := hkdf.Key(sha256.New, seed, nil, "pfl-forge signing key v1: ada", ed25519.SeedSize)
 	if err != nil {
@@ -126,7 +124,6 @@ func TestFormTogether(t *testing.T) {
 // TestForgedTogether alters each part of the proof of a message that was signed
 // with others, and makes up places: none is believed.
 func TestForgedTogether(t *testing.T) {
-	t.Parallel()
 	list := decisions(5)
 	texts := together(t, key(t, "ada"), list)
 	f := strings.Split(texts[0], " ")
@@ -197,7 +194,6 @@ func TestForgedTogether(t *testing.T) {
 // TestTrustIsNotRemembered: a signature that was checked for one message counts
 // for another only with what the file of keys says now.
 func TestTrustIsNotRemembered(t *testing.T) {
-	t.Parallel()
 	list := decisions(2)
 	texts := together(t, key(t, "ada"), list)
 	for name, a := range map[string]struct {
@@ -222,7 +218,6 @@ func TestTrustIsNotRemembered(t *testing.T) {
 // TestOutcomesAreBounded checks more signatures than are remembered, of
 // messages that are sent again, and one that does not hold each time.
 func TestOutcomesAreBounded(t *testing.T) {
-	t.Parallel()
 	keys := signed.NewKeys(known(t))
 	list := decisions(2)
 	for range signed.MaxOutcomes + 2 {
@@ -246,7 +241,6 @@ func TestOutcomesAreBounded(t *testing.T) {
 // TestLoginsTogether: messages of a login carry its certificate, in each of
 // them, and are read with it alone.
 func TestLoginsTogether(t *testing.T) {
-	t.Parallel()
 	certified, keys := login(t)
 	list := decisions(3)
 	texts := together(t, certified, list)
@@ -277,7 +271,6 @@ func login(t *testing.T) (*proof.Key, *signed.Keys) {
 
 // TestTooLongTogether: a message that is too long to be signed fails alone.
 func TestTooLongTogether(t *testing.T) {
-	t.Parallel()
 	list := decisions(3)
 	list[1].ID = strings.Repeat("/", 2000)
 	texts, errs := signed.SignAll(key(t, "ada"), list, made)

@@ -47,7 +47,6 @@ func acquire(t *testing.T, b *bus.Bus, replica forge.ReplicaID, life string) *wo
 
 // One replica at a time works on a task; the next one begins when it is done.
 func TestLease(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	one := acquire(t, b, "a", "1")
 	soon := wait.Briefly(t, 100*time.Millisecond)
@@ -77,7 +76,6 @@ func TestLease(t *testing.T) {
 // TestLeaseOfAForge: one gateway at a time watches a forge, and leases on steps
 // of a project of the same name are others.
 func TestLeaseOfAForge(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	watch := func(ctx context.Context, forgeName string, replica forge.ReplicaID) (*work.Lease, error) {
 		return b.Leases.AcquireWatch(ctx, forgeName, work.LeaseHolder{Replica: replica, Life: "1"})
@@ -109,7 +107,6 @@ func TestLeaseOfAForge(t *testing.T) {
 // The connection is lost after the server has written a lease and before it could say so: the
 // replica has the lease, and does not wait for the end of its own.
 func TestLeaseWhoseConfirmationIsLost(t *testing.T) {
-	t.Parallel()
 	s := bustest.StartServer(t)
 	s.Connect(t)
 	via := losesAnAnswer(t, strings.TrimPrefix(s.URL(), "nats://"), "PUB forge.lease.")
@@ -188,7 +185,6 @@ func losesAnAnswer(t *testing.T, server, said string) string {
 // A replica that starts again takes its leases over; who thinks that it still has
 // one finds out, and does not disturb the new holder.
 func TestLeaseOfAFormerLife(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	old := acquire(t, b, "a", "1")
 	now := acquire(t, b, "a", "2")
@@ -204,7 +200,6 @@ func TestLeaseOfAFormerLife(t *testing.T) {
 // A process that was stopped, or cut off, for long notices before it does anything,
 // also when nobody took over.
 func TestLeaseAfterALongPause(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	l := acquire(t, b, "a", "1")
 	l.Age(work.LeaseGrace + time.Second)
@@ -218,7 +213,6 @@ func TestLeaseAfterALongPause(t *testing.T) {
 
 // The server starts again without what it knew: the holder goes on.
 func TestLeaseThatTheServerLost(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	l := acquire(t, b, "a", "1")
 	if err := b.Leases.Purge(wait.Context(t)); err != nil {
@@ -235,7 +229,6 @@ func TestLeaseThatTheServerLost(t *testing.T) {
 // A replica that starts again hands back at once what its former life had taken:
 // the server would take seconds to find out, and others half a minute to wait for the lease.
 func TestHandBack(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(wait.Context(t))
 	defer cancel()
@@ -284,7 +277,6 @@ func TestHandBack(t *testing.T) {
 
 // Who works on what is known from the leases.
 func TestAtWork(t *testing.T) {
-	t.Parallel()
 	b := bustest.Start(t)
 	l := acquire(t, b, "a", "1")
 	got, err := b.Leases.AtWork(t.Context(), key.Project)

@@ -72,7 +72,6 @@ func listed(t *testing.T, origin string) (url string, asked func() []string) {
 
 // An origin lists what a step reads, and not the refs of all tasks.
 func TestAnOriginListsWhatIsNeeded(t *testing.T) {
-	t.Parallel()
 	url, asked := listed(t, gittest.New(t, map[string]string{"a": "a\n"}).Origin())
 	s, err := store.OpenOrigin(t.Context(), store.OriginConfig{URL: url, Dir: filepath.Join(t.TempDir(), "clone.git")})
 	if err != nil {

@@ -32,7 +32,6 @@ func overHTTP(t *testing.T, origin string) http.Handler {
 // TestSilentOrigin has an origin that accepts and says nothing more: whatever talks
 // to it ends, and the error says that it does not answer. Once it does, all goes on.
 func TestSilentOrigin(t *testing.T) {
-	t.Parallel()
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()
 	backend := overHTTP(t, origin)

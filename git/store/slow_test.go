@@ -21,7 +21,6 @@ import (
 // its time. The fetch is over then, and the error does not say that the origin is away: it
 // would be back at once, and the next fetch would take as long. Nothing of what came stays.
 func TestSlowOrigin(t *testing.T) {
-	t.Parallel()
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	origin := r.Origin()
 	backend := overHTTP(t, origin)

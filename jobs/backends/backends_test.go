@@ -16,7 +16,6 @@ import (
 )
 
 func TestEveryConfigurableAgentIsThere(t *testing.T) {
-	t.Parallel()
 	var names []string
 	for _, a := range backends.Host(t.TempDir(), nil, demand.Bounds{}, backends.Environment, slog.New(slog.DiscardHandler)).Agents {
 		names = append(names, a.Name())
@@ -43,7 +42,6 @@ func TestCommandsSeeWhatAnOperatorSets(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	t.Parallel()
 	r := gittest.New(t, map[string]string{"a": "a\n"})
 	env := &service.Env{Log: slog.New(slog.DiscardHandler), Health: &service.Health{}, Config: &service.Config{
 		StateDir: t.TempDir(), Projects: []service.Project{{ID: "shop", URL: r.Origin()}, {ID: "site", URL: r.Origin()}},

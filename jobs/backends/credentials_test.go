@@ -20,7 +20,6 @@ import (
 // commands for agents wait, others do not, and a call that has begun fails as one that can be
 // made again. Everything names the file, and is over when the Secret is mended.
 func TestBadCredentials(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	testdir.Secret(t, dir, map[string]string{"ANTHROPIC_API_KEY": "good-key", "ANTROPIC_API_KEY": "misspelt-key", "FORGE_AGENT_OURS_KEY": "own-key"})
 	r := gittest.New(t, map[string]string{"pfl-forge.yaml": "agent: ours\nagents: {ours: {command: [sh]}}\n"})

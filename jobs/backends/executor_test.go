@@ -30,7 +30,6 @@ func (m machine) Probe(context.Context, sandbox.Network) error { return m.err }
 
 // Others are told what a worker runs agents in: what it can make, not what it would like to.
 func TestDescribe(t *testing.T) {
-	t.Parallel()
 	template := filepath.Join(t.TempDir(), "pod.yaml")
 	text := "{apiVersion: v1, kind: Pod, metadata: {namespace: agents}, spec: {runtimeClassName: gvisor, containers: [{name: command, image: x:1}]}}"
 	if err := os.WriteFile(template, []byte(text), 0o600); err != nil {

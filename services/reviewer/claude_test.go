@@ -28,7 +28,6 @@ func unmet(number int, note string) object {
 
 // The real CLI reads around the change and judges it.
 func TestClaudeReviews(t *testing.T) {
-	t.Parallel()
 	cli, model := repotest.Claude(t, agenttest.Steps(
 		agenttest.UseIn("Read", func(dir string) any { return object{"file_path": filepath.Join(dir, "new.txt")} }),
 		agenttest.Answer(object{"requirements": []object{claim(1, "diff", "new.txt:1", "new")}, "verdict": "rejected", "issues": []string{"new.txt: too new"}}),
@@ -57,7 +56,6 @@ func TestClaudeReviews(t *testing.T) {
 // The real CLI reads a change of 3 MB in parts, each with one call of Read, and sees
 // every line of it.
 func TestClaudeReadsALargeChange(t *testing.T) {
-	t.Parallel()
 	parts := regexp.MustCompile(`\.forge/change-[0-9]+\.diff`)
 	cli, model := repotest.Claude(t, func(r agenttest.Request) agenttest.Reply {
 		names := parts.FindAllString(r.LastUser, -1)

@@ -17,7 +17,6 @@ import (
 // Of all CLIs codex shortens soonest what a tool returns: it too sees every line of a
 // large change.
 func TestCodexReadsALargeChange(t *testing.T) {
-	t.Parallel()
 	parts := regexp.MustCompile(`\.forge/change-[0-9]+\.diff \(`)
 	model := agenttest.NewServer(t)
 	view := "" // the checkout; known once there is a repository

@@ -11,7 +11,6 @@ import (
 // What was there before can be seen, too, in files that somebody named; what is not in
 // the repository cannot.
 func TestJudgeReadsWhatIsNamed(t *testing.T) {
-	t.Parallel()
 	o := &oracle{answer: `{"criteria": [{"number": 1, "note": "a.txt", "met": true, "confidence": 1, "evidence": []}],
 		"overall_reason": "It is there.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
@@ -47,7 +46,6 @@ func TestJudgeReadsWhatIsNamed(t *testing.T) {
 
 // Of a changed file both are shown, of a new one the diff is enough; and not all there is.
 func TestJudgeReadsBesideTheDiff(t *testing.T) {
-	t.Parallel()
 	o := &oracle{answer: `{"criteria": [], "overall_reason": "So.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	r.Git("checkout", "-q", "change")

@@ -51,7 +51,6 @@ func TestFit(t *testing.T) {
 // One large file takes no room from small ones, and none of what people write makes room
 // for what tools write.
 func TestFitIsFair(t *testing.T) {
-	t.Parallel()
 	small := many(20, 1000, "")
 	got := fit(split(many(1, 500_000, "a.go") + many(1, 500_000, "b.go") + small + many(1, 9000, "go.sum")))
 	for _, f := range split(small) {

@@ -43,7 +43,6 @@ func judged(t *testing.T, g *judgeData) string {
 }
 
 func TestJudgePrompt(t *testing.T) {
-	t.Parallel()
 	g := newJudgeData(towards(), []string{"make"})
 	g.fitted, g.Rules = fit(split(small)), []string{"CLAUDE.md"}
 	g.Files = []file{{`"form.go"`, "new " + injection, false}, {`"long.go"`, "long\n", true}}
@@ -56,7 +55,6 @@ func TestJudgePrompt(t *testing.T) {
 }
 
 func TestJudgePromptOfALargeChange(t *testing.T) {
-	t.Parallel()
 	in := &forge.IterationInput{
 		Verify: &forge.VerifyReport{Command: "make test", Output: "FAIL\n"},
 		Goal:   forge.GoalContext{Iteration: 1, Criteria: []string{"It is larger"}, Summaries: []forge.ExecutionSummary{{Iteration: 0}}},
@@ -82,7 +80,6 @@ func TestJudgePromptOfALargeChange(t *testing.T) {
 }
 
 func TestJudgePromptWithoutAChange(t *testing.T) {
-	t.Parallel()
 	cmd := &forge.Command{
 		BudgetUSD: 5,
 		Intent:    forge.Intent{Settings: forge.Settings{Title: "Explain"}},
@@ -101,7 +98,6 @@ func TestJudgePromptWithoutAChange(t *testing.T) {
 // Whatever a command carries, a judge reads what was asked for, and what the author says
 // only below the heading that calls it claims.
 func TestWhatReachesTheJudge(t *testing.T) {
-	t.Parallel()
 	in := &forge.IterationInput{}
 	cmd := &forge.Command{BudgetUSD: 5, Input: in}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")

@@ -31,7 +31,6 @@ type call struct {
 // sees what that really sends, and reads every file of the change. It would send canaries with
 // tools that it does not have.
 func TestTheRealCLIObeysNoChange(t *testing.T) {
-	t.Parallel()
 	testsize.OnlyFull(t)
 	address, asked := sink(t)
 	model := &obedient{obeyed: map[int]string{}}

@@ -357,7 +357,6 @@ func patchOf(c *injection.Change) string {
 // TestTheKnownInstructionFilesAreWithheld has the names that the injections know in the list of
 // package config.
 func TestTheKnownInstructionFilesAreWithheld(t *testing.T) {
-	t.Parallel()
 	for _, c := range injection.All("") {
 		for _, name := range c.Paths() {
 			if injection.Instructs(name) && !config.Instructs(name) {

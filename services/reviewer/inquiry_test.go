@@ -87,7 +87,6 @@ func (a *answers) Run(ctx context.Context, c agent.Call, sink func(agent.Event))
 // A reviewer asks for a check and goes on in the same session with what it
 // said; another process tells its model all there is.
 func TestAReviewerAsksForACheck(t *testing.T) {
-	t.Parallel()
 	a := &answers{list: []object{ask("tests"), approve("command", "tests", "")}}
 	r, review := checked(t, a)
 	got := review(asking(r, 2))
@@ -137,7 +136,6 @@ func TestAReviewerAsksForACheck(t *testing.T) {
 // are told once in words, and then what they say is their verdict. A run that
 // did not pass, that was not, or is of another commit, shows nothing.
 func TestAskedForInVain(t *testing.T) {
-	t.Parallel()
 	r, _ := checked(t, &answers{})
 	other := ran(r, true)
 	other.Tree = r.Git("rev-parse", "main^{tree}")
@@ -203,7 +201,6 @@ func TestACheckNamedLikeASecretIsNotOffered(t *testing.T) {
 
 // What a check printed cannot end the block in which it stands.
 func TestOutputsOfChecksAreFenced(t *testing.T) {
-	t.Parallel()
 	a := &answers{list: []object{approve("file", "new.txt:1", "new")}}
 	r, review := checked(t, a)
 	review(asking(r, 0, ran(r, false)))
@@ -216,7 +213,6 @@ func TestOutputsOfChecksAreFenced(t *testing.T) {
 // The real CLI asks for a check, and is told in the same session what it said.
 // It lies about that, or not.
 func TestClaudeAsksForACheck(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		passed  bool
 		cites   string

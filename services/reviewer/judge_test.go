@@ -58,7 +58,6 @@ func goalCommand(r gittest.Repo, criteria ...string) forge.Command {
 }
 
 func TestJudge(t *testing.T) {
-	t.Parallel()
 	o := &oracle{answer: `{"criteria": [
 		{"number": 2, "note": "no test", "met": false, "confidence": 0.9, "evidence": []},
 		{"number": 1, "note": "it is there", "met": true, "confidence": 1, "evidence": [
@@ -106,7 +105,6 @@ func TestJudge(t *testing.T) {
 
 // Where nothing was changed there is no commit to read.
 func TestJudgeWithoutAChange(t *testing.T) {
-	t.Parallel()
 	o := &oracle{answer: `{"criteria": [{"number": 1, "note": "the report", "met": true, "confidence": 1, "evidence": []}],
 		"overall_reason": "It says so.", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
@@ -123,7 +121,6 @@ func TestJudgeWithoutAChange(t *testing.T) {
 }
 
 func TestJudgeFailures(t *testing.T) {
-	t.Parallel()
 	o := &oracle{answer: `{"criteria": [], "overall_reason": "", "is_complete": true}`}
 	r, judge := goalWorld(t, o)
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
@@ -147,7 +144,6 @@ func TestJudgeFailures(t *testing.T) {
 
 // The real CLI judges without a tool, and evaluates what it left out at first.
 func TestClaudeJudges(t *testing.T) {
-	t.Parallel()
 	one, two := claim(1, "file", "new.txt:1", "new"), claim(2, "diff", "new.txt:1", "+new")
 	answer := func(list ...object) object {
 		return object{"criteria": list, "overall_reason": "Both.", "is_complete": true}
@@ -188,7 +184,6 @@ func TestClaudeJudges(t *testing.T) {
 
 // An agent of another maker has no tools either, whatever its model tries.
 func TestCodexJudges(t *testing.T) {
-	t.Parallel()
 	model := agenttest.NewServer(t)
 	base := model.Script("model", agenttest.Steps(
 		agenttest.Use("exec_command", object{"cmd": "git log; ls -A; cat a.txt new.txt"}),

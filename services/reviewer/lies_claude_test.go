@@ -13,7 +13,6 @@ import (
 // TestClaudeLies has the real CLI answer as reviewer and judge with claims that do not hold. It
 // is told once what code found, in the same session, and its second answer counts as it is.
 func TestClaudeLies(t *testing.T) {
-	t.Parallel()
 	for name, lie := range map[string]struct {
 		claims []object
 		want   string

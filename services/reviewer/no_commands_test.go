@@ -10,7 +10,6 @@ import (
 // Where no verify commands are configured and a goal has checks, the judge must
 // not be told that verify commands passed.
 func TestNoVerifyCommandsPassed(t *testing.T) {
-	t.Parallel()
 	cmd := &forge.Command{Task: forge.Task{Base: "b", Head: "h"}, Input: &forge.IterationInput{
 		Goal:   forge.GoalContext{Criteria: []string{"one"}},
 		Verify: &forge.VerifyReport{Passed: true, Checks: []forge.CheckRun{{ID: "c1", Command: "true", Passed: true}}},

@@ -28,7 +28,6 @@ func many(files, size int, name string) string {
 }
 
 func TestSplit(t *testing.T) {
-	t.Parallel()
 	patch := `diff --git a/a b.go b/a b.go
 --- a/a b.go	
 +++ b/a b.go	
@@ -89,7 +88,6 @@ diff --git a/web/vendor/lib.js b/web/vendor/lib.js
 }
 
 func TestASmallChangeIsShownAsItIs(t *testing.T) {
-	t.Parallel()
 	patch := many(3, 500, "") + many(1, 500, "go.sum")
 	if s := show(split(patch)); s.diff != patch || len(s.parts) > 0 {
 		t.Errorf("%d parts: %.500q", len(s.parts), s.diff)
@@ -97,7 +95,6 @@ func TestASmallChangeIsShownAsItIs(t *testing.T) {
 }
 
 func TestWhatToolsWriteMakesRoom(t *testing.T) {
-	t.Parallel()
 	written := many(3, 500, "")
 	s := show(split(many(1, 100_000, "go.sum") + written))
 	if s.diff != written || len(s.parts) != 3 || s.parts[0].files[0] != `"go.sum" +1960 -0 (lock file, or generated)` {
@@ -108,7 +105,6 @@ func TestWhatToolsWriteMakesRoom(t *testing.T) {
 // Everything of a change can be read, in parts that can be read at once, each file
 // in one part if that is possible.
 func TestParts(t *testing.T) {
-	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var patch strings.Builder
 		count := rapid.IntRange(1, 8).Draw(t, "files")

@@ -55,7 +55,6 @@ func command() *forge.Command {
 const small = "diff --git a/form.go b/form.go\nindex 1..2 100644\n--- a/form.go\n+++ b/form.go\n@@ -1,3 +1,3 @@\n \n \n-old\n+new " + injection
 
 func TestPrompt(t *testing.T) {
-	t.Parallel()
 	c := newReviewData(command(), []string{"make", "go vet ./...\ngo test ./..."})
 	s := show(split(small))
 	c.Diff, c.Compared, c.Since = s.diff, true, []string{"form.go", "a\n\"b\".go"}
@@ -69,7 +68,6 @@ func TestPrompt(t *testing.T) {
 }
 
 func TestPromptOfALargeChange(t *testing.T) {
-	t.Parallel()
 	cmd := &forge.Command{
 		BudgetUSD: 5,
 		Intent:    forge.Intent{Settings: forge.Settings{Title: "Grow"}}, Task: forge.Task{Title: "All of it"},
@@ -90,7 +88,6 @@ func TestPromptOfALargeChange(t *testing.T) {
 }
 
 func TestPromptWithoutAChange(t *testing.T) {
-	t.Parallel()
 	c := newReviewData(&forge.Command{
 		BudgetUSD: 5,
 		Intent:    forge.Intent{Settings: forge.Settings{Title: "Nothing"}}, Task: forge.Task{Title: "Nothing"},
@@ -105,7 +102,6 @@ func TestPromptWithoutAChange(t *testing.T) {
 // A reviewer of what is verified on what lands alone knows that nobody has
 // built it, and that this is nothing against it.
 func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
-	t.Parallel()
 	c := newReviewData(&forge.Command{
 		BudgetUSD: 5,
 		Intent:    forge.Intent{Settings: forge.Settings{Title: "Later"}}, Task: forge.Task{Title: "Later"},
@@ -117,7 +113,6 @@ func TestPromptOfWhatIsVerifiedLater(t *testing.T) {
 // Whatever a command carries, a reviewer reads the request, the plan, what was answered and what
 // a person wants to be different, and nothing that the author of the change could have written.
 func TestNothingOfTheAuthorReachesTheReviewer(t *testing.T) {
-	t.Parallel()
 	cmd := &forge.Command{BudgetUSD: 5, Input: &forge.ReviewInput{}}
 	fill(reflect.ValueOf(cmd).Elem(), "Command")
 	text := rendered(t, newReviewData(cmd, nil))
@@ -166,7 +161,6 @@ func fill(v reflect.Value, name string) {
 // of what it was, with what the program of the agent adds: docs/performance.md
 // has the account, and TestSystemPromptIsOurs the other half.
 func TestFixedPromptIsSmall(t *testing.T) {
-	t.Parallel()
 	for role, tt := range map[agent.Role]struct {
 		render func() (system, text string, err error)
 		most   int
@@ -214,7 +208,6 @@ func BenchmarkFixedPrompt(b *testing.B) {
 
 // The reviewer of a fix is told whether its tests fail without it.
 func TestReviewerIsToldOfTheProof(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		proof forge.CheckRun
 		want  string

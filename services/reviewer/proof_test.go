@@ -13,7 +13,6 @@ import (
 // A verdict comes with a statement about exactly the tree and the parent that were
 // reviewed, whichever the verdict is.
 func TestVerdictsAreStated(t *testing.T) {
-	t.Parallel()
 	key, err := proof.Derive([]byte("a seed for tests that is long enough"), "reviewer")
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,6 @@ func command(r gittest.Repo, recipe, task string) forge.Command {
 }
 
 func TestAChecksExitStatusIsTheVerdict(t *testing.T) {
-	t.Parallel()
 	r, review := world(t)
 	head := string(r.Head("change"))
 	for _, tt := range []struct {
@@ -81,7 +80,6 @@ func TestAChecksExitStatusIsTheVerdict(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	t.Parallel()
 	r, review := world(t)
 	fails := func(c forge.Command, reason forge.FailureReason, message string) {
 		t.Helper()
@@ -112,7 +110,6 @@ func (j *judge) Run(_ context.Context, c agent.Call, _ func(agent.Event)) (agent
 }
 
 func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
-	t.Parallel()
 	j := &judge{}
 	r, review := world(t, j)
 	c := command(r, "", "")
@@ -137,7 +134,6 @@ func TestAModelSeesTheChangeAndNotWhatItsAuthorSays(t *testing.T) {
 // TestSecondReview has both reviews of one change: each says by whom it is, the second
 // is of the same commit, and is asked the same but for what the first said of that.
 func TestSecondReview(t *testing.T) {
-	t.Parallel()
 	j := &judge{}
 	r, review := world(t, j)
 	r.Git("checkout", "-q", "main")
@@ -171,7 +167,6 @@ func TestSecondReview(t *testing.T) {
 }
 
 func TestALargeChangeIsGivenAsFiles(t *testing.T) {
-	t.Parallel()
 	j := &judge{}
 	r, review := world(t, j)
 	r.Git("checkout", "-q", "change")
@@ -195,7 +190,6 @@ func TestALargeChangeIsGivenAsFiles(t *testing.T) {
 
 // A later review is told what is new since the last one.
 func TestWhatDiffersFromTheLastReviewIsSaid(t *testing.T) {
-	t.Parallel()
 	j := &judge{}
 	r, review := world(t, j)
 	r.Git("checkout", "-q", "change")

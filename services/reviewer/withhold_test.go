@@ -28,7 +28,6 @@ func (l *lister) Run(ctx context.Context, c agent.Call, sink func(agent.Event)) 
 // TestTheChangeDoesNotInstructItsReview has files that instruct agents in the change: the
 // checkout of its review has none of them, and the diff has them all.
 func TestTheChangeDoesNotInstructItsReview(t *testing.T) {
-	t.Parallel()
 	l := &lister{}
 	r, review := world(t, l)
 	r.Git("checkout", "-q", "change")

@@ -52,7 +52,6 @@ func (l *ledger) readAll(s *stored) {
 // TestLedger: a thing is done by one gateway at a time, tried again by whoever
 // comes after the lease, and not again once it was done.
 func TestLedger(t *testing.T) {
-	t.Parallel()
 	ctx := t.Context()
 	s := &stored{now: time.Unix(1000, 0)}
 	a, b := s.gateway(), s.gateway()
@@ -88,7 +87,6 @@ func TestLedger(t *testing.T) {
 // TestLedgerOfRefusals: what fails all day is claimed more and more seldom,
 // since each claim takes room from the deliveries beside it.
 func TestLedgerOfRefusals(t *testing.T) {
-	t.Parallel()
 	s := &stored{now: time.Unix(1000, 0)}
 	a, b := s.gateway(), s.gateway()
 	for range 24 * 60 {
@@ -109,7 +107,6 @@ func TestLedgerOfRefusals(t *testing.T) {
 // up for a lease; a mark whose answer was lost does not have the thing done
 // again by a gateway that has read the stream.
 func TestLedgerOfLostAnswers(t *testing.T) {
-	t.Parallel()
 	ctx := t.Context()
 	s := &stored{now: time.Unix(1000, 0), lost: true}
 	a, done := s.gateway(), 0
@@ -134,7 +131,6 @@ func TestLedgerOfLostAnswers(t *testing.T) {
 // TestLedgerOfStrangers: an entry under another name, or another event, is
 // none; entries that the stream has dropped are forgotten.
 func TestLedgerOfStrangers(t *testing.T) {
-	t.Parallel()
 	s := &stored{now: time.Unix(1000, 0)}
 	l := s.gateway()
 	for _, d := range []deliveries.Delivery{
@@ -158,7 +154,6 @@ func TestLedgerOfStrangers(t *testing.T) {
 // TestParkedBesideHeld: a chat that wants to be left alone is, although another
 // channel of the same intent only waits for its turn.
 func TestParkedBesideHeld(t *testing.T) {
-	t.Parallel()
 	now := time.Unix(1000, 0)
 	one := newPoster(&Config{Log: slog.New(slog.DiscardHandler)}, nil, nil)
 	held, parked := &heldError{now.Add(time.Second)}, &forges.ParkedError{Until: now.Add(time.Minute)}

@@ -18,7 +18,6 @@ import (
 // TestParsePressRefuses: a button that is none of ours, or that was made up, is
 // refused by its field.
 func TestParsePressRefuses(t *testing.T) {
-	t.Parallel()
 	const good = `{"p":"shop","i":"fix","do":"approve","s":"0a","h":"0b"}`
 	if p, err := chat.ParsePress([]byte(good)); err != nil || p.String() != good {
 		t.Fatalf("%v, %v", p, err)
@@ -83,7 +82,6 @@ func buttons(n *chat.Notice) string {
 
 // TestNoticeOf: each state has its words and its buttons, and is news or not.
 func TestNoticeOf(t *testing.T) {
-	t.Parallel()
 	for _, one := range []struct {
 		status  forge.Status
 		waiting forge.Waiting
@@ -116,7 +114,6 @@ func TestNoticeOf(t *testing.T) {
 // TestChangesAreApprovedWhereTheyAreShown: a plan has a button to approve it,
 // and changes that were made have none; nor has an answer that approves.
 func TestChangesAreApprovedWhereTheyAreShown(t *testing.T) {
-	t.Parallel()
 	d := planned()
 	n := chat.NoticeOf(d, "", chat.Words{})
 	if got := buttons(&n); got != "Approve, Ask for changes, Reject" || n.Buttons[0].Press.Plan != d.Plan {
@@ -150,7 +147,6 @@ func planned() *document.Detail {
 // TestOnlyWhatIsShownIsApproved: a notice has a button that approves only if it
 // says all that the hash is of; else it says where that is.
 func TestOnlyWhatIsShownIsApproved(t *testing.T) {
-	t.Parallel()
 	approves := func(n *chat.Notice) bool {
 		return slices.ContainsFunc(n.Buttons, func(b chat.Button) bool { return b.Press.Do == chat.Approve })
 	}
@@ -220,7 +216,6 @@ func with(d *document.Detail, change func(*document.Detail)) *document.Detail {
 // TestOnlyQuestionsThatAreShownHavePicks: who sees the beginning of a question
 // types an answer, and presses none.
 func TestOnlyQuestionsThatAreShownHavePicks(t *testing.T) {
-	t.Parallel()
 	d := detail(forge.StatusExecuting, forge.WaitingClarification)
 	for question, want := range map[string]string{
 		strings.Repeat("q", 1000): "yes, Answer 1…, Reject", strings.Repeat("q", 1001): "Answer 1…, Reject", "a-secret-of-ours?": "Answer 1…, Reject",
@@ -236,7 +231,6 @@ func TestOnlyQuestionsThatAreShownHavePicks(t *testing.T) {
 // TestHiddenTextIsTold: while a request waits for approval, its notice lists
 // what a page does not show of it, and all that its hash is of besides.
 func TestHiddenTextIsTold(t *testing.T) {
-	t.Parallel()
 	d := detail(forge.StatusProposed, forge.WaitingApproval)
 	d.Body = "Do it.\n\n<!-- obey\nme a-secret-of-ours -->" + strings.Repeat("\n\n![x](y)", 20)
 	d.Work.Asked = []asked.Part{{Name: "title", Texts: []string{d.Title}}, {Name: "body", Texts: []string{d.Body}}, {Name: "agent", Texts: []string{"other"}}}
@@ -256,7 +250,6 @@ func TestHiddenTextIsTold(t *testing.T) {
 // TestSeen: all that a person decides about is in the state that a button
 // carries, and a task beside it is not.
 func TestSeen(t *testing.T) {
-	t.Parallel()
 	d := detail(forge.StatusExecuting, forge.WaitingClarification)
 	d.Questions = []document.Clarification{{Question: "Which?", SuggestedAnswers: []string{"blue"}}}
 	before := chat.Seen(d)
@@ -284,7 +277,6 @@ func TestSeen(t *testing.T) {
 // TestNoticesAreBounded: whatever an intent holds, its notice fits into a
 // message, has no secret in it, and each of its buttons is read again.
 func TestNoticesAreBounded(t *testing.T) {
-	t.Parallel()
 	words := chat.Words{Secrets: redact.New("a-secret-of-ours")}
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.Repeat(rapid.SampledFrom([]string{"x", "<!channel>", "\u202e", "\n", "a-secret-of-ours ", "é", "\x1b[2J", "&"}).Draw(t, "piece"),

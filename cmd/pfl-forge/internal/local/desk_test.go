@@ -86,7 +86,6 @@ const touch = "recipes:\n  touch: {run: 'echo x > \"$FORGE_INTENT\"'}\n"
 
 // What is refused by the rules alone takes everything else of the save with it.
 func TestSaveIsTakenInAsAWhole(t *testing.T) {
-	t.Parallel()
 	repo := drafted(t, touch+"policy: {approvers: [grace]}\n", "recipe: touch\nrisk: high")
 	before := loaded(t, repo)
 	change(t, repo, "intents/one.yaml", "title: Do it", "title: Do that", "status: proposed", "status: approved")
@@ -105,7 +104,6 @@ func TestSaveIsTakenInAsAWhole(t *testing.T) {
 
 // An approval that the same save made needless is no mistake.
 func TestLowerRiskAndApproval(t *testing.T) {
-	t.Parallel()
 	repo := drafted(t, touch, "recipe: touch\nrisk: high")
 	change(t, repo, "intents/one.yaml", "risk: high", "risk: low", "status: proposed", "status: approved")
 	o := runOnce(t, repo)
@@ -116,7 +114,6 @@ func TestLowerRiskAndApproval(t *testing.T) {
 
 // What a person wrote where nobody reads it is told, also if nothing else happens.
 func TestChangeOfWhatIsOnlyShownIsTold(t *testing.T) {
-	t.Parallel()
 	testsize.OnlyFull(t)
 	repo := drafted(t, touch, "recipe: touch")
 	for _, rel := range []string{"work/one-001.yaml", "state.yaml"} {

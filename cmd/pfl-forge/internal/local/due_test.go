@@ -22,7 +22,6 @@ func (timed) Snapshot() ([]byte, error)  { return nil, nil }
 // however short it is: a look at a red base branch would never take place
 // otherwise, but in a run that is not one-shot.
 func TestDueTimers(t *testing.T) {
-	t.Parallel()
 	now := time.Now()
 	all := func(forge.Key) bool { return true }
 	for _, test := range []struct {

@@ -42,7 +42,6 @@ recipes:
 // A person edits files while a run reads and writes them: nothing of it is lost,
 // nothing is taken in by halves, and in the end the files say what the log says.
 func TestRandomEdits(t *testing.T) {
-	t.Parallel()
 	testsize.OnlyFull(t)
 	repo := newRepository(t, map[string]string{"pfl-forge.yaml": editConfig})
 	p := &person{

@@ -14,7 +14,6 @@ import (
 // A run for one intent ends when that one can go on no more. What agents do for others is not
 // interrupted: nothing new begins, and what runs goes on to its end, unless the person hurries.
 func TestOnly(t *testing.T) {
-	t.Parallel()
 	t.Run("others end by themselves", func(t *testing.T) {
 		two := besideAnother(t, func(gate string, _ func()) {
 			if err := os.WriteFile(gate, nil, 0o600); err != nil {

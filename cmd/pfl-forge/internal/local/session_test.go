@@ -79,7 +79,6 @@ func submission(repo *Repository, id forge.IntentID, recipe string) forge.Event 
 }
 
 func TestOpenRepository(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, nil)
 	if repo.Project != "my-repo" || repo.Actor != "Ada" || filepath.Base(repo.Root) != "My Repo" {
 		t.Errorf("project %q, actor %q, root %q", repo.Project, repo.Actor, repo.Root)
@@ -96,7 +95,6 @@ func TestOpenRepository(t *testing.T) {
 }
 
 func TestReaderChangesNothing(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, nil)
 	if _, err := OpenReader(t.Context(), repo, logger(t)); !errors.Is(err, ErrNoStore) {
 		t.Fatalf("a reader where nothing was submitted: %v", err)
@@ -109,7 +107,6 @@ func TestReaderChangesNothing(t *testing.T) {
 // Commands that start at the same moment wait for each other, and each gets its
 // ruling.
 func TestCommandsTakeTurns(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, nil)
 	const n = 6
 	var all sync.WaitGroup
@@ -224,7 +221,6 @@ func runningWith(t *testing.T, repo *Repository, o Observer) (end func() *Outcom
 }
 
 func TestOnlyOneRun(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, map[string]string{"pfl-forge.yaml": "recipes:\n  touch:\n    run: echo x > \"$FORGE_INTENT\"\n"})
 	end := running(t, repo)
 
@@ -271,7 +267,6 @@ func TestOnlyOneRun(t *testing.T) {
 // What a process sent that did not live to see the ruling is not lost, and not done
 // twice.
 func TestDraftThatWasSentBefore(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, nil)
 	s, err := Open(t.Context(), repo, logger(t))
 	if err != nil {
@@ -313,7 +308,6 @@ func TestDraftThatWasSentBefore(t *testing.T) {
 // A command does not forget what a run found wrong with drafts, and forgets it when
 // the draft is gone.
 func TestProblemsOfDraftsStay(t *testing.T) {
-	t.Parallel()
 	repo := newRepository(t, nil)
 	draft := filepath.Join(repo.Root, ".forge", "intent-drafts", "bad.md")
 	if err := os.MkdirAll(filepath.Dir(draft), 0o755); err != nil {

@@ -18,7 +18,6 @@ func (n *notices) Notice(line string)                         { n.lines = append
 
 // A run that shows nothing says what it waits for: once, and not while an agent works.
 func TestWaits(t *testing.T) {
-	t.Parallel()
 	var got notices
 	w := newWaitNotices(&got)
 	one := forge.Key{Project: "shop", Intent: "one"}

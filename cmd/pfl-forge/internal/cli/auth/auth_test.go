@@ -104,7 +104,6 @@ func kubectl(t *testing.T, list []secrets.Object) string {
 // manifests rely on, that seeds and permissions belong together, and that the
 // certificate is good for each name of the server.
 func TestSecretsOfKubernetes(t *testing.T) {
-	t.Parallel()
 	list := objects(t, run(t, "", "--kubernetes"))
 	want := map[string]string{
 		"forge-nats-server": "auth.conf ca.crt tls.crt tls.key", "forge-nats-ca": "ca.crt ca.key",
@@ -159,7 +158,6 @@ func TestSecretsOfKubernetes(t *testing.T) {
 // TestSecretsOfBackups: the account of backups has a Secret as pods read it,
 // made at the beginning or added to what there is.
 func TestSecretsOfBackups(t *testing.T) {
-	t.Parallel()
 	for name, list := range map[string][]secrets.Object{
 		"at the beginning": objects(t, run(t, "", "--kubernetes", "--backups")),
 		"later":            objects(t, run(t, kubectl(t, objects(t, run(t, "", "--kubernetes"))), "--kubernetes", "--backups", "--from", "-")),
@@ -178,7 +176,6 @@ func TestSecretsOfBackups(t *testing.T) {
 // and the server's permissions, and nothing else; that adding one lets services
 // answer it; and that the certificate is renewed by the authority that was kept.
 func TestRenewalKeepsTheOthers(t *testing.T) {
-	t.Parallel()
 	first := objects(t, run(t, "", "--kubernetes"))
 	next := objects(t, run(t, kubectl(t, first), "--kubernetes", "--from", "-", "--role", "reviewer"))
 	if len(next) != 3 || next[0].Metadata.Name != "forge-nats-signers" || next[1].Metadata.Name != "forge-nats-reviewer" ||
@@ -255,7 +252,6 @@ func contents(t *testing.T, dir string) map[string]string {
 // TestNothingIsOverwritten checks, for both forms, that credentials that exist are
 // kept until their renewal is asked for, and that --force renews them all.
 func TestNothingIsOverwritten(t *testing.T) {
-	t.Parallel()
 	for name, form := range map[string][]string{"plain files": nil, "Secrets": {"--kubernetes"}} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "new", "keys")
@@ -304,7 +300,6 @@ func TestNothingIsOverwritten(t *testing.T) {
 // TestGivenAuthority checks that a person's own authority signs, and is not stored,
 // and that certificates are left to others.
 func TestGivenAuthority(t *testing.T) {
-	t.Parallel()
 	dir, other := t.TempDir(), t.TempDir()
 	run(t, "", "--out", dir)
 	authority := []string{"--ca-cert", filepath.Join(dir, "ca.crt"), "--ca-key", filepath.Join(dir, "ca.key")}
@@ -337,7 +332,6 @@ func TestGivenAuthority(t *testing.T) {
 
 // TestBadArguments checks that each mistake is named, and that nothing is written.
 func TestBadArguments(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "keys")
 	foreign := t.TempDir()
 	if err := os.WriteFile(filepath.Join(foreign, "auth.conf"), []byte("authorization { token: x }"), 0o600); err != nil {

@@ -15,7 +15,6 @@ import (
 // follow from the seeds of the accounts, each for the work and the messages of its
 // role, and that a key that was renewed stays good for what it signed before.
 func TestTrustedKeys(t *testing.T) {
-	t.Parallel()
 	first := objects(t, run(t, "", "--kubernetes"))
 	trusted := func(list []secrets.Object) proof.Signers {
 		t.Helper()
@@ -71,7 +70,6 @@ func TestTrustedKeys(t *testing.T) {
 // when others are renewed, is renewed alone, and is made for a gateway of
 // before. As plain files there is none: a gateway makes it itself.
 func TestConsoleKey(t *testing.T) {
-	t.Parallel()
 	const secret = "forge-gateway-console"
 	key := func(list []secrets.Object) string { return entry(t, list, secret, "console.key") }
 	names := func(list []secrets.Object) (found []string) {

@@ -16,7 +16,6 @@ import (
 // TestSignedBySystems signs a message as a system does from a shell: runners that
 // know the file of auth init believe it, for its subject and content.
 func TestSignedBySystems(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	run(t, "", "--out", dir, "--system", "scanner", "--no-tls-certs")
 	const subject, wish = "forge.intent.shop.from.scanner.submit", `{"title": "t"}`

@@ -15,7 +15,6 @@ import (
 // TestTrustedKeysComeFirst checks the order in which files are written, and that the
 // file of trusted keys is not begun anew beside accounts whose keys it would lack.
 func TestTrustedKeysComeFirst(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "keys")
 	run(t, "", "--out", dir)
 	var doc document
@@ -52,7 +51,6 @@ func TestTrustedKeysComeFirst(t *testing.T) {
 // TestRestartIsAskedFor: whoever changes a key where people log in is told that
 // the server has to be restarted, and no other is.
 func TestRestartIsAskedFor(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "keys")
 	for _, c := range []struct {
 		args []string

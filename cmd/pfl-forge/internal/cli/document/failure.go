@@ -53,34 +53,30 @@ func (f Failure) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.
 const maxOutput = 10
 
 // PrintTaskFailure prints why a task failed and the issues of its reviews, each once, without
-// lines that are in said, which was printed before. It prints only the end of a command's
-// output.
-func PrintTaskFailure(a *kit.App, said string, task forge.TaskID, failure string, issues []string) {
-	said = kit.Safe(said)
-	say := func(text string) {
-		if text = kit.Safe(text); text != "" && !strings.Contains(said, text) {
-			fmt.Fprintln(a.Out, kit.Indent(text, "      "))
-			said += "\n" + text
+// what was said before, and notes what it says. It prints only the end of a command's output.
+func PrintTaskFailure(a *kit.App, said *Said, task forge.TaskID, failure string, issues []string) {
+	say := func(what, text string) {
+		if text != "" && !said.holds(text) {
+			fmt.Fprintln(a.Out, kit.Indent(kit.Safe(what+text), "      "))
+			said.Add(text)
 		}
 	}
 	describe := func(what, text string) {
 		why, output := splitOutput(text)
-		if !strings.Contains(said, kit.Safe(why)) {
-			say(what + why)
-		}
+		say(what, why)
 		lines := strings.Split(output, "\n")
 		if more := len(lines) - maxOutput; more > 0 {
-			say(fmt.Sprintf("... the last %d of %d lines; all: pfl-forge show %s", maxOutput, len(lines), task))
+			say("", fmt.Sprintf("... the last %d of %d lines; all: pfl-forge show %s", maxOutput, len(lines), task))
 			lines = lines[more:]
 		}
-		say(strings.Join(lines, "\n"))
+		say("", strings.Join(lines, "\n"))
 	}
 	if failure != "" {
 		describe("", failure)
 	}
 	for _, issue := range issues {
 		if text := strings.TrimSpace(issue); !introducesOutput(text) {
-			say("review: " + text)
+			say("review: ", text)
 			continue
 		}
 		describe("review: ", issue)

@@ -239,7 +239,9 @@ func printWork(a *kit.App, e *pending.Decision, w *pending.Task) {
 	case w.Verify != nil && !w.Verify.Passed:
 		fmt.Fprintf(a.Out, "      verify: %s failed\n", term.Line(w.Verify.Command))
 	}
-	document.PrintTaskFailure(a, e.Why(), w.ID, w.Failure, w.Issues)
+	var said document.Said
+	said.Add(e.Why())
+	document.PrintTaskFailure(a, &said, w.ID, w.Failure, w.Issues)
 }
 
 // names prints the first of some files in a line, and how many more there are. Nothing is

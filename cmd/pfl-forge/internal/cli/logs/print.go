@@ -38,8 +38,9 @@ func sayIncomplete(a *kit.App, r *entries.Reader) {
 }
 
 // Timeline prints the decisions on an intent, as the section of a description.
-// It prints no transcripts, since a description is read at once.
-func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID) error {
+// It prints no transcripts, since a description is read at once. short returns a line without what
+// the description has said already.
+func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.IntentID, short func(string) string) error {
 	list, err := entries.Decisions(ctx, t, id)
 	if err != nil {
 		return err
@@ -47,6 +48,7 @@ func Timeline(ctx context.Context, a *kit.App, t *target.Target, id forge.Intent
 	a.Heading("history")
 	out := newOutput(a, formatLines)
 	for _, e := range list {
+		e.Text = short(e.Text)
 		out.show(e)
 	}
 	return nil

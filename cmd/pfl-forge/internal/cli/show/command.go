@@ -84,10 +84,11 @@ func Show(ctx context.Context, a *kit.App, arg string, format render.Format) err
 		render.WithoutRun(&v.Summary)
 		d.Activity = v.Summary.Activity
 	}
-	if err := printIntent(a, &d); err != nil {
+	var said document.Said
+	if err := printIntent(a, &d, &said); err != nil {
 		return err
 	}
-	if err := logs.Timeline(ctx, a, t, v.Intent.ID); err != nil {
+	if err := logs.Timeline(ctx, a, t, v.Intent.ID, said.Rest); err != nil {
 		return err
 	}
 	itself := "pfl-forge show " + string(v.Intent.ID)

@@ -75,6 +75,9 @@ type runDetail struct {
 	// details.
 	Adjustments []string `json:"adjustments,omitempty" yaml:"adjustments,omitempty"`
 
+	// adjusted has the same, for a page that leaves details out.
+	adjusted []forge.Adjustment
+
 	// Steps counts the attempts that ended in the run.
 	Steps int       `json:"steps" yaml:"steps"`
 	At    time.Time `json:"at"    yaml:"at"`
@@ -94,7 +97,7 @@ func intentOf(v *forge.View) Intent {
 	}
 	for i := range v.History {
 		h := &v.History[i]
-		r := runDetail{Run: h.Run, Outcome: h.Outcome, Reason: h.FailureReason, Steps: len(h.StepResults), At: h.CreatedAt}
+		r := runDetail{Run: h.Run, Outcome: h.Outcome, Reason: h.FailureReason, Steps: len(h.StepResults), At: h.CreatedAt, adjusted: h.Adjustments}
 		for _, adj := range h.Adjustments {
 			r.Adjustments = append(r.Adjustments, strings.TrimSpace(adj.Rule+" "+string(adj.TaskID)+" "+adj.Detail))
 		}

@@ -15,13 +15,15 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/render"
 	model "github.com/pfl-forge/pfl-forge/document"
 	"github.com/pfl-forge/pfl-forge/internal/term"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 )
 
 // printIntent prints everything about an intent but its journal. First comes
 // why it waits, and what for, which a person has to know to decide; after the
 // text the questions and the plan; last what happened before. A reason is said
-// once: what the head has said is left out of the tasks and runs below.
-func printIntent(a *kit.App, d *Intent) error {
+// once: what the head has said is left out of the tasks and runs below, and what those say, which
+// said has in the end, of the history.
+func printIntent(a *kit.App, d *Intent, said *document.Said) error {
 	style := a.Style(a.Out)
 	fmt.Fprintf(a.Out, "%s  %s\n", style.Bold(string(d.ID)), kit.Safe(d.Title))
 	a.Field("status", string(d.Status))
@@ -31,7 +33,7 @@ func printIntent(a *kit.App, d *Intent) error {
 		a.Field("now", kit.Safe(d.Activity))
 		a.Field("reason", kit.Safe(render.FirstLine(d.Reason)))
 	}
-	said := render.FirstLine(d.Reason)
+	said.Add(render.FirstLine(d.Reason))
 	for _, f := range d.Failures {
 		a.Field("failure", f.String())
 	}
@@ -91,8 +93,7 @@ func printIntent(a *kit.App, d *Intent) error {
 }
 
 // printPast prints the decisions, the costs, and the runs that are finished.
-// said is the first line of the reason that stands at the top.
-func printPast(a *kit.App, d *Intent, said string) error {
+func printPast(a *kit.App, d *Intent, said *document.Said) error {
 	printDecisions(a, d.Decisions)
 	if err := printCosts(a, d.Costs); err != nil {
 		return err
@@ -205,22 +206,26 @@ func printActive(a *kit.App, d *Intent, id forge.TaskID) {
 	}
 }
 
-// printRun prints a finished run with what changed its flow, without what said
-// says already. The rules that changed its flow are told in words, in the order
+// printRun prints a finished run with what changed its flow, without the reasons
+// that were given already. The rules that changed its flow are told in words, in the order
 // in which they did, so that a person sees why it took so long.
-func printRun(a *kit.App, r *runDetail, said string) {
+func printRun(a *kit.App, r *runDetail, said *document.Said) {
 	text := fmt.Sprintf("%d. %s, %s", r.Run, r.Outcome, render.Count(r.Steps, "step"))
 	reason := render.FirstLine(r.Reason)
-	if reason == said {
+	if said.Has(reason) {
 		reason = ""
 	}
 	fmt.Fprintf(a.Out, "  %s\n", kit.WithReason(text, kit.Safe(reason)))
-	for _, adj := range r.Adjustments {
-		failed, isFailure := strings.CutPrefix(adj, "task-failed ")
-		if task, why, _ := strings.Cut(failed, " "); isFailure && (said == failed || said == task+": "+why) {
-			continue
+	for _, adj := range r.adjusted {
+		detail := adj.Detail
+		if said.Has(detail) {
+			if adj.Rule == rule.TaskFailed { // there is nothing else to tell
+				continue
+			}
+			detail = ""
 		}
-		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(adj), "     "))
+		said.Add(detail)
+		fmt.Fprintln(a.Out, kit.Indent(kit.Safe(strings.TrimSpace(adj.Rule+" "+string(adj.TaskID)+" "+detail)), "     "))
 	}
 }
 

@@ -168,10 +168,10 @@ func printTask(a *kit.App, d *Task, of document.Item) error {
 	return nil
 }
 
-// printTaskLine prints a task among those of its intent, without what said says already.
+// printTaskLine prints a task among those of its intent, without what was said already.
 // Its plan and requirements are printed while it has not begun; later `pfl-forge show`
 // of the task has them. Issues are those of all reviews that rejected it.
-func printTaskLine(a *kit.App, d *Task, said string) {
+func printTaskLine(a *kit.App, d *Task, said *document.Said) {
 	fmt.Fprintf(a.Out, "  %s  %s", d.ID, d.Status)
 	if d.Attempts > 1 {
 		fmt.Fprintf(a.Out, ", %s", render.Count(d.Attempts, "attempt"))
