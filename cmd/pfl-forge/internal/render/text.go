@@ -136,7 +136,7 @@ var momentUTC = pattern.New(`\b(?:at|until) (\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d
 // group is how it is said of what has only begun.
 var sinceUTC = pattern.New(`\b(is red|cannot be reached|refuses pushes|refuses all calls|can do a step) since (\d{4}-\d\d-\d\d \d\d:\d\d) UTC`)
 
-// lasting has what sinceUTC matches as it is said of what has lasted for a while.
+// lasting maps the first group of sinceUTC to how it is said of what has lasted for a while.
 var lasting = map[string]string{
 	"is red": "has been red", "cannot be reached": "has been out of reach", "refuses pushes": "has refused pushes",
 	"refuses all calls": "has refused all calls", "can do a step": "has been able to do a step",
