@@ -40,7 +40,6 @@ recipes:
 // besides: not for git's small calls, and not for checkpoints, which come every few seconds. None
 // of them holds what commands are or say.
 func TestSpansOfGitAndCommands(t *testing.T) {
-	t.Parallel()
 	received := otlptest.Start(t)
 	e, err := export.Open(t.Context(), export.Config{Service: "implementer", Getenv: os.Getenv, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

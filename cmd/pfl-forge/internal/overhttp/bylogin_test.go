@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/overhttp/login"
 	"github.com/pfl-forge/pfl-forge/internal/identity"
 	"github.com/pfl-forge/pfl-forge/internal/identity/issuertest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -47,6 +48,7 @@ func loginAt(t *testing.T, i *issuertest.Issuer, server string, left time.Durati
 // of changes by itself. At the start who watches is told, after a while.
 func TestWatchOutlivesItsIssuer(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t) // eight pauses before a request is sent again
 	i := issuertest.Start(t)
 	i.Person = map[string]any{"sub": "17"}
 	p := &project{told: make(chan string), large: true}

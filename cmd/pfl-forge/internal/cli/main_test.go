@@ -1,0 +1,13 @@
+package cli
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pfl-forge/pfl-forge/internal/wait"
+)
+
+func TestMain(m *testing.M) {
+	wait.Beside()
+	os.Exit(m.Run())
+}
