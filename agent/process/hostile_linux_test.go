@@ -234,7 +234,6 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("TEST_STARVED"); dir != "" {
 		starved(dir)
 	}
-	wait.Beside()
 	goleak.VerifyTestMain(m)
 }
 

@@ -34,17 +34,38 @@ func (s *Said) holds(text string) bool {
 }
 
 // Rest returns a line without the reason that it gives behind a colon, if that was given: also
-// where the line has only its beginning, as those of a history do, which are bounded.
+// where the line has only its beginning, as those of a history do, which are bounded. What a review
+// rejected for is a reason as well where it was given as that of another one.
 func (s *Said) Rest(line string) string {
 	for _, said := range s.reasons {
 		said, _, _ = strings.Cut(said, "\n")
-		for _, reason := range []string{said, term.Short(said, maxReason)} {
-			if before, after, found := strings.Cut(line, ": "+term.Line(reason)); found {
-				return before + after
+		if rest, found := without(line, ": ", said); found {
+			return rest
+		}
+		for _, reason, more := strings.Cut(said, ": "); more; _, reason, more = strings.Cut(reason, ": ") {
+			cause, _, _ := strings.Cut(reason, " (") // what followed from it is behind it
+			for _, reason := range []string{reason, cause} {
+				if rest, found := without(line, rejected+": ", reason); found {
+					return rest
+				}
 			}
 		}
 	}
 	return line
+}
+
+// rejected is the outcome of a review in a line of a history.
+const rejected = "rejected"
+
+// without returns a line without a reason behind a mark that ends in a colon, and whether it was there.
+func without(line, mark, reason string) (rest string, found bool) {
+	for _, text := range []string{reason, term.Short(reason, maxReason)} {
+		before, after, found := strings.Cut(line, mark+term.Line(text))
+		if found && (after == "" || strings.HasPrefix(after, " (")) {
+			return before + strings.TrimSuffix(mark, ": ") + after, true
+		}
+	}
+	return "", false
 }
 
 // maxReason bounds a reason in a line of a history, in characters.

@@ -9,7 +9,7 @@ import (
 func TestSaid(t *testing.T) {
 	var said Said
 	long := strings.Repeat("long ", 60) + "end"
-	for _, reason := range []string{"", "fix-001: gave up: a.txt:1: is wrong\nits output", long} {
+	for _, reason := range []string{"", "fix-001: gave up: a.txt:1: is wrong\nits output", "gave up: c.txt: is empty (Nothing was committed)", long} {
 		said.Add(reason)
 	}
 	for reason, want := range map[string]bool{
@@ -22,6 +22,10 @@ func TestSaid(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"error: fix-001: gave up: a.txt:1: is wrong":           "error",
+		"review: rejected: a.txt:1: is wrong (0.1s)":           "review: rejected (0.1s)",
+		"review: rejected: is wrong too (0.1s)":                "review: rejected: is wrong too (0.1s)",
+		"implement: is wrong (0.1s)":                           "implement: is wrong (0.1s)",
+		"review: rejected: c.txt: is empty (0.1s)":             "review: rejected (0.1s)",
 		"review: rejected: b.txt:1: is wrong (0.1s)":           "review: rejected: b.txt:1: is wrong (0.1s)",
 		"review: rejected: " + long[:maxReason-1] + "… (0.1s)": "review: rejected (0.1s)",
 	} {
