@@ -43,9 +43,8 @@ func (c *cluster) lines() map[string][]line {
 }
 
 // checkLines checks that whatever a service logs about an intent says which, that what is about
-// a command has the intent, the task and the attempt, and that between the start and the end of an
-// attempt, and in a runner always, what is about an intent has the id of its trace too; and that
-// nothing is an error that mended itself. It returns
+// a command has the intent, the task and the attempt, and between the start and the end of an
+// attempt the id of its trace too; and that nothing is an error that mended itself. It returns
 // how many lines there were about commands.
 func (c *cluster) checkLines(intents ...string) (about int) {
 	c.t.Helper()
@@ -74,8 +73,7 @@ func (c *cluster) checkLines(intents ...string) (about int) {
 			if l.text("msg") == "start" && attempt != "" {
 				running[attempt] = true
 			}
-			traced := running[attempt] || l.text("service") == "runner" && l.text("intent") != ""
-			if traced && l.text("trace_id") == "" {
+			if running[attempt] && l.text("trace_id") == "" {
 				c.t.Errorf("%s does not say which trace: %s", replica, text)
 			}
 			if l.text("msg") == "end" {
