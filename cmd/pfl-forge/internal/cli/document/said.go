@@ -57,7 +57,8 @@ func (s *Said) Rest(line string) string {
 // rejected is the outcome of a review in a line of a history.
 const rejected = "rejected"
 
-// without returns a line without a reason behind a mark that ends in a colon, and whether it was there.
+// without returns a line without a reason behind a mark that ends in a colon, and whether it was
+// there.
 func without(line, mark, reason string) (rest string, found bool) {
 	for _, text := range []string{reason, term.Short(reason, maxReason)} {
 		before, after, found := strings.Cut(line, mark+term.Line(text))
