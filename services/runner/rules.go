@@ -46,6 +46,8 @@ type ballot struct {
 	// was seen first. Zero: not seen.
 	next  common
 	since time.Time
+	// seen is the newest version that a project here was decided by.
+	seen rules.Version
 }
 
 // common describes several runners by the least of what each can do.
@@ -121,7 +123,7 @@ func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool
 		b.next, b.since = all, now
 	}
 	settled := now.Sub(b.since) >= b.cfg.Settle
-	if settled || all.rules < b.active.rules {
+	if settled || all.rules <= max(b.active.rules, b.seen) {
 		b.active.rules = all.rules
 	}
 	if settled || !all.together {
@@ -131,6 +133,18 @@ func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool
 		b.active.settings = all.settings
 	}
 	return b.active != before
+}
+
+// saw takes that a project was decided by a version. What all runners know of the versions up to
+// that needs no settling, since the version before could not go on with the project anyway: else,
+// new intents would go by the oldest rules whenever all runners were started anew.
+func (b *ballot) saw(v rules.Version) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen = max(b.seen, v)
+	if !b.since.IsZero() && b.next.rules <= b.seen {
+		b.active.rules = b.next.rules
+	}
 }
 
 // watchRules asks now and then which runners there are, until ctx ends.

@@ -77,3 +77,34 @@ func TestBallot(t *testing.T) {
 		t.Errorf("a runner that is held back decides by version %d", got)
 	}
 }
+
+// TestBallotOfARestart: where a project was decided by the newest rules, a runner that was started
+// anew has new intents decided so as soon as it has seen who else is there, in whichever order it
+// learns that. One that is older counts all the same.
+func TestBallotOfARestart(t *testing.T) {
+	t.Parallel()
+	me, old := presence.Replica{Service: "runner", ID: "me", Rules: rules.Newest}, presence.Replica{Service: "runner", ID: "old"}
+	at := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		do   func(*ballot)
+		want rules.Version
+	}{
+		"nobody was seen":           {func(b *ballot) { b.saw(rules.Newest) }, rules.First},
+		"seen, then a project":      {func(b *ballot) { b.looked(at, []presence.Replica{me}, nil); b.saw(rules.Newest) }, rules.Newest},
+		"a project, then seen":      {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me}, nil) }, rules.Newest},
+		"a project of before":       {func(b *ballot) { b.saw(rules.Newest - 1); b.looked(at, []presence.Replica{me}, nil) }, rules.First},
+		"beside an older one":       {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
+		"beside an older one first": {func(b *ballot) { b.looked(at, []presence.Replica{me, old}, nil); b.saw(rules.Newest) }, rules.First},
+		"the older one leaves": {func(b *ballot) {
+			b.saw(rules.Newest)
+			b.looked(at, []presence.Replica{me, old}, nil)
+			b.looked(at, []presence.Replica{me}, nil)
+		}, rules.Newest},
+	} {
+		b := newBallot(RulesConfig{Settle: time.Minute})
+		c.do(b)
+		if got := b.Active(); got != c.want {
+			t.Errorf("%s: version %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -229,6 +229,7 @@ func (r *runner) recover(ctx context.Context) error {
 		if l == nil {
 			continue
 		}
+		r.ballot.saw(l.Machine.Rules())
 		// An intent that ended is among them if the project was not told yet.
 		for _, id := range l.Machine.(*projects.Project).Active() {
 			open[forge.Key{Project: project.Key.Project, Intent: id}] = true
