@@ -265,10 +265,25 @@ func (w *pullWorld) waits(text string) {
 	})
 }
 
+// heard returns when the only intent was told of comments.
+func (w *pullWorld) heard(text string) {
+	w.t.Helper()
+	b := w.nats.Connect(w.t)
+	wait.Until(w.t, "it is told of "+text, func() bool {
+		list, err := b.Journal.Summaries(wait.Context(w.t), "shop")
+		if err != nil || len(list) != 1 {
+			w.t.Fatalf("there are %d intents, %v", len(list), err)
+		}
+		c := list[0].Comments
+		return c != nil && strings.HasPrefix(fmt.Sprintf(" by %s in %s", c.Account, c.Ref), text)
+	})
+}
+
 // TestIssueToMergedPullRequest: a labelled issue becomes an intent, the intent a verified and
 // reviewed change on a branch, and that a pull request whose text and statuses say what was found.
 // A check of the forge fails, then ada asks for changes: each has the change made again in the
-// same pull request. When she approves and the check passes, the forge merges exactly that commit,
+// same pull request. That she comments on it is told to those who follow the work.
+// When she approves and the check passes, the forge merges exactly that commit,
 // the merge is proved, and the issue is closed. Between any two of these the gateway is killed,
 // and another one goes on. So it is on Gitea and on GitLab, with its own settings of a project.
 func TestIssueToMergedPullRequest(t *testing.T) {
@@ -304,8 +319,12 @@ func (w *pullWorld) issueToMerged() {
 	again()
 	third := w.pull("is made again for ada", func(p *pull) bool { return p.Head.SHA != second.Head.SHA })
 	w.check(third.Head.SHA, "success")
+	if w.dialect == hooks.Gitea { // the words of her review are a comment on GitLab
+		w.say("ada", fmt.Sprintf("/repos/%s/issues/%d", w.repo, third.Number), "I look at it tomorrow.")
+	}
 	again()
 	w.waits("ada asked for changes")
+	w.heard(fmt.Sprintf(" by work account %d ada in %s pull request %d comment ", w.ids["ada"], w.repo, third.Number))
 	if got := w.answers(&third); len(got) != 1 || !strings.Contains(got[0], "Reworked in `"+third.Head.SHA[:12]+"`") {
 		t.Errorf("the answers to ada's remark are %q", got)
 	}
