@@ -90,8 +90,8 @@ func TestReasonOf(t *testing.T) {
 		"analyze: missing_cli: exec: \"claude\": no":    "missing_cli",
 		"config: a: b": "config",
 		"the change could not be merged: no: a: auth": "",
-		"the auth: module":                            "",
-		"":                                            "",
+		"the auth: module": "",
+		"":                 "",
 	} {
 		r, ok := render.ReasonOf(text)
 		if string(r.Name) != want || ok != (want != "") {
