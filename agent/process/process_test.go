@@ -28,7 +28,7 @@ func shell(t *testing.T, script string) Command {
 	}
 	return Command{
 		Path: "sh", Args: []string{"-c", script}, Dir: t.TempDir(),
-		Env: Environment(home), Limits: Limits{Wall: 30 * time.Second},
+		Env: Environment(home), Limits: Limits{Wall: 3 * time.Minute},
 	}
 }
 

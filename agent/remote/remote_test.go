@@ -49,7 +49,7 @@ func TestCommandCannotSpeakForTheOtherEnd(t *testing.T) {
 		for s in TERM INT HUP KILL STOP QUIT; do kill -$s 1; done
 		echo still here; exit 7`)
 	r, err := remotetest.Container{T: t, State: state}.Run(t.Context(), c)
-	if err != nil || r.ExitCode != 7 || string(r.Output) != "still here\n" && !strings.HasSuffix(string(r.Output), "still here\n") {
+	if err != nil || r.ExitCode != 7 || !strings.Contains(string(r.Output), "still here\n") { // what it says of errors comes by another pipe
 		t.Errorf("%v, %d, %s", err, r.ExitCode, r.Output)
 	}
 	for _, bad := range []string{"wrote to", "read of", "memory of"} {
