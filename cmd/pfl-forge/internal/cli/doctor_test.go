@@ -202,7 +202,9 @@ func TestDoctorSaysWhoIsUnwell(t *testing.T) {
 		Service: "reviewer", ID: "reviewer-9", Group: "large", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"},
 		Unwell: "git: exit status 1", Since: since,
 	})
-	o.announceReplica(&presence.Replica{Service: "analyzer", ID: "analyzer-9", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "no git"})
+	o.announceReplica(&presence.Replica{
+		Service: "analyzer", ID: "analyzer-9", Version: "v1", Started: since, Projects: []forge.ProjectID{"shop"}, Unwell: "no git",
+	})
 	_, text := o.forge("shop", "doctor")
 	if !strings.Contains(text, "analyzer-9 has been unwell for a time that it does not say: no git; others do its work\n") || strings.Contains(text, "0001") {
 		t.Errorf("without a time that can be read:\n%s", text)
