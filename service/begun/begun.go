@@ -75,6 +75,9 @@ type Attempt struct {
 	path   string
 }
 
+// notNoted is logged where an attempt goes on without its note.
+const notNoted = "an attempt that begins is not noted: if this replica is killed by it, that does not count"
+
 // Begin notes that a process, which it names, begins an attempt, during which others were
 // killed already. The caller calls end when it has ended, however that was. An error is logged:
 // the attempt goes on, and if this process is killed it is not counted.
@@ -84,7 +87,7 @@ func (l *Log) Begin(to forge.Key, a forge.Attempt, name string, killed []string)
 	}
 	data, err := json.Marshal(record{to.Project, to.Intent, a.Task, a.Step, a.Number, a.Claim, append(append([]string{}, killed...), name)})
 	if err != nil {
-		l.log.Error("an attempt that begins is not noted", "error", err)
+		l.log.Warn(notNoted, "error", err)
 		return func() {}
 	}
 	path := filepath.Join(l.dir, rand.Text())
@@ -100,7 +103,7 @@ func (l *Log) Begin(to forge.Key, a forge.Attempt, name string, killed []string)
 		}
 	}
 	if err != nil {
-		l.log.Warn("an attempt that begins is not noted: if this replica is killed by it, that does not count", "error", err)
+		l.log.Warn(notNoted, "error", err)
 		remove(path, l.log)
 		return func() {}
 	}
