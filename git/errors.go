@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Errors about a repository. Each text tells a person the next step.
@@ -101,6 +102,26 @@ func MachineFailed(err error) bool {
 // diskFaults are the texts of ENOSPC, EDQUOT, EROFS and EIO; git runs in the C locale.
 var diskFaults = []string{"No space left on device", "Disk quota exceeded", "Read-only file system", "Input/output error"}
 
+// diskErrors are the numbers of diskFaults.
+var diskErrors = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}
+
+// Unwritten reports whether the disk here took nothing more, or could not be read. What a server
+// says of its own is not meant.
+func Unwritten(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return slices.ContainsFunc(diskErrors, func(fault error) bool { return errors.Is(err, fault) }) || ok && e.says(diskFaults)
+}
+
+// says reports whether git itself said one of these texts, and not a server.
+func (e *Error) says(texts []string) bool {
+	for line := range strings.Lines(e.Stderr) {
+		if !strings.HasPrefix(line, "remote:") && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+			return true
+		}
+	}
+	return false
+}
+
 func (e *Error) Unwrap() error { return e.Err }
 
 // Unstarted reports whether git could not be started here, or could not start
@@ -117,12 +138,7 @@ func Unstarted(err error) bool {
 	if p, ok := errors.AsType[*fs.PathError](e.Err); ok && strings.HasPrefix(p.Op, "fork") {
 		return true
 	}
-	for line := range strings.Lines(e.Stderr) {
-		if !strings.HasPrefix(line, "remote:") && slices.ContainsFunc(shortages, func(text string) bool { return strings.Contains(line, text) }) {
-			return true
-		}
-	}
-	return false
+	return e.says(shortages)
 }
 
 // shortages are the texts of EAGAIN, ENOMEM, EMFILE and ENFILE, and what git says itself.

@@ -99,3 +99,25 @@ func TestUnstarted(t *testing.T) {
 		}
 	}
 }
+
+// TestUnwritten: a disk that is full here is known by git's words and by the error of our own
+// writing, and what a server says of its disk is not taken for that.
+func TestUnwritten(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{&git.Error{ExitCode: 128, Stderr: "error: unable to create x: No space left on device\n"}, true},
+		{&git.Error{ExitCode: 128, Stderr: "fatal: cannot write: Disk quota exceeded\n"}, true},
+		{&git.Error{ExitCode: 1, Stderr: "remote: fatal: write error: No space left on device\nerror: failed to push some refs\n"}, false},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOSPC}, true},
+		{fmt.Errorf("keep it: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.EROFS}), true},
+		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, false},
+		{&git.Error{ExitCode: 128, Stderr: "fatal: bad object\n"}, false},
+		{nil, false},
+	} {
+		if got := git.Unwritten(c.err); got != c.want {
+			t.Errorf("Unwritten(%v) = %v, want %v", c.err, got, c.want)
+		}
+	}
+}

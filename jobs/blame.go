@@ -67,7 +67,7 @@ func NotHere(ctx context.Context, j *Job, err error) bool {
 	if err == nil || !elsewhere.Listens(ctx) || spent != (forge.Usage{}) {
 		return false
 	}
-	return git.Unstarted(err) || process.Starved(err) || elsewhere.Lacks(Failure(err).Reason) || elsewhere.Unwell(ctx) != nil
+	return git.Unstarted(err) || process.Starved(err) || noRoom(err) || elsewhere.Lacks(Failure(err).Reason) || elsewhere.Unwell(ctx) != nil
 }
 
 // blame finds out whether a command failed for a reason of this replica, tells
@@ -81,6 +81,9 @@ func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *f
 		elsewhere.NotHere(ctx, err, false)
 		_ = s.vitals.Suspect(ctx, vitals.Ability{Name: "processes", Probe: s.starts})
 		_ = s.vitals.Suspect(ctx, vitals.Ability{Name: "git", Probe: runsGit})
+	case noRoom(err), f.Reason == forge.FailRepository && elsewhere.Unwell(ctx) != nil:
+		// The replica may find room again once what the attempt wrote is gone.
+		elsewhere.NotHere(ctx, err, true)
 	case f.Reason == forge.FailSandbox:
 		elsewhere.NotHere(ctx, err, true)
 		s.suspectSandbox(ctx)
@@ -98,6 +101,9 @@ func (s *Set) blame(ctx context.Context, j *Job, err error, f *forge.Failure) *f
 	}
 	return f
 }
+
+// noRoom reports whether the disk here took nothing more.
+func noRoom(err error) bool { return errors.Is(err, process.ErrFull) || git.Unwritten(err) }
 
 // reached notes that a job has begun, for which it fetched what it needs. A merge does that later.
 func (s *Set) reached(j *Job) {

@@ -163,7 +163,11 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
 		return
 	}
-	if err := a.run.unwell(ctx, true); err != nil {
+	err := a.run.unwell(ctx, true)
+	if err == nil { // by now: what filled a disk may be gone with the attempt
+		err = a.causes.Why()
+	}
+	if err != nil {
 		res.Output = a.run.failed.Unwell(&a.cmd, err, time.Now())
 	}
 }

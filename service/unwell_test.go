@@ -107,6 +107,25 @@ func TestUnwellReplicaHandsBack(t *testing.T) {
 	}
 }
 
+// TestRoomAgain: a paid attempt for which there was no room is the replica's failure also when
+// there is room again as soon as it has ended.
+func TestRoomAgain(t *testing.T) {
+	t.Parallel()
+	b := bustest.Start(t)
+	r := newRunner(t, b)
+	workerRun(t, sharedReplica(t, b, "one", func(ctx context.Context, _ forge.Command, _ service.Progress) forge.Result {
+		elsewhere.NotHere(ctx, errors.New("no space left on device"), true)
+		return forge.Result{Usage: forge.Usage{OutputTokens: 5}, Output: &forge.Failure{Reason: forge.FailRepository, Message: "no space"}}
+	}))
+	cmd := analyze(1)
+	cmd.Patience = elsewhere.Patience
+	r.start(cmd)
+	res := r.result()
+	if f := res.Failure(); f == nil || f.Reason != forge.FailUnwell {
+		t.Errorf("it is %+v", f)
+	}
+}
+
 // TestLeftToAnotherReplica: an attempt that failed here for a reason of this
 // replica is made by another one, and reported once, as what that one found.
 func TestLeftToAnotherReplica(t *testing.T) {

@@ -108,7 +108,7 @@ func (c *Command) watchDisk(ctx context.Context, stop context.CancelCauseFunc) {
 func (c *Command) looksAtDisk(ctx context.Context, dir string, before room, since time.Time, due bool) error {
 	now := roomOf(dir)
 	if now.short() && !before.short() {
-		return fmt.Errorf("%w: its disk is full: %d MiB and %d inodes are left at %s", ErrLost, now.bytes>>20, now.inodes, dir)
+		return fmt.Errorf("%w: %w: %d MiB and %d inodes are left at %s", ErrLost, ErrFull, now.bytes>>20, now.inodes, dir)
 	}
 	most := c.Limits.DiskBytes
 	if most <= 0 {

@@ -183,6 +183,16 @@ func (h *Causes) Leave(cmd *forge.Command, r Round, f *forge.Failure) error {
 	return nil
 }
 
+// Why returns the reason of this replica for which an attempt failed; nil: none was found.
+func (h *Causes) Why() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.why
+}
+
 // Once reports whether an attempt that Leave left to others is not left to them a second time.
 func (h *Causes) Once() bool {
 	if h == nil {
