@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,11 +164,8 @@ func (a *attempt) excuse(ctx context.Context, res *forge.Result, cause error) {
 		res.Output = &forge.Failure{Reason: forge.FailInterrupted, Message: "stopped; the work so far is kept"}
 		return
 	}
-	err := a.run.unwell(ctx, true)
-	if err == nil { // by now: what filled a disk may be gone with the attempt
-		err = a.causes.Why()
-	}
-	if err != nil {
+	// What filled a disk may be gone with the attempt, and the replica be well by now.
+	if err := cmp.Or(a.run.unwell(ctx, true), a.causes.Why()); err != nil {
 		res.Output = a.run.failed.Unwell(&a.cmd, err, time.Now())
 	}
 }

@@ -116,7 +116,8 @@ var ErrSandbox = errors.New("the sandbox cannot be made")
 // Nothing that the command did is kept.
 var ErrLost = errors.New("the place where the command runs is lost")
 
-// ErrFull is returned with ErrLost where the disk of that place has nearly no room or no inode left.
+// ErrFull is returned with ErrLost where the disk of that place has nearly no room or no inode
+// left.
 var ErrFull = errors.New("its disk is full")
 
 // killDelay is the time within which killed processes have to be gone.
