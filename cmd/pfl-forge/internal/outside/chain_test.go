@@ -249,6 +249,9 @@ func (w *pullWorld) once(issue, hash string, p *pull) {
 		for _, ev := range r.Events {
 			switch m := ev.Message.(type) { //nolint:gochecksumtype // what people asked for
 			case *forge.Submit:
+				if m.Comments != nil {
+					continue // it asks for nothing, and how often it is told depends on when the gateway looks
+				}
 				done = append(done, "submitted by "+ev.Actor+" via "+ev.Via)
 			case *forge.Answer:
 				done = append(done, fmt.Sprintf("answered by %s via %s", ev.Actor, ev.Via))
