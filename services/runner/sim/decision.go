@@ -45,7 +45,7 @@ func (w checker) checkDecision(key forge.Key, rec *forge.Record) error {
 		return err
 	}
 	two := w.money.best.When != nil
-	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent),
+	err = errors.Join(know.checkPaused(key, rec), facts.CheckBlame(rec, two), know.once.Check(rec, two), know.accounts.Check(key, rec, facts.CallsAgent),
 		know.replicas.Check(rec, two), know.outrun.Check(rec))
 	if err := errors.Join(err, w.outside.Said(rec), w.publishers.Check(rec)); err != nil {
 		return err

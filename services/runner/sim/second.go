@@ -110,17 +110,18 @@ func pairs(w *world) map[string]opinions {
 
 // addReview adds a review to what was approved. What counts for whom is said in words
 // of its own: it is the second's if its command asked for that, and if it does not
-// say that it is another's.
+// say that it is another's. The first reviewer's newest word counts: where a review ended
+// after a pause, that pause has asked for another one.
 func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) {
 	rv := forge.As[*forge.Review](r.Output)
-	if rv == nil || rv.Verdict != forge.VerdictApproved || w.askedFirst(r) || len(rv.Issues) > 0 ||
-		!facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims) {
+	if rv == nil || w.askedFirst(r) {
 		return
 	}
+	approved := rv.Verdict == forge.VerdictApproved && len(rv.Issues) == 0 && facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims)
 	o := of[rv.Head]
 	if !second {
-		o.first = true
-	} else if rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer {
+		o.first = approved
+	} else if approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer {
 		o.second = true
 	}
 	of[rv.Head] = o

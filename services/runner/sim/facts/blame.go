@@ -18,8 +18,10 @@ const (
 )
 
 // CheckBlame returns an error if a decision names the wrong culprit: a task that is made
-// again because a check fails now and then, or one that goes on although it is to blame.
-func CheckBlame(rec *forge.Record) error {
+// again because a check fails now and then, or one that goes on although it is to blame. Two says
+// that two changes may be made for a task: where the second fails only together with what was
+// merged meanwhile, the first may go on, and be made again for a failure of its own.
+func CheckBlame(rec *forge.Record, two bool) error {
 	if len(rec.Events) > 1 {
 		return nil
 	}
@@ -30,7 +32,7 @@ func CheckBlame(rec *forge.Record) error {
 			continue
 		}
 		switch makes := c.Attempt.Step == forge.StepImplement || c.Attempt.Step == forge.StepExecute; {
-		case (why == Flaky || why == Red || why == Apart) && makes:
+		case (why == Flaky || why == Red || why == Apart && !two) && makes:
 			return fmt.Errorf("%s is made again, at its own cost, although %s", task, why)
 		case why != "" && why != Flaky && c.Attempt.Step == forge.StepReview:
 			return fmt.Errorf("%s goes to a review although %s", task, why)
