@@ -203,6 +203,11 @@ var (
 		Name: "OutrunCheck", Since: 5,
 		Why: "a recipe whose check failed on what had been merged meanwhile was made again beside the same others, until it had no attempt left",
 	}
+	// EndedLook is asked for after each decision about an intent.
+	EndedLook = Change{
+		Name: "EndedLook", Since: 5,
+		Why: "a task that failed before it looked whether a red base branch passes was waited for, and what is to be merged stood still",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -216,7 +221,7 @@ func Changes() []Change {
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
-		LaterText, HeardComments, ApprovedSettings, ApprovedContext,
+		LaterText, HeardComments, ApprovedSettings, ApprovedContext, EndedLook,
 	}
 }
 

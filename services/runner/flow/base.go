@@ -5,6 +5,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/rules"
+	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/rule"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/task"
@@ -72,8 +73,28 @@ func (s access) verified(t *task.Task, rb *forge.Rebase) {
 	if len(rb.Conflicts) == 0 && !rb.Unverified {
 		m.Base, m.Passed = rb.Base, verdict.Passed(rb.Verify, rb.Tree)
 	}
+	s.answerLook(m)
+}
+
+// answerLook tells the project how a look ended, and whether another task waits still.
+func (s access) answerLook(m *forge.ObstacleReported) {
 	s.reportBase(m)
-	if i := slices.IndexFunc(s.Obstacles.Held, func(h obstacle.Hold) bool { return h.Agent == forge.GitBase }); i >= 0 { // another task waits still
+	if slices.ContainsFunc(s.Obstacles.Held, func(h obstacle.Hold) bool { return h.Agent == forge.GitBase }) {
 		s.reportBase(&forge.ObstacleReported{Failure: forge.Failure{Reason: forge.FailHeld}})
+	}
+}
+
+// reportEndedLooks tells the project of tasks that were to look, and have ended before
+// they did: it would wait for their answer, and ask no other intent.
+func (s access) reportEndedLooks() {
+	for _, id := range s.Obstacles.Looks {
+		if t := s.Tasks.Find(id); t == nil || t.Ended() {
+			s.looked(id)
+		} else {
+			return // this one answers
+		}
+	}
+	if s.Phase != control.Closed && s.Obstacles.Find(forge.GitBase, s.now) != nil {
+		s.answerLook(&forge.ObstacleReported{})
 	}
 }

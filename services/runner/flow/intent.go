@@ -110,6 +110,9 @@ func (s *Intent) Step(by rules.Version, ev forge.Event) (forge.Effects, forge.Ru
 		s.Stamp = last
 	} else {
 		access{s}.reportLacking()
+		if len(s.Obstacles.Looks) > 0 && by.Has(rules.EndedLook) {
+			access{s}.reportEndedLooks()
+		}
 	}
 	eff := s.eff
 	s.eff, s.now = forge.Effects{}, time.Time{}
