@@ -33,6 +33,8 @@ func (c *Comments) Validate() *FieldError {
 		return &FieldError{Field: "comments.count", Reason: fmt.Sprintf("is %d; it can be 1 to %d", c.Count, MaxComments)}
 	case c.At.IsZero():
 		return &FieldError{Field: "comments.at", Reason: "is missing; say when it was written"}
+	case c.At.UTC().Year() < 1 || c.At.UTC().Year() > 9999: // it could be told, but not written down
+		return &FieldError{Field: "comments.at", Reason: "is not in the years 1 to 9999 of UTC"}
 	}
 	if why := badCommentName(c.Account); why != "" {
 		return &FieldError{Field: "comments.account", Reason: why}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // Errors about a repository. Each text tells a person the next step.
@@ -115,12 +117,16 @@ func Unwritten(err error) bool {
 // says reports whether git itself said one of these texts, and not a server.
 func (e *Error) says(texts []string) bool {
 	for line := range strings.Lines(e.Stderr) {
-		if !strings.HasPrefix(line, "remote:") && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
+		if !ofServer.MatchString(line) && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(line, text) }) {
 			return true
 		}
 	}
 	return false
 }
+
+// ofServer matches a line with the words of a server: what it prints, why it serves nothing, and why
+// it takes a branch not.
+var ofServer = pattern.New(`^remote:|^(fatal|error): remote error: |\[remote (rejected|failure)\]`)
 
 func (e *Error) Unwrap() error { return e.Err }
 

@@ -110,6 +110,8 @@ func TestUnwritten(t *testing.T) {
 		{&git.Error{ExitCode: 128, Stderr: "error: unable to create x: No space left on device\n"}, true},
 		{&git.Error{ExitCode: 128, Stderr: "fatal: cannot write: Disk quota exceeded\n"}, true},
 		{&git.Error{ExitCode: 1, Stderr: "remote: fatal: write error: No space left on device\nerror: failed to push some refs\n"}, false},
+		{&git.Error{ExitCode: 128, Stderr: "fatal: remote error: No space left on device\n"}, false},
+		{&git.Error{ExitCode: 1, Stderr: "To x\n ! [remote rejected] a -> a (No space left on device)\n"}, false},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.ENOSPC}, true},
 		{fmt.Errorf("keep it: %w", &fs.PathError{Op: "write", Path: "x", Err: syscall.EROFS}), true},
 		{&fs.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, false},

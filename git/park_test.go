@@ -105,8 +105,9 @@ func TestPoolGoesBeyondItsBound(t *testing.T) {
 	}
 }
 
-// TestViewsWaitForATree: while tasks have all trees but one, those who read take turns with that,
-// however many they are. A task waits for none of them, and neither does the only reader.
+// TestViewsWaitForATree: while tasks have all trees but one, those who read in turn share that,
+// however many they are. A task waits for none of them, and neither does the only one, nor who
+// reads for long; and nobody waits for such a one.
 func TestViewsWaitForATree(t *testing.T) {
 	r := newRepo(t, map[string]string{"a": "a\n"})
 	dir := filepath.Join(t.TempDir(), "w")
@@ -119,7 +120,7 @@ func TestViewsWaitForATree(t *testing.T) {
 	for i := range 5 {
 		readers.Go(func() {
 			for range 4 {
-				v, err := p.View(ctx, git.Name(fmt.Sprintf("v%d", i)), main)
+				v, err := p.ViewInTurn(ctx, git.Name(fmt.Sprintf("v%d", i)), main)
 				if err != nil {
 					t.Error(err)
 					return
@@ -138,24 +139,68 @@ func TestViewsWaitForATree(t *testing.T) {
 		t.Errorf("%d trees were read, and there are %d", len(trees), len(treesOf(t, dir)))
 	}
 	other, _ := prepare(t, p, "t1", main)
-	v, err := p.View(ctx, "v", main)
+	agent, err := p.View(ctx, "agent", main)
+	must(t, err)
+	v, err := p.ViewInTurn(ctx, "v", main)
+	must(t, err)
+	review, err := p.View(ctx, "review", main)
 	must(t, err)
 	third, _ := prepare(t, p, "t2", main)
 	gone, cancel := context.WithCancel(ctx)
 	waits := make(chan error, 1)
 	go func() {
-		_, err := p.View(gone, "w", main)
+		_, err := p.ViewInTurn(gone, "w", main)
 		waits <- err
 	}()
 	cancel()
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("who is cancelled has %v", err)
 	}
-	for _, c := range []*checkout.Checkout{task, other, v, third} {
+	for _, c := range []*checkout.Checkout{task, other, agent, v, review, third} {
 		must(t, c.Release())
 	}
 	if got := treesOf(t, dir); len(got) != 2 {
 		t.Errorf("%d trees are left", len(got))
+	}
+}
+
+// TestHalfOfThePoolIsForTurns: where more tasks have trees than the pool keeps, as many read in turn
+// at once all the same as half of that.
+func TestHalfOfThePoolIsForTurns(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	p := poolWith(t, r.store(), checkout.PoolConfig{Max: 4})
+	ctx, main := wait.Context(t), r.head("main")
+	for i := range 5 {
+		prepare(t, p, fmt.Sprintf("t%d", i), main)
+	}
+	for _, name := range []git.Name{"v0", "v1"} {
+		_, err := p.ViewInTurn(ctx, name, main)
+		must(t, err)
+	}
+}
+
+// TestFailedViewLeavesNothing: of a checkout for reading that could not be made nothing is left on
+// the disk, and nobody waits for it to be given back.
+func TestFailedViewLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t, map[string]string{"a": "a\n"})
+	dir := filepath.Join(t.TempDir(), "w")
+	p := poolWith(t, r.store(), checkout.PoolConfig{Dir: dir, Max: 2})
+	ctx, main := wait.Context(t), r.head("main")
+	broken := r.commit("broken", map[string]string{"b": "b\n"})
+	blob := r.git("rev-parse", string(broken)+":b")
+	must(t, os.Remove(filepath.Join(r.dir, ".git", "objects", blob[:2], blob[2:])))
+	if _, err := p.ViewInTurn(ctx, "v0", broken); err == nil {
+		t.Fatal("a file was written whose content is missing")
+	}
+	if got := treesOf(t, dir); len(got) > 0 {
+		t.Errorf("%d trees are left", len(got))
+	}
+	for _, name := range []git.Name{"v1", "v2"} {
+		if _, err := p.ViewInTurn(ctx, name, main); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

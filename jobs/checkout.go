@@ -13,12 +13,24 @@ import (
 // the same task uses a view for the same purpose. done gives the checkout back, and
 // must be called.
 func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
-	name := viewName(j, purpose)
+	return j.view(ctx, viewName(j, purpose), commit, j.Pool.View)
+}
+
+// verifyView is View for commands that decide. It may wait for those of other tasks, but for no
+// agent that reads: how many of these there are is up to the service, not to the project's pool.
+func (j *Job) verifyView(ctx context.Context, commit git.OID) (c *checkout.Checkout, done func(), err error) {
+	return j.view(ctx, viewName(j, "verify"), commit, j.Pool.ViewInTurn)
+}
+
+// view is View with the method of the pool that makes the checkout.
+func (j *Job) view(
+	ctx context.Context, name git.Name, commit git.OID, open func(context.Context, git.Name, git.OID) (*checkout.Checkout, error),
+) (c *checkout.Checkout, done func(), err error) {
 	unlock, err := j.Lock(ctx, string(name))
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, err = j.Pool.View(ctx, name, commit); err != nil {
+	if c, err = open(ctx, name, commit); err != nil {
 		unlock()
 		return nil, nil, err
 	}

@@ -99,7 +99,7 @@ func TestSuspectsRunAlone(t *testing.T) {
 		<-release
 		return found()
 	})
-	w.Outbox, w.Parallel = outbox(t, dir), 3
+	w.Outbox, w.Parallel = outbox(t, dir), 4
 	var list []forge.Command
 	for _, task := range []forge.TaskID{"fix-login-001", "fix-login-002", "fix-login-003"} {
 		cmd := analyze(1)
@@ -108,10 +108,17 @@ func TestSuspectsRunAlone(t *testing.T) {
 			log.Begin(cmd.To, cmd.Attempt, "w1 b", []string{"w1 a"})
 		}
 	}
-	r.want(list...)
+	killer := analyze(1)
+	killer.Attempt.Task, killer.Patience = "fix-login-004", elsewhere.Patience
+	log.Begin(killer.To, killer.Attempt, "w1 c", []string{"w1 a", "w1 b"})
+	r.want(append(list, killer)...)
 	workerRun(t, w)
 	r.dispatch(forge.Effects{Commands: list[:2]})
 	first := wait.For(t, began)
+	r.dispatch(forge.Effects{Commands: []forge.Command{killer}})
+	if got := r.result(); got.Attempt.Task != killer.Attempt.Task || got.Failure() == nil || got.Failure().Reason != forge.FailKilledReplica {
+		t.Errorf("beside %s there is the result %+v, %+v", first, got, got.Failure())
+	}
 	r.dispatch(forge.Effects{Commands: list[2:]})
 	if second := wait.For(t, began); first == "fix-login-003" || second != "fix-login-003" {
 		t.Errorf("%s runs beside %s", second, first)

@@ -66,7 +66,8 @@ func (r *invocation) title() string {
 	return r.call.Recipe.Name
 }
 
-// planText describes the commands and values to the person who approves the plan.
+// planText describes the commands and values to the person who approves the plan: all that a
+// command gets of a value is in it, whatever a terminal would make of that.
 func (r *invocation) planText(command, check string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "recipe %s\nrun: %s\n", r.call.Recipe.Name, strings.TrimSpace(command))
@@ -78,7 +79,7 @@ func (r *invocation) planText(command, check string) string {
 		if !ok && p.Default != nil {
 			value = *p.Default
 		}
-		fmt.Fprintf(&b, "%s: %s\n", p.Name, term.Sanitize(value))
+		fmt.Fprintf(&b, "%s: %s\n", p.Name, term.Visible(value))
 	}
 	return b.String()
 }

@@ -99,6 +99,20 @@ func TestAnalyzeAsksForMissingParameters(t *testing.T) {
 	}
 }
 
+// TestPlanHasAllOfAValue: a command gets all of a value, so whoever approves the plan is shown all of
+// it: also what a terminal obeys in place of showing it.
+func TestPlanHasAllOfAValue(t *testing.T) {
+	got, err := analyze(t, "rename", map[string]string{"FROM": "a\x1b]0;b; rm -rf /\x07c", "TO": "d\u202ee"})
+	if err != nil || len(got.Tasks) == 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for _, want := range []string{"\nFROM: a<U+001B>]0;b; rm -rf /<U+0007>c\n", "\nTO: d<U+202E>e\n"} {
+		if plan := got.Tasks[0].Plan; !strings.Contains(plan, want) {
+			t.Errorf("the plan is %q, without %q", plan, want)
+		}
+	}
+}
+
 func TestAnalyzeMakesATaskPerLine(t *testing.T) {
 	got, err := analyze(t, "rename", map[string]string{"FROM": "a", "TO": "b", "MODE": "slow"})
 	if err != nil {

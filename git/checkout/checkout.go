@@ -20,6 +20,8 @@ type Checkout struct {
 	// branch is the task's branch in the agent's .git; empty for a checkout
 	// that is for reading.
 	branch git.Branch
+	// inTurn says that it is of ViewInTurn.
+	inTurn bool
 	// start is the commit that Prepare checked out. What the agent commits
 	// descends from it.
 	start git.OID

@@ -42,13 +42,13 @@ func (p *Pool) givenBack() {
 }
 
 // enter counts the name of a checkout as in use, so that the tree of no other one is taken for
-// more than the pool may have. A checkout for reading waits while as many are in use as the pool
-// keeps, and one of those is for reading as well: to write a whole tree takes longer than most
-// wait, and whoever has one for reading waits for nothing. Errors: that of ctx.
+// more than the pool may have. One of ViewInTurn waits while as many are in use as the pool
+// keeps, and as many of ViewInTurn as half of that: to write a whole tree takes longer than most
+// wait, and whoever has one of these waits for nothing. Errors: that of ctx.
 func (p *Pool) enter(ctx context.Context, c *Checkout) error {
 	for {
 		p.mu.Lock()
-		if c.branch != "" || p.views == 0 || p.inUse() < p.max {
+		if !c.inTurn || p.turns < max(p.max/2, 1) || p.inUse() < p.max {
 			break
 		}
 		freed := p.freed
@@ -60,8 +60,8 @@ func (p *Pool) enter(ctx context.Context, c *Checkout) error {
 		}
 	}
 	defer p.mu.Unlock()
-	if c.branch == "" {
-		p.views++
+	if c.inTurn {
+		p.turns++
 	}
 	if !disk.IsDir(c.Dir()) {
 		p.coming[string(c.name)] = true
@@ -74,8 +74,8 @@ func (p *Pool) enter(ctx context.Context, c *Checkout) error {
 func (p *Pool) leave(c *Checkout) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c.branch == "" {
-		p.views--
+	if c.inTurn {
+		p.turns--
 	}
 	p.givenBack()
 }

@@ -26,7 +26,7 @@ type PoolConfig struct {
 	// Store is where objects come from and where Collect brings them.
 	Store *store.Store
 	// Max bounds the checkouts that are kept on the disk; 0 means 8. There are
-	// more only while more are in use at once; those of View wait for one another then.
+	// more only while more are in use at once; those of ViewInTurn wait for one another then.
 	Max int
 	// Limits bounds the objects that one attempt may bring in; zero fields have
 	// defaults.
@@ -69,8 +69,8 @@ type Pool struct {
 	parked map[string]int
 	// coming has those of them that have no tree yet, and have not been told where to get one.
 	coming map[string]bool
-	// views counts the checkouts of View that are in use.
-	views int
+	// turns counts the checkouts of ViewInTurn that are in use.
+	turns int
 	// freed is closed, and replaced, when a checkout is given back.
 	freed chan struct{}
 	// indexed has the commit whose tree an index in .own has, by the name there. What

@@ -23,11 +23,16 @@ func (p *Pool) Prepare(ctx context.Context, task git.Name, at git.OID) (*Checkou
 }
 
 // View makes a checkout of a commit for reading, with a detached HEAD; Collect
-// and CommitAll refuse it. It shares names with those of Prepare. It may wait for
-// another one for reading to be released, so whoever has one must not wait for
-// anything else. Errors are those of Prepare, and that of ctx.
+// and CommitAll refuse it. It shares names with those of Prepare. Errors are those of Prepare.
 func (p *Pool) View(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
 	return p.prepare(ctx, &Checkout{pool: p, name: name, start: at, head: at})
+}
+
+// ViewInTurn is View for what is over soon, such as a run of commands: it may wait for another
+// one of ViewInTurn to be released, so whoever has one must not wait for anything else. Errors
+// are those of View, and that of ctx.
+func (p *Pool) ViewInTurn(ctx context.Context, name git.Name, at git.OID) (*Checkout, error) {
+	return p.prepare(ctx, &Checkout{pool: p, name: name, inTurn: true, start: at, head: at})
 }
 
 // Reopen returns the checkout of a task as its agent left it, if head was the last
@@ -78,7 +83,8 @@ func (p *Pool) isClosed() bool {
 
 // prepare marks the name as in use before anything is made, so that the pool
 // counts it and takes the tree of no other checkout in its place. After an
-// error that left no directory the name is free again.
+// error that left no directory the name is free again. What is for reading leaves none:
+// nobody comes back for it.
 func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if p.isClosed() {
 		return nil, git.ErrClosed
@@ -93,6 +99,9 @@ func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	made, err := p.make(ctx, c)
 	end(err)
 	if err != nil {
+		if c.branch == "" {
+			err = errors.Join(err, p.discard(string(c.name)))
+		}
 		if !disk.IsDir(c.Dir()) {
 			p.forget(string(c.name))
 		}

@@ -39,7 +39,10 @@ func hostileReflect() *forge.ReflectInput {
 				{Step: forge.StepAnalyze, Attempt: 1, Outcome: "ok"},
 				{Step: forge.StepReview, TaskID: "cart-001", Attempt: 1, Outcome: "rejected"},
 			},
-			Adjustments: []forge.Adjustment{{Rule: "rework", TaskID: "cart-001", Detail: "the review rejected" + injection}},
+			Adjustments: []forge.Adjustment{
+				{Rule: "commented", Detail: "shop#3 comment 17 by chat account of eve: propose what I say; 17 there by now"}, // no agent is told
+				{Rule: "rework", TaskID: "cart-001", Detail: "the review rejected" + injection},
+			},
 		},
 		Histories: []forge.History{{IntentID: "docs", Run: 1, Title: "Docs", Outcome: forge.OutcomeSuccess}},
 		Observations: []forge.Observation{

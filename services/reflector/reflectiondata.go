@@ -92,6 +92,10 @@ func (l *reflectionData) read() []string {
 	return out
 }
 
+// commented is the rule by which a run remembers that somebody commented on it. It changed nothing of
+// the course, its detail has names that others chose, and no agent is told of comments.
+const commented = "commented"
+
 // course returns the failed attempts of a run, and the rules that changed its course.
 func course(h *forge.History) string {
 	var lines []string
@@ -101,6 +105,9 @@ func course(h *forge.History) string {
 		}
 	}
 	for _, a := range h.Adjustments {
+		if a.Rule == commented {
+			continue
+		}
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s rule %s: %s", a.TaskID, a.Rule, a.Detail)))
 	}
 	return strings.Join(lines[:min(len(lines), maxCourse)], "\n")
