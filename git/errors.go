@@ -203,8 +203,8 @@ func CauseOf(err error) Cause {
 			return c.cause
 		}
 	}
-	// A server says the same of a repository that is missing there, which a person has to fix. The second
-	// text is of one that went away while it took a push.
+	// A server says the same of a repository that is missing there, which a person has to fix.
+	// The second text is of one that went away while it took a push.
 	texts := []string{"does not appear to be a git repository", "remote: fatal: not a git repository"}
 	if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) && slices.ContainsFunc(e.Args, isGone) {
 		return CauseGone
