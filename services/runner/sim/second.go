@@ -123,11 +123,12 @@ func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) 
 	}
 	approved := rv.Verdict == forge.VerdictApproved && len(rv.Issues) == 0 && facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims)
 	o := of[rv.Head]
-	if !second && approved {
+	switch {
+	case !second && approved:
 		o.first, o.task = true, rv.TaskID
-	} else if !second && rv.TaskID == o.task {
+	case !second && rv.TaskID == o.task:
 		o.first = false
-	} else if approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer {
+	case approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer:
 		o.second = true
 	}
 	of[rv.Head] = o
