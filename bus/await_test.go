@@ -233,7 +233,7 @@ func lateCluster(t *testing.T) (urls string, run func(i int) *server.Server) {
 	return strings.Join(clients, ","), func(i int) *server.Server {
 		return start(t, &server.Options{
 			ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: ports[3+i],
-			JetStream: true, StoreDir: stores[i], DisableJetStreamBanner: true, NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: stores[i], JetStreamMaxStore: plenty, DisableJetStreamBanner: true, NoLog: true, NoSigs: true,
 			Cluster: server.ClusterOpts{Name: "forge", Host: "127.0.0.1", Port: ports[i], PoolSize: -1}, Routes: routes,
 		})
 	}

@@ -23,6 +23,10 @@ import (
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
+// plenty is the room that servers believe to have, in bytes. By default it is a part of what the disk
+// has free, and what streams may grow to is set aside at once, so a nearly full disk would have none.
+const plenty = 1 << 40
+
 // cluster runs three servers, and returns them and their addresses.
 func cluster(t *testing.T) ([]*server.Server, string) {
 	t.Helper()
@@ -38,7 +42,7 @@ func cluster(t *testing.T) ([]*server.Server, string) {
 	for i, port := range ports {
 		s, err := server.NewServer(&server.Options{
 			ServerName: fmt.Sprint("s", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), DisableJetStreamBanner: true, NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: plenty, DisableJetStreamBanner: true, NoLog: true, NoSigs: true,
 			Cluster: server.ClusterOpts{Name: "forge", Host: "127.0.0.1", Port: port, PoolSize: -1}, Routes: routes,
 		})
 		if err != nil {

@@ -26,6 +26,8 @@ func TestCauses(t *testing.T) {
 		{"fatal: unable to access 'https://git/a/': The requested URL returned error: 503", git.CauseBroken, true},
 		{"kex_exchange_identification: Connection closed by remote host", git.CauseBroken, true},
 		{"fatal: '" + gone + "' does not appear to be a git repository", git.CauseGone, true},
+		{"remote: fatal: not a git repository: '" + gone + "'", git.CauseGone, true},
+		{"remote: fatal: not a git repository: '/srv/a.git'", "", false},
 		{"fatal: '/srv/a.git' does not appear to be a git repository\nfatal: Could not read from remote repository.", "", false},
 		{"git@git: Permission denied (publickey).", git.CauseAuth, false},
 		{"ERROR: Permission to a/b.git denied to c.\nfatal: Could not read from remote repository.", git.CauseAuth, false},

@@ -210,7 +210,9 @@ func CauseOf(err error) Cause {
 		}
 	}
 	// A server says the same of a repository that is missing there, which a person has to fix.
-	if strings.Contains(e.Stderr, "does not appear to be a git repository") && slices.ContainsFunc(e.Args, isGone) {
+	// The second text is of one that went away while it took a push.
+	texts := []string{"does not appear to be a git repository", "remote: fatal: not a git repository"}
+	if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(e.Stderr, text) }) && slices.ContainsFunc(e.Args, isGone) {
 		return CauseGone
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -209,6 +210,7 @@ func TestAdoptOnRewrittenBase(t *testing.T) {
 // TestAdoptRefuses tells why a commit cannot become the change, and changes nothing then.
 func TestAdoptRefuses(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, test := range map[string]struct {
 		edit   func(w *edited) string // returns the commit that the person names
 		why    string

@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -59,6 +60,7 @@ func trialsOf(r *forge.VerifyReport) string {
 // more, and its parent. No change is excused because it makes a check fail now and then.
 func TestWhoseFaultAFailedVerifyIs(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, c := range map[string]struct {
 		line   string            // of the check
 		files  map[string]string // of the base
@@ -199,6 +201,7 @@ func TestLookAtARedBase(t *testing.T) {
 // its parent. An agent's is run as ever, since the agent may have had nothing to mend.
 func TestTheSameChangeFailsAgain(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, c := range map[string]struct {
 		recipe, line, trials string
 		again                bool
@@ -230,6 +233,7 @@ func TestTheSameChangeFailsAgain(t *testing.T) {
 // it passes often enough in a row, or the check fails without it.
 func TestUnsteadyIsRemembered(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	const first, base = "! -e new.txt -o $n != 1 -a $n != 3", "change- change+ change- base+ base+ base+"
 	for name, c := range map[string]struct {
 		line, trials string

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -97,6 +98,7 @@ func TestChecksAreThoseOfTheBase(t *testing.T) {
 // without them. Tests that the change adds, or changes in vain, ask for nothing.
 func TestTestsThatWereThereAreHeard(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	checks := []forge.Check{{Criterion: 1, Command: "for t in tests/*; do sh $t || exit; done"}}
 	for name, tt := range map[string]struct {
 		file, text string

@@ -19,6 +19,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/config"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -220,6 +221,7 @@ func TestClaudeExecutes(t *testing.T) {
 // Another replica goes on with an iteration that was cut off.
 func TestAnotherReplicaExecutes(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	ctx, stop := context.WithCancel(t.Context())
 	one, two, model := replicas(t, cutOff(stop, executed("finished")))
 	c := goal(1)

@@ -7,6 +7,7 @@ import (
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -15,6 +16,7 @@ import (
 // another tree, is told as merged and unproven; what is not on the base branch is no merge.
 func TestWhatAForgeMerged(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, test := range map[string]struct {
 		// merge returns the commit that the forge put on the base branch; tip is what that was.
 		merge    func(origin gittest.Repo, tip, head string) string

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/services/implementer/verify"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -59,6 +60,7 @@ func TestSameTreeIsVerifiedOnce(t *testing.T) {
 // another process. A pass that took several runs is not kept.
 func TestWhatIsVerifiedAgain(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, change := range map[string]func(*world, *forge.Command){
 		"another task": func(_ *world, c *forge.Command) { c.Attempt.Task, c.Task.ID = "fix-002", "fix-002" },
 		"another check": func(_ *world, c *forge.Command) {

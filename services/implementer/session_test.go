@@ -15,6 +15,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/live"
 	"github.com/pfl-forge/pfl-forge/bus/objects"
 	"github.com/pfl-forge/pfl-forge/git/gittest"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/jobs/repotest"
 )
 
@@ -99,6 +100,7 @@ func TestAnotherReplicaReworks(t *testing.T) {
 // and calls no agent.
 func TestAnotherReplicaReports(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	one, two, model := replicas(t, agenttest.Steps(
 		writes("new.txt"), commits("one"), writes("left.txt"), agenttest.Answer(object{"summary": "wrote it"}),
 	))
@@ -186,6 +188,7 @@ func TestSessionsEndWithTheirTask(t *testing.T) {
 // are not committed included, here and elsewhere.
 func TestAttemptGoesOnInTheTreeOfAnother(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprintf("elsewhere=%t", elsewhere), func(t *testing.T) {
 			var works atomic.Bool // the CLI may repeat a request that failed

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/proof"
 	"github.com/pfl-forge/pfl-forge/verdict"
 )
@@ -88,6 +89,7 @@ func TestMergeTakesWhatATrialFound(t *testing.T) {
 // on, if that passed in between. Otherwise the merge finds that out by itself.
 func TestMergeKnowsWhatFailedTwice(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, c := range map[string]struct {
 		between func(w *world, f *forge.Rebase)
 		runs    int
@@ -138,6 +140,7 @@ func insertBase(f *forge.Rebase, tree string) {
 // In every other case the change is verified where it is merged.
 func TestMergeVerifiesWhatNoTrialFound(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, between := range map[string]func(w *world, a forge.Command, found *forge.Rebase){
 		"a person pushed": func(w *world, a forge.Command, _ *forge.Rebase) {
 			w.merges(a)
@@ -299,6 +302,7 @@ func TestBatchIsVerifiedOnce(t *testing.T) {
 // the configuration on the tip knows no batches.
 func TestWhatRodeIsVerified(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, test := range map[string]struct {
 		config  string
 		between func(w *world)

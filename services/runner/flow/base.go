@@ -88,11 +88,10 @@ func (s access) answerLook(m *forge.ObstacleReported) {
 // they did: it would wait for their answer, and ask no other intent.
 func (s access) reportEndedLooks() {
 	for _, id := range s.Obstacles.Looks {
-		if t := s.Tasks.Find(id); t == nil || t.Ended() {
-			s.looked(id)
-		} else {
+		if t := s.Tasks.Find(id); t != nil && !t.Ended() {
 			return // this one answers
 		}
+		s.looked(id)
 	}
 	if s.Phase != control.Closed && s.Obstacles.Find(forge.GitBase, s.now) != nil {
 		s.answerLook(&forge.ObstacleReported{})

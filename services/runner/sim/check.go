@@ -30,6 +30,12 @@ func (w checker) check() error {
 	return nil
 }
 
+// ruledLast returns the version of the rules that decided last about a machine.
+func (w checker) ruledLast(key forge.Key) rules.Version {
+	records := w.journal[key]
+	return rules.Of(&records[len(records)-1])
+}
+
 // checkEnded returns an error unless every accepted intent has ended or waits
 // for a person, with a reason, and nothing is left open. Without outsiders it
 // also refuses tasks that lost to other tasks for good: file locks have to
@@ -42,6 +48,8 @@ func (w checker) checkEnded() error {
 			return fmt.Errorf("%s was submitted and is not known", id)
 		case !s.Idle || len(s.Open) > 0:
 			return fmt.Errorf("%s never settles: %s", id, w.state())
+		case s.Waiting == forge.WaitingBase && !w.ruledLast(key).Has(rules.PausedLook):
+			continue // a person paused it, and older rules do not say so
 		case !s.Status.Ended():
 			return fmt.Errorf("%s neither ended nor waits for a person: %s", id, w.state())
 		case s.Status.Failed() && s.Reason == "":

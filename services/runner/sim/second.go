@@ -75,7 +75,11 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 
 // opinions are the approvals of one commit, or of a patch, by their reviewers and
 // by a person who decided between them.
-type opinions struct{ first, second, person bool }
+type opinions struct {
+	first, second, person bool
+	// task is the one whose review has approved it first.
+	task forge.TaskID
+}
 
 // enough reports whether a patch may be merged with these where two reviewers are needed.
 func (o opinions) enough() bool { return o.first && (o.second || o.person) }
@@ -119,9 +123,12 @@ func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) 
 	}
 	approved := rv.Verdict == forge.VerdictApproved && len(rv.Issues) == 0 && facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims)
 	o := of[rv.Head]
-	if !second {
-		o.first = approved
-	} else if approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer {
+	switch {
+	case !second && approved:
+		o.first, o.task = true, rv.TaskID
+	case !second && rv.TaskID == o.task:
+		o.first = false
+	case approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer:
 		o.second = true
 	}
 	of[rv.Head] = o

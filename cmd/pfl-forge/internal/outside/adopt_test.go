@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
 
@@ -17,6 +18,7 @@ import (
 // and counts as approved at the forge by no one before. That is merged, and proved.
 func TestAdoptAtAForge(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	w := newPullWorld(t, "by: forge, method: squash")
 	w.bot = "bot"
 	issue := w.open()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -61,6 +62,7 @@ func queueWorlds(t *testing.T, test func(t *testing.T, w *pullWorld)) {
 // closed. Between any two of these the gateway is killed, and another one goes on.
 func TestIssueToTheForgesQueue(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	queueWorlds(t, func(t *testing.T, w *pullWorld) { //nolint:thelper // it is the test itself
 		issue := w.open()
 		stop := w.gateway()

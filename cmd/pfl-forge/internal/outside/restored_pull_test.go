@@ -13,6 +13,7 @@ import (
 	"github.com/pfl-forge/pfl-forge/bus/backup"
 	"github.com/pfl-forge/pfl-forge/bus/bustest"
 	"github.com/pfl-forge/pfl-forge/cmd/pfl-forge/internal/local"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/trailers"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 )
@@ -23,6 +24,7 @@ import (
 // main: a person cancels it before any worker is up, and it is not made twice.
 func TestSquashedAfterTheBackup(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	w := newPullWorld(t, "by: people, method: squash")
 	issue := w.open()
 	stop := w.gateway()

@@ -8,6 +8,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/testoutput"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest/reviews"
@@ -111,6 +112,7 @@ func TestThreadsAreAnswered(t *testing.T) {
 // no time for is written by the next attempt, and one that cannot be given holds nothing up.
 func TestAnswersThatFail(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	onFakes(t, func(t *testing.T, w *world) { //nolint:thelper // it is the test itself
 		k := w.keeper()
 		a := w.asked(k)
@@ -160,6 +162,7 @@ func TestAnswersThatFail(t *testing.T) {
 // at another commit, the log says which remarks have no answer for that.
 func TestAnswersOfWhatEnded(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	merge := func(w *world) {
 		w.status("ada", "pfl-forge/verify", "success")
 		w.ready()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
@@ -60,6 +61,7 @@ func TestQueued(t *testing.T) {
 // as soon as it is seen. So is what a person asks to be changed, and what is brought up to date.
 func TestQueuedAtAnotherHead(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	for name, happens := range map[string]func(w *world, k *pulls.Keeper){
 		"asked to be changed": func(w *world, k *pulls.Keeper) {
 			w.review("ada", "REQUEST_CHANGES", "no")
@@ -97,6 +99,7 @@ func TestQueuedAtAnotherHead(t *testing.T) {
 // checks wrote that failed.
 func TestTakenOut(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	onQueues(t, func(t *testing.T, w *world, k *pulls.Keeper) { //nolint:thelper // it is the test itself
 		tried := w.commit("main", "tried", "e.txt", "e\n")
 		w.fake.Hub.Check(forgetest.CheckRun{

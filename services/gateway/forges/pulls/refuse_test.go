@@ -10,6 +10,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/git"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/forgetest"
@@ -70,6 +71,7 @@ func (w *world) retarget() {
 // from being merged, also where the forge itself would merge it: the command can be hours old.
 func TestMergeAsItIsNow(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	passed := func(w *world) { w.status("ada", "ci/unit", "success") }
 	for name, test := range map[string]struct {
 		change func(w *world)
@@ -210,6 +212,7 @@ func (w *world) looked() []forge.Result {
 // attempt, and what is missing would never be written.
 func TestLookIsNoAnswer(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	fails := func(method, part string) forgetest.Fault {
 		return forgetest.Fault{Method: method, Part: part, By: "bot", Status: http.StatusForbidden}
 	}

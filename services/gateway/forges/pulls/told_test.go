@@ -8,6 +8,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 	"github.com/pfl-forge/pfl-forge/services/gateway/hooks"
@@ -104,6 +105,7 @@ func TestEndedLongAgo(t *testing.T) {
 // does not hide its mark, also not one that is quoted there.
 func TestMarkBelowWordsOfOthers(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	w := newWorld(t)
 	w.open(w.keeper())
 	body := w.show().Body

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	forge "github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/testsize"
 	"github.com/pfl-forge/pfl-forge/internal/wait"
 	"github.com/pfl-forge/pfl-forge/services/gateway/forges/pulls"
 )
@@ -18,6 +19,7 @@ import (
 // or that cannot be asked for. It is opened again when the intent is retried.
 func TestClosedWithItsIntent(t *testing.T) {
 	t.Parallel()
+	testsize.OnlyFull(t)
 	onForges(t, func(t *testing.T, w *world) {
 		t.Helper()
 		type answer struct {
