@@ -124,8 +124,8 @@ func (e *Error) says(texts []string) bool {
 	return false
 }
 
-// ofServer matches a line with the words of a server: what it prints, why it serves nothing, and why
-// it takes a branch not.
+// ofServer matches a line with the words of a server: what it prints, why it serves nothing,
+// and why it does not take a branch.
 var ofServer = pattern.New(`^remote:|^(fatal|error): remote error: |\[remote (rejected|failure)\]`)
 
 func (e *Error) Unwrap() error { return e.Err }

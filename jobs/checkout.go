@@ -13,18 +13,18 @@ import (
 // the same task uses a view for the same purpose. done gives the checkout back, and
 // must be called.
 func (j *Job) View(ctx context.Context, purpose string, commit git.OID) (c *checkout.Checkout, done func(), err error) {
-	return j.view(ctx, viewName(j, purpose), commit, j.Pool.View)
+	return view(ctx, j, viewName(j, purpose), commit, j.Pool.View)
 }
 
-// verifyView is View for commands that decide. It may wait for those of other tasks, but for no
+// verifyView is Job.View for commands that decide. It may wait for those of other tasks, but for no
 // agent that reads: how many of these there are is up to the service, not to the project's pool.
-func (j *Job) verifyView(ctx context.Context, commit git.OID) (c *checkout.Checkout, done func(), err error) {
-	return j.view(ctx, viewName(j, "verify"), commit, j.Pool.ViewInTurn)
+func verifyView(ctx context.Context, j *Job, commit git.OID) (c *checkout.Checkout, done func(), err error) {
+	return view(ctx, j, viewName(j, "verify"), commit, j.Pool.ViewInTurn)
 }
 
-// view is View with the method of the pool that makes the checkout.
-func (j *Job) view(
-	ctx context.Context, name git.Name, commit git.OID, open func(context.Context, git.Name, git.OID) (*checkout.Checkout, error),
+// view is Job.View with the method of the pool that makes the checkout.
+func view(
+	ctx context.Context, j *Job, name git.Name, commit git.OID, open func(context.Context, git.Name, git.OID) (*checkout.Checkout, error),
 ) (c *checkout.Checkout, done func(), err error) {
 	unlock, err := j.Lock(ctx, string(name))
 	if err != nil {

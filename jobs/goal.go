@@ -101,7 +101,7 @@ func runChecks(ctx context.Context, j *Job, commit, tree git.OID, list []goals.C
 
 // check runs one check on a commit. One whose checkout cannot be set up does not pass.
 func check(ctx context.Context, j *Job, commit git.OID, c *goals.Command, index int) (run forge.CheckRun, err error) {
-	co, done, err := j.verifyView(ctx, commit)
+	co, done, err := verifyView(ctx, j, commit)
 	if err != nil {
 		return run, err
 	}

@@ -46,7 +46,7 @@ func (j *Job) Verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, 
 
 // verify sets a checkout up and runs the verify commands in it.
 func (j *Job) verify(ctx context.Context, commit git.OID) (*forge.VerifyReport, error) {
-	c, done, err := j.verifyView(ctx, commit)
+	c, done, err := verifyView(ctx, j, commit)
 	if err != nil {
 		return nil, err
 	}

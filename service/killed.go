@@ -26,10 +26,10 @@ func (a *attempt) killed() []string {
 	return a.run.Outbox.running().Killed(a.cmd.To, a.cmd.Attempt, a.held.Killed())
 }
 
-// alone waits until no other attempt runs here that was killed as often as this one, if once more
-// is enough for it to be reported, and if it is not to be reported already: of all that ran beside the one that kills, none but
-// that one is then taken for it. It is not ok if the service drains before; else the caller
-// calls done when the attempt has ended.
+// alone waits until no other attempt runs here that was killed as often as this one, if once
+// more is enough for it to be reported, and if it is not to be reported already: of all that
+// ran beside the one that kills, none but that one is then taken for it. It is not ok if the
+// service drains before; else the caller calls done when the attempt has ended.
 func (a *attempt) alone() (done func(), ok bool) {
 	if len(a.killed()) != begun.Most-1 {
 		return func() {}, true

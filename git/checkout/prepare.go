@@ -84,7 +84,7 @@ func (p *Pool) isClosed() bool {
 // prepare marks the name as in use before anything is made, so that the pool
 // counts it and takes the tree of no other checkout in its place. After an
 // error that left no directory the name is free again. What is for reading leaves none:
-// nobody comes back for it.
+// no later attempt goes on in it.
 func (p *Pool) prepare(ctx context.Context, c *Checkout) (*Checkout, error) {
 	if p.isClosed() {
 		return nil, git.ErrClosed

@@ -92,8 +92,8 @@ func (l *reflectionData) read() []string {
 	return out
 }
 
-// commented is the rule by which a run remembers that somebody commented on it. It changed nothing of
-// the course, its detail has names that others chose, and no agent is told of comments.
+// commented is the rule by which a run remembers a comment on it. It changed nothing of the
+// course, its detail has names that others chose, and no agent is told of comments.
 const commented = "commented"
 
 // course returns the failed attempts of a run, and the rules that changed its course.
