@@ -8,9 +8,11 @@
 package bustest
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -56,11 +58,43 @@ func (s *Server) Start(t testing.TB) {
 	if err != nil {
 		t.Fatalf("bustest: %v", err)
 	}
+	var said faults
+	n.SetLoggerV2(&said, false, false, false)
 	s.nats = n
 	n.Start()
 	if !n.ReadyForConnections(wait.Patience) {
-		t.Fatal("bustest: the server is not ready")
+		t.Fatalf("bustest: the server is not ready: %v", said.lines())
 	}
+}
+
+// faults is a server's log that keeps the errors of its start alone.
+type faults struct {
+	mu   sync.Mutex
+	kept []string
+}
+
+func (f *faults) Noticef(string, ...any) {}
+func (f *faults) Warnf(string, ...any)   {}
+func (f *faults) Debugf(string, ...any)  {}
+func (f *faults) Tracef(string, ...any)  {}
+
+// Errorf keeps an error, of a few.
+func (f *faults) Errorf(format string, v ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.kept) < 10 {
+		f.kept = append(f.kept, fmt.Sprintf(format, v...))
+	}
+}
+
+// Fatalf keeps an error. It does not exit, as the server's own logger does.
+func (f *faults) Fatalf(format string, v ...any) { f.Errorf(format, v...) }
+
+// lines returns what was kept.
+func (f *faults) lines() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.kept
 }
 
 // Stop stops the server; clients are disconnected, and connect again on their own after Start.
