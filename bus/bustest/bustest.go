@@ -78,7 +78,7 @@ func (f *faults) Warnf(string, ...any)   {}
 func (f *faults) Debugf(string, ...any)  {}
 func (f *faults) Tracef(string, ...any)  {}
 
-// Errorf keeps an error, of a few.
+// Errorf keeps an error, if it is one of the first ten.
 func (f *faults) Errorf(format string, v ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,7 +90,7 @@ func (f *faults) Errorf(format string, v ...any) {
 // Fatalf keeps an error. It does not exit, as the server's own logger does.
 func (f *faults) Fatalf(format string, v ...any) { f.Errorf(format, v...) }
 
-// lines returns what was kept.
+// lines returns the errors.
 func (f *faults) lines() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
