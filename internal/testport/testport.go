@@ -3,13 +3,15 @@
 //
 // A server that starts at once listens on port 0 and needs none of this. Free
 // hands out ports from outside the range of those that the kernel chooses for
-// port 0, each once per process, so that parallel tests do not get each other's.
+// port 0, each once per process, and on Linux to one test on the machine at a time, so that
+// parallel tests do not get each other's.
 package testport
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -41,6 +43,24 @@ func Free(t testing.TB) int {
 		if err := l.Close(); err != nil {
 			t.Fatalf("testport: %v", err)
 		}
-		return port
+		if claim(t, port) {
+			return port
+		}
 	}
+}
+
+// claim takes a port from the tests of other processes until this one ends, and reports
+// whether none of them has it: between Free and the start of a server nothing listens there.
+// What they agree by is the name of a socket, which is gone with its process.
+func claim(t testing.TB, port int) bool {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return true // only Linux has names of sockets that are no files
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", fmt.Sprint("@pfl-forge-testport-", port))
+	if err != nil {
+		return false
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return true
 }

@@ -3,6 +3,7 @@ package testport_test
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"testing"
 
 	"github.com/pfl-forge/pfl-forge/internal/testport"
@@ -24,4 +25,25 @@ func TestFree(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 	}
+}
+
+// TestFreeToOneTestAtATime: what tells the tests of other processes that a port is taken is there as
+// long as the test that was given it.
+func TestFreeToOneTestAtATime(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("ports are claimed on Linux alone")
+	}
+	var name string
+	t.Run("given", func(t *testing.T) {
+		name = fmt.Sprint("@pfl-forge-testport-", testport.Free(t))
+		if l, err := net.Listen("unix", name); err == nil {
+			_ = l.Close()
+			t.Error("another test could have the port as well")
+		}
+	})
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatalf("after the test: %v", err)
+	}
+	_ = l.Close()
 }
