@@ -36,21 +36,27 @@ func Free(t testing.TB) int {
 		if _, taken := given.LoadOrStore(port, true); taken {
 			continue
 		}
-		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", fmt.Sprint("127.0.0.1:", port))
-		if err != nil {
-			continue
-		}
-		if err := l.Close(); err != nil {
-			t.Fatalf("testport: %v", err)
-		}
-		if claim(t, port) {
+		if claim(t, port) && !served(t, port) {
 			return port
 		}
 	}
 }
 
+// served reports whether something listens on a port. It asks for a connection, and listens on
+// nothing: what listens would be there still, after it is closed here, in each child process that
+// is being started, up to its exec.
+func served(t testing.TB, port int) bool {
+	t.Helper()
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		return false
+	}
+	_ = c.Close()
+	return true
+}
+
 // claim takes a port from the tests of other processes until this one ends, and reports
-// whether none of them has it: between Free and the start of a server nothing listens there.
+// whether no other one has it: between Free and the start of a server nothing listens there.
 // What they agree by is the name of a socket, which is gone with its process.
 func claim(t testing.TB, port int) bool {
 	t.Helper()
