@@ -62,7 +62,8 @@ func (s *Server) Start(t testing.TB) {
 			return true
 		}
 		for _, line := range said.lines() {
-			// A child process that is being started has the socket of the server before, up to its exec.
+			// A child process that is being started has the socket of the server before it, up to
+			// its exec.
 			if !strings.Contains(line, "address already in use") {
 				t.Fatalf("bustest: the server does not start: %s", line)
 			}
