@@ -77,8 +77,9 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 // by a person who decided between them.
 type opinions struct {
 	first, second, person bool
-	// task is the one whose review has approved it first.
-	task forge.TaskID
+	// task is the one whose review has approved it first, and newest the number of its newest review.
+	task   forge.TaskID
+	newest int
 }
 
 // enough reports whether a patch may be merged with these where two reviewers are needed.
@@ -123,9 +124,10 @@ func (w *world) addReview(of map[string]opinions, r *forge.Result, second bool) 
 	}
 	approved := rv.Verdict == forge.VerdictApproved && len(rv.Issues) == 0 && facts.Shown(w.workers.asked[reviewed{rv.TaskID, rv.Head}], rv.Claims)
 	o := of[rv.Head]
-	switch {
+	switch n := r.Attempt.Number; {
+	case !second && rv.TaskID == o.task && n < o.newest: // it was void when it came
 	case !second && approved:
-		o.first, o.task = true, rv.TaskID
+		o.first, o.task, o.newest = true, rv.TaskID, n
 	case !second && rv.TaskID == o.task:
 		o.first = false
 	case approved && rv.Second && rv.By == secondReviewer && (forge.Reviewer{Agent: r.Agent, Model: r.Model}) != firstReviewer:
