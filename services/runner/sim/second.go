@@ -77,7 +77,8 @@ func (w *world) answer(s *forge.Summary, willing bool) (string, *forge.Answer) {
 // by a person who decided between them.
 type opinions struct {
 	first, second, person bool
-	// task is the one whose review has approved it first, and newest the number of its newest review.
+	// task is the one whose review has approved it first, and newest the number of its newest
+	// review.
 	task   forge.TaskID
 	newest int
 }
