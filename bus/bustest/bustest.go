@@ -8,6 +8,7 @@
 package bustest
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -61,14 +62,16 @@ func (s *Server) Start(t testing.TB) {
 		if s.nats.ReadyForConnections(time.Second) {
 			return true
 		}
-		for _, line := range said.lines() {
-			// A child process that is being started has the socket of the server before it, up to
-			// its exec.
-			if !strings.Contains(line, "address already in use") {
-				t.Fatalf("bustest: the server does not start: %s", line)
-			}
+		why := said.first()
+		switch {
+		case why == "":
+		case strings.Contains(why, "address already in use"):
+			// A child process that is being started has the socket of the server before it, up
+			// to its exec.
 			s.Stop()
 			said = s.start(t)
+		default:
+			t.Fatalf("bustest: the server does not start: %s", why)
 		}
 		return false
 	})
@@ -90,8 +93,8 @@ func (s *Server) start(t testing.TB) *faults {
 
 // faults is a server's log that keeps alone why the server cannot start.
 type faults struct {
-	mu   sync.Mutex
-	kept []string
+	mu  sync.Mutex
+	why string
 }
 
 func (f *faults) Noticef(string, ...any) {}
@@ -100,18 +103,18 @@ func (f *faults) Debugf(string, ...any)  {}
 func (f *faults) Tracef(string, ...any)  {}
 func (f *faults) Errorf(string, ...any)  {}
 
-// Fatalf keeps an error. It does not exit, as the server's own logger does.
+// Fatalf keeps the first error. It does not exit, as the server's own logger does.
 func (f *faults) Fatalf(format string, v ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.kept = append(f.kept, fmt.Sprintf(format, v...))
+	f.why = cmp.Or(f.why, fmt.Sprintf(format, v...))
 }
 
-// lines returns the errors.
-func (f *faults) lines() []string {
+// first returns the first error; empty if there is none.
+func (f *faults) first() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.kept
+	return f.why
 }
 
 // Stop stops the server; clients are disconnected, and connect again on their own after Start.
