@@ -20,7 +20,7 @@
 //	   for a reason of a replica is for any of them next; a step that no replica can do stays with the workers, which say so ever less often;
 //	   a recipe whose check fails where others were merged meanwhile is made again with precedence; that the text of a request was edited
 //	   where it came from is remembered, and so are comments on it; who lets a request be analyzed approves the values of its recipe and
-//	   the options of its goal, too
+//	   the options of its goal, too; a task that waits for an account whose quota is reached goes on when that is over
 //
 // Whoever changes what an event leads to, in a state that may be in a journal, counts Newest
 // up, adds a line here and a Change below, and has the rules ask for it where they differ:
@@ -208,6 +208,11 @@ var (
 		Name: "EndedLook", Since: 5,
 		Why: "a task that failed before it looked whether a red base branch passes was waited for, and what is to be merged stood still",
 	}
+	// TimedHolds is asked for where an intent hears of accounts.
+	TimedHolds = Change{
+		Name: "TimedHolds", Since: 5,
+		Why: "a task whose credentials were refused, while another one of its intent reached the quota of the same account, stood still after that",
+	}
 	// PausedLook is asked for where an intent says what it waits for.
 	PausedLook = Change{
 		Name: "PausedLook", Since: 3,
@@ -221,7 +226,7 @@ func Changes() []Change {
 		AnsweredLook, AskedChecks, DoubtedCar, AbsentDependency, UsedNumbers, HeldPulls, OverduePulls, PausedLook, StandingChange, RequestedChanges,
 		FailedAgain, SettledCheck, SettledMerge, FailedTrials, Schedules, LateChecks, NoChecks, OneRepair, AdoptedPulls, SecondPush,
 		SearchedBatch, WholeBatch, BoundApprovers, OtherReplica, PatientSteps, OutrunCheck,
-		LaterText, HeardComments, ApprovedSettings, ApprovedContext, EndedLook,
+		LaterText, HeardComments, ApprovedSettings, ApprovedContext, EndedLook, TimedHolds,
 	}
 }
 

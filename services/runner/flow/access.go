@@ -2,6 +2,7 @@ package flow
 
 import (
 	"github.com/pfl-forge/pfl-forge"
+	"github.com/pfl-forge/pfl-forge/internal/rules"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/control"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/dispatch"
 	"github.com/pfl-forge/pfl-forge/services/runner/flow/obstacle"
@@ -133,5 +134,19 @@ func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
 		s.Dispatch.Outbox.CancelTimer(dispatch.ParkKey(h.Task, h.Step))
 		s.again(s.Tasks.Find(h.Task), h.Step)
 	}
+	if s.DecidedBy.Has(rules.TimedHolds) {
+		s.setTimers()
+	}
 	return forge.Applied, nil
+}
+
+// setTimers sets the timer of each step that waits for a quota and has none, such as one that was held
+// for refused credentials: where both were reported at once, the project may know of the quota
+// alone, and it tells nothing when that is over.
+func (s access) setTimers() {
+	for h, until := range s.Obstacles.Quotas(s.now) {
+		if !s.Dispatch.Outbox.HasTimer(dispatch.ParkKey(h.Task, h.Step)) {
+			s.commands(func(x *dispatch.Turn) { s.Dispatch.Park(x, h.Task, h.Step, until) })
+		}
+	}
 }

@@ -102,6 +102,13 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.hold = false
 		s.deliver()
 		return
+	case "kill": // the runner: what it was about to send, it takes from the outboxes
+		s.messages = nil
+		s.enqueue(s.project.Pending().Outbox)
+		for _, id := range s.ids {
+			s.enqueue(s.intents[id].Pending().Outbox)
+		}
+		return
 	case "pass":
 		d, err := time.ParseDuration(first())
 		if err != nil {
@@ -375,7 +382,11 @@ func (s *script) perform(eff forge.Effects) {
 	if len(eff.ReleasedTasks) > 0 {
 		s.print("> release %v", eff.ReleasedTasks)
 	}
-	for _, n := range eff.Outbox {
+	s.enqueue(eff.Outbox)
+}
+
+func (s *script) enqueue(list []forge.Event) {
+	for _, n := range list {
 		n.Anchor = "a record" // as the runner sends it
 		s.messages = append(s.messages, n)
 	}

@@ -2,6 +2,7 @@ package obstacle
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -128,6 +129,19 @@ func (k *Known) Learn(m *forge.ObstaclesChanged, now time.Time) (free []Hold) {
 	}
 	k.Drop(func(h Hold) bool { return slices.Contains(free, h) })
 	return free
+}
+
+// Quotas returns the steps that wait for an account that takes calls again at a known time, with
+// that time. As long as the project has not heard of all reports, there are none.
+func (k *Known) Quotas(now time.Time) iter.Seq2[Hold, time.Time] {
+	return func(yield func(Hold, time.Time) bool) {
+		for _, h := range k.Held {
+			c := k.Find(h.Agent, now)
+			if k.Answered >= k.Reports && c != nil && isAccount(c) && !c.Until.IsZero() && !yield(h, c.Until) {
+				return
+			}
+		}
+	}
 }
 
 // Why returns, for a person, which account the intent waits for, and whether a
