@@ -140,8 +140,8 @@ func (s access) changed(m *forge.ObstaclesChanged) (forge.Decision, error) {
 	return forge.Applied, nil
 }
 
-// setTimers sets the timer of each step that waits for a quota and has none, such as one that was held
-// for refused credentials: where both were reported at once, the project may know of the quota
+// setTimers sets the timer of each step that waits for a quota and has none, such as one that was
+// held for refused credentials: where both were reported at once, the project may know of the quota
 // alone, and it tells nothing when that is over.
 func (s access) setTimers() {
 	for h, until := range s.Obstacles.Quotas(s.now) {

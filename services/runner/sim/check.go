@@ -36,6 +36,18 @@ func (w checker) ruledLast(key forge.Key) rules.Version {
 	return rules.Of(&records[len(records)-1])
 }
 
+// knowsQuota reports whether an intent was told last that an account has reached its quota.
+func (w checker) knowsQuota(key forge.Key) (known bool) {
+	for _, rec := range w.journal[key] {
+		for i := range rec.Events {
+			if m, ok := rec.Events[i].Message.(*forge.ObstaclesChanged); ok {
+				known = slices.ContainsFunc(m.Closed, func(c forge.Obstacle) bool { return !c.Until.IsZero() })
+			}
+		}
+	}
+	return known
+}
+
 // checkEnded returns an error unless every accepted intent has ended or waits
 // for a person, with a reason, and nothing is left open. Without outsiders it
 // also refuses tasks that lost to other tasks for good: file locks have to
@@ -50,6 +62,8 @@ func (w checker) checkEnded() error {
 			return fmt.Errorf("%s never settles: %s", id, w.state())
 		case s.Waiting == forge.WaitingBase && !w.ruledLast(key).Has(rules.PausedLook):
 			continue // a person paused it, and older rules do not say so
+		case !s.Status.Ended() && !w.ruledLast(key).Has(rules.TimedHolds) && w.knowsQuota(key):
+			continue // its credentials were refused, and older rules do not end the wait with that of the quota
 		case !s.Status.Ended():
 			return fmt.Errorf("%s neither ended nor waits for a person: %s", id, w.state())
 		case s.Status.Failed() && s.Reason == "":

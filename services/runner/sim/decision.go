@@ -198,6 +198,10 @@ func (k *knowledge) learnResult(r *forge.Result) {
 		if out.NothingToDo != "" && out.Commits == 0 {
 			k.claimed[r.Attempt.Task] = out.Head
 		}
+	case *forge.Rebase:
+		if k.claimed[r.Attempt.Task] != "" && out.Head == out.Base { // the same, on a later tip
+			k.claimed[r.Attempt.Task] = out.Head
+		}
 	case *forge.Review:
 		if out.Verdict == forge.VerdictApproved && out.Head != "" && out.Head == k.claimed[r.Attempt.Task] {
 			k.done[r.Attempt.Task] = true

@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/facts"
 	"github.com/pfl-forge/pfl-forge/services/runner/sim/trunk"
@@ -39,6 +42,10 @@ func (w worker) candidate(n, was trunk.Commit, checks []forge.Check, tried []for
 	rb := &forge.Rebase{Base: n.Parent, Head: n.ID, Tree: "tree-" + n.ID, PatchID: n.Patch, Files: n.Files}
 	var passed bool
 	meanwhile := w.repo.Since(was.Parent)
+	tried = slices.DeleteFunc(slices.Clone(tried), func(r forge.CheckRun) bool { // those of another patch tell nothing of this one
+		of, known := w.repo.Heads[strings.TrimPrefix(r.Tree, "tree-")]
+		return known && of.Patch != n.Patch
+	})
 	if rb.Verify, passed = w.verify(rb.Tree, meanwhile, tried); verdict.Blame(rb.Verify, rb.Tree) == verdict.FaultOfBoth {
 		rb.Landed = meanwhile
 	}

@@ -69,6 +69,10 @@ func (b *base) check(rec *forge.Record, red bool) error {
 		b.retried = true
 	case *forge.Resume: // what was about to be verified before goes on
 		asked = true
+	case *forge.Result: // one that failed for a reason of a replica is made again
+		if _, done := m.Output.(*forge.Rebase); done {
+			delete(b.looks, m.Attempt.Task)
+		}
 	default:
 	}
 	for i := range rec.Effects.Commands {
@@ -80,7 +84,7 @@ func (b *base) check(rec *forge.Record, red bool) error {
 		if red && !asked && !b.retried && !b.looks[c.Attempt.Task] {
 			return fmt.Errorf("%s was issued although the base branch is known to be red", c.Attempt)
 		}
-		b.looks[c.Attempt.Task] = asked
+		b.looks[c.Attempt.Task] = b.looks[c.Attempt.Task] || asked
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -115,6 +116,9 @@ func (t *Train) learn(r *forge.Result) {
 	}
 	if in.Outcome == forge.MergeRefused { // it passed on the base branch since: what its trial said is older
 		delete(t.trials, name)
+	}
+	if in.Outcome == forge.MergeDirty { // of another worker it may be merged yet, when no stack stands on it any more
+		maps.DeleteFunc(t.trials, func(_ string, n *trial) bool { return slices.Contains(n.ahead, name) })
 	}
 	f, n := in.Candidate, t.trials[name]
 	if n == nil || n.claim != r.Attempt.Claim {
