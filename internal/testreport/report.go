@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -44,6 +45,17 @@ const (
 	slow    = 10
 )
 
+// At its end a report says again at most so many of the messages of failed tests, of each so
+// many, cut after so many bytes: what a test prints of its services' logs hides them otherwise.
+const (
+	mostMessages = 50
+	mostOfOne    = 3
+	longest      = 400
+)
+
+// message is how package testing begins what a test says of its failure.
+var message = regexp.MustCompile(`^ +[a-z0-9_]+\.go:[0-9]+: .`)
+
 // slowTest is a test that took long.
 type slowTest struct {
 	seconds float64
@@ -60,6 +72,8 @@ type reporter struct {
 	held map[string]map[string][]string
 	// failed has the packages with at least one failed test.
 	failed map[string]bool
+	// messages are those of the tests that failed.
+	messages []string
 	// slow has the tests, subtests excepted, that took long.
 	slow []slowTest
 }
@@ -76,6 +90,7 @@ func report(in io.Reader, out io.Writer) (totals, error) {
 		}
 		if errors.Is(err, io.EOF) {
 			r.printSlowest()
+			r.printFailed()
 			return r.totals, nil
 		}
 		if err != nil {
@@ -115,6 +130,7 @@ func (r *reporter) test(e event) {
 	case "fail":
 		r.totals.failed++
 		r.failed[e.Package] = true
+		r.remember(e)
 		r.print(r.held[e.Package][e.Test]...)
 	case "skip":
 		r.totals.skipped++
@@ -135,6 +151,26 @@ func (r *reporter) printSlowest() {
 	for _, t := range r.slow[:min(len(r.slow), slowest)] {
 		r.print(fmt.Sprintf("slow: %4.0f s  %s\n", t.seconds, t.name))
 	}
+}
+
+// remember keeps the first messages of a failed test.
+func (r *reporter) remember(e event) {
+	n := 0
+	for _, line := range r.held[e.Package][e.Test] {
+		if n == mostOfOne {
+			return
+		}
+		if message.MatchString(line) {
+			n++
+			line = strings.TrimSpace(line)
+			r.messages = append(r.messages, fmt.Sprintf("failed: %s.%s: %s\n", path.Base(e.Package), e.Test, line[:min(len(line), longest)]))
+		}
+	}
+}
+
+// printFailed says again why tests failed.
+func (r *reporter) printFailed() {
+	r.print(r.messages[:min(len(r.messages), mostMessages)]...)
 }
 
 // pkg takes an event of a package.

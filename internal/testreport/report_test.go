@@ -33,7 +33,20 @@ func TestReport(t *testing.T) {
 {"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
 {"Action":"fail","Package":"p"}
 `,
-			out:    "    a_test.go:3: boom\nFAIL\tp\t0.1s\n",
+			out:    "    a_test.go:3: boom\nFAIL\tp\t0.1s\nfailed: p.TestA: a_test.go:3: boom\n",
+			totals: totals{failed: 1},
+		},
+		"why a test failed is said again at the end, without all else that it said": {
+			in: `{"Action":"output","Package":"m/p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:3: boom\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"        more of it\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:4: two\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:5: three\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:6: four\n"}
+{"Action":"fail","Package":"m/p","Test":"TestA","Elapsed":12}
+`,
+			out: "=== RUN   TestA\n    a_test.go:3: boom\n        more of it\n    a_test.go:4: two\n    a_test.go:5: three\n    a_test.go:6: four\n" +
+				"slow:   12 s  p.TestA\nfailed: p.TestA: a_test.go:3: boom\nfailed: p.TestA: a_test.go:4: two\nfailed: p.TestA: a_test.go:5: three\n",
 			totals: totals{failed: 1},
 		},
 		"a skipped test is shown and not good": {
