@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -116,6 +117,9 @@ func (c *cluster) run() {
 		c.start(p)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			c.explain()
+		}
 		for _, p := range c.procs {
 			p.kill()
 			_ = p.log.Close()
@@ -131,6 +135,17 @@ func (c *cluster) run() {
 		}
 	})
 	wait.Until(t, "the cluster is up", func() bool { return c.forge("status").code == 0 })
+}
+
+// explain prints what a test that failed leaves, while the services that it did not end still run.
+func (c *cluster) explain() {
+	c.t.Helper()
+	for _, args := range [][]string{{"status"}, {"doctor"}} {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		out, err := c.command(ctx, bin, args...).CombinedOutput()
+		cancel()
+		c.t.Logf("pfl-forge %s: %v\n%s", args[0], err, out)
+	}
 }
 
 // configureServers returns the NATS servers, and writes what they read at their start.
@@ -195,11 +210,15 @@ func (c *cluster) forge(args ...string) result {
 // forgeOf runs the pfl-forge of a folder.
 func (c *cluster) forgeOf(dir string, args ...string) result {
 	c.t.Helper()
-	all := append(c.authorised("pfl-forge"), "--server", c.url, "--project", project)
-	all = append(all, args...)
-	cmd := exec.CommandContext(c.t.Context(), filepath.Join(dir, "pfl-forge"), all...)
+	cmd := c.command(c.t.Context(), dir, args...)
 	cmd.Dir = c.t.TempDir()
 	return launch(c.t, cmd).finish()
+}
+
+// command returns a command of the pfl-forge of a folder against the cluster.
+func (c *cluster) command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	all := append(c.authorised("pfl-forge"), "--server", c.url, "--project", project)
+	return exec.CommandContext(ctx, filepath.Join(dir, "pfl-forge"), append(all, args...)...)
 }
 
 // append asks for n intents that each append a line.
