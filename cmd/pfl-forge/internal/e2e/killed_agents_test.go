@@ -78,7 +78,7 @@ func (o *outages) kill(ctx context.Context) {
 			away.end(o)
 			away = nil
 		}
-		if d.moment != atReview && (!o.current(d) || o.spares(d)) || away != nil && away.replica == d.replica { // it was killed with another one
+		if d.moment != atReview && !o.current(d) || away != nil && away.replica == d.replica { // it was killed with another one
 			o.again(d)
 			continue
 		}
@@ -101,9 +101,6 @@ func (o *outages) count(d due) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.killed = append(o.killed, d)
-	for number := range o.atWork(d.replica) {
-		o.hits[number]++
-	}
 	o.t.Logf("%s: kill %d: %s %s", time.Now().Format(time.TimeOnly), len(o.killed), d.replica, d.moment)
 	return len(o.killed)
 }
@@ -143,7 +140,12 @@ func (p *process) goOn() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 func (o *outages) prepare(d due) {
 	o.mu.Lock()
 	o.frozen[d.replica] = true
-	waiting := o.atWork(d.replica)
+	waiting := map[string]string{}
+	for _, q := range o.asked {
+		if q.replica == d.replica && q.life == o.life[d.replica]+1 {
+			waiting[q.number] = q.session
+		}
+	}
 	o.mu.Unlock()
 	o.until("what the agents said is stored", func() bool {
 		list, err := o.store.List(o.t.Context(), objects.Name{Project: project, Kind: objects.Session})
@@ -168,35 +170,6 @@ func (o *outages) prepare(d due) {
 		<-wait.Moment(rand.New(rand.NewPCG(uint64(d.life), 9)), 0, 400*time.Millisecond) // somewhere from the answer to the report
 	default:
 	}
-}
-
-// atWork returns the intents that asked something in a replica since it began, with their sessions.
-// The caller has the lock.
-func (o *outages) atWork(replica string) map[string]string {
-	sessions := map[string]string{}
-	for _, q := range o.asked {
-		if q.replica == replica && q.life == o.life[replica]+1 {
-			sessions[q.number] = q.session
-		}
-	}
-	return sessions
-}
-
-// mostHits is how often the same intent may be killed here: each of the three attempts that there
-// are of a program that crashed goes on after two kills (docs/adr/0163).
-const mostHits = 7
-
-// spares reports whether a replica must not be killed, since an intent that is at work there
-// was hit too often: a person would have to be asked, which is tested elsewhere.
-func (o *outages) spares(d due) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for number := range o.atWork(d.replica) {
-		if o.hits[number] >= mostHits {
-			return true
-		}
-	}
-	return false
 }
 
 // current reports whether an agent that is due still lives.

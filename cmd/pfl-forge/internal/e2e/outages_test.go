@@ -69,7 +69,6 @@ type outages struct {
 	life   map[string]int // how many lives of a replica are over
 	frozen map[string]bool
 	killed []due
-	hits   map[string]int // how often an intent was at work where one was killed
 	twice  map[string]bool
 }
 
@@ -77,7 +76,7 @@ func newOutages(t *testing.T, intents, kills int) *outages {
 	t.Helper()
 	o := &outages{
 		t: t, dues: make(chan due, 100), plan: map[string][]moment{rejected: {atReview}},
-		life: map[string]int{}, frozen: map[string]bool{}, twice: map[string]bool{}, hits: map[string]int{},
+		life: map[string]int{}, frozen: map[string]bool{}, twice: map[string]bool{},
 	}
 	moments := []moment{atStart, inTool, atCommit, atAnswer}
 	for k := range kills {
