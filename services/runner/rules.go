@@ -15,6 +15,8 @@ import (
 const (
 	// pollRules is how often runners are asked which rules they know.
 	pollRules = 15 * time.Second
+	// soon is how long after a look that did not even show this runner the next one is.
+	soon = time.Second
 	// settleRules is the default of RulesConfig.Settle.
 	settleRules = 10 * time.Minute
 )
@@ -48,6 +50,8 @@ type ballot struct {
 	since time.Time
 	// seen is the newest version that a project here was decided by.
 	seen rules.Version
+	// unused says that nothing was decided here yet, and that no look was taken since that is known.
+	unused bool
 }
 
 // common describes several runners by the least of what each can do.
@@ -122,7 +126,8 @@ func (b *ballot) looked(now time.Time, found []presence.Replica, err error) bool
 	if b.since.IsZero() || all != b.next {
 		b.next, b.since = all, now
 	}
-	settled := now.Sub(b.since) >= b.cfg.Settle
+	settled := b.unused || now.Sub(b.since) >= b.cfg.Settle
+	b.unused = false
 	if settled || all.rules <= max(b.active.rules, b.seen) {
 		b.active.rules = all.rules
 	}
@@ -147,13 +152,30 @@ func (b *ballot) saw(v rules.Version) {
 	}
 }
 
+// empty takes that nothing was decided here yet. There is no program before that could have to go
+// on with it, so that what all runners know needs no settling: else, the first intents of an
+// installation would go by the oldest rules.
+func (b *ballot) empty() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.unused = b.since.IsZero(); !b.unused {
+		b.active = b.next
+	}
+}
+
+// blind reports whether no look has shown this runner lately.
+func (b *ballot) blind() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.since.IsZero()
+}
+
 // watchRules asks now and then which runners there are, until ctx ends.
 func (r *runner) watchRules(ctx context.Context) {
 	if r.ballot.cfg.Alone {
 		return
 	}
-	tick := time.NewTicker(min(pollRules, max(r.ballot.cfg.Settle/4, 100*time.Millisecond)))
-	defer tick.Stop()
+	every := min(pollRules, max(r.ballot.cfg.Settle/4, 100*time.Millisecond))
 	told := false
 	for {
 		asked, cancel := context.WithTimeout(ctx, gatherFor)
@@ -170,10 +192,14 @@ func (r *runner) watchRules(ctx context.Context) {
 			told = true
 			r.log.WarnContext(ctx, "this account may not see which runners there are: decisions go by the first version of the rules", "error", err)
 		}
+		pause := every
+		if err == nil && r.ballot.blind() {
+			pause = min(pause, soon)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 	}
 }

@@ -89,12 +89,26 @@ func TestBallotOfARestart(t *testing.T) {
 		do   func(*ballot)
 		want rules.Version
 	}{
-		"nobody was seen":           {func(b *ballot) { b.saw(rules.Newest) }, rules.First},
-		"seen, then a project":      {func(b *ballot) { b.looked(at, []presence.Replica{me}, nil); b.saw(rules.Newest) }, rules.Newest},
-		"a project, then seen":      {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me}, nil) }, rules.Newest},
-		"a project of before":       {func(b *ballot) { b.saw(rules.Newest - 1); b.looked(at, []presence.Replica{me}, nil) }, rules.First},
-		"beside an older one":       {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
-		"beside an older one first": {func(b *ballot) { b.looked(at, []presence.Replica{me, old}, nil); b.saw(rules.Newest) }, rules.First},
+		"nobody was seen":                       {func(b *ballot) { b.saw(rules.Newest) }, rules.First},
+		"seen, then a project":                  {func(b *ballot) { b.looked(at, []presence.Replica{me}, nil); b.saw(rules.Newest) }, rules.Newest},
+		"a project, then seen":                  {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me}, nil) }, rules.Newest},
+		"a project of before":                   {func(b *ballot) { b.saw(rules.Newest - 1); b.looked(at, []presence.Replica{me}, nil) }, rules.First},
+		"beside an older one":                   {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
+		"beside an older one first":             {func(b *ballot) { b.looked(at, []presence.Replica{me, old}, nil); b.saw(rules.Newest) }, rules.First},
+		"nothing was decided yet, then seen":    {func(b *ballot) { b.empty(); b.looked(at, []presence.Replica{me}, nil) }, rules.Newest},
+		"seen, and nothing was decided yet":     {func(b *ballot) { b.looked(at, []presence.Replica{me}, nil); b.empty() }, rules.Newest},
+		"nothing was decided yet, nobody seen":  {func(b *ballot) { b.empty() }, rules.First},
+		"nothing was decided yet, an older one": {func(b *ballot) { b.empty(); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
+		"an older one leaves when it is in use": {func(b *ballot) {
+			b.empty()
+			b.looked(at, []presence.Replica{me, old}, nil)
+			b.looked(at, []presence.Replica{me}, nil)
+		}, rules.First},
+		"an older one comes when it is in use": {func(b *ballot) {
+			b.empty()
+			b.looked(at, []presence.Replica{me}, nil)
+			b.looked(at, []presence.Replica{me, old}, nil)
+		}, rules.First},
 		"the older one leaves": {func(b *ballot) {
 			b.saw(rules.Newest)
 			b.looked(at, []presence.Replica{me, old}, nil)

@@ -87,6 +87,44 @@ func TestRulesOfAll(t *testing.T) {
 	}
 }
 
+// TestRulesOfANewInstallation: where nothing was decided yet, what all runners know is decided by as
+// soon as they were seen, also with the wait of ten minutes that there is otherwise.
+func TestRulesOfANewInstallation(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		others []presence.Replica
+		want   rules.Version
+	}{
+		"alone":                     {nil, rules.Newest},
+		"beside a runner of before": {[]presence.Replica{{Service: "runner", ID: "old", Started: time.Unix(1, 0), Rules: 2}}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := bustest.StartServer(t)
+			b := s.Connect(t)
+			for _, r := range append(c.others, presence.Replica{Service: "runner", ID: "me", Started: time.Unix(1, 0), Rules: rules.Newest}) {
+				stop, err := s.Connect(t).Presence.Announce(wait.Context(t), r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(stop)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				_ = runner.Run(ctx, runner.Config{Bus: b, Log: slog.New(slog.DiscardHandler)})
+			}()
+			t.Cleanup(func() { cancel(); <-ended })
+			n := 0
+			wait.Until(t, "new intents are decided by what all know", func() bool {
+				n++
+				return ask(t, b, forge.IntentID(fmt.Sprint("one-", n))) == c.want
+			})
+		})
+	}
+}
+
 // TestRecordOfNewerRules leaves a machine alone that rules decided on which
 // this program does not have.
 func TestRecordOfNewerRules(t *testing.T) {

@@ -236,21 +236,30 @@ func (c *cluster) append(n int) []string {
 	return lines
 }
 
-// done returns how many intents are done.
-func (c *cluster) done() int {
+// listed is an intent in the output of status.
+type listed struct {
+	ID, Status, Waiting string
+}
+
+// intents returns all intents; none where the server is away just now.
+func (c *cluster) intents() []listed {
 	c.t.Helper()
 	got := c.forge("status", "--output", "json")
-	var status struct {
-		Intents []struct{ Status string }
-	}
+	var status struct{ Intents []listed }
 	if got.code != 0 {
-		return 0 // the server is away just now
+		return nil
 	}
 	if err := json.Unmarshal([]byte(got.stdout), &status); err != nil {
 		c.t.Fatalf("status: %v\n%s", err, got.stdout)
 	}
+	return status.Intents
+}
+
+// done returns how many intents are done.
+func (c *cluster) done() int {
+	c.t.Helper()
 	n := 0
-	for _, i := range status.Intents {
+	for _, i := range c.intents() {
 		if i.Status == "done" {
 			n++
 		}

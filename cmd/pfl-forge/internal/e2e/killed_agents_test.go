@@ -41,10 +41,24 @@ func TestKilledImplementers(t *testing.T) {
 	background.Go(func() { o.kill(ctx) })
 	defer background.Wait()
 	defer stop()
-	wait.Moving(t, "all intents are done", func() bool { return o.c.done() == intents }, o.progress)
+	wait.Moving(t, "all intents are done", func() bool { return o.resumed() == intents }, o.progress)
 	stop()
 	background.Wait()
 	o.check(intents, kills+1)
+}
+
+// resumed returns how many intents are done, and resumes those that wait for a person, since one
+// attempt was hit three times (docs/adr/0163).
+func (o *outages) resumed() (done int) {
+	for _, i := range o.c.intents() {
+		switch {
+		case i.Status == "done":
+			done++
+		case i.Waiting == "paused":
+			o.t.Logf("%s: resume %s: exit code %d", time.Now().Format(time.TimeOnly), i.ID, o.c.forge("resume", i.ID).code)
+		}
+	}
+	return done
 }
 
 // progress grows with what was asked and who was killed.
