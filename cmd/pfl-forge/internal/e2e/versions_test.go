@@ -203,6 +203,10 @@ func TestCommitBefore(t *testing.T) {
 	v := newVersions(t)
 	runners := []*process{v.ours, v.other(buildBefore(t))}
 	rng := rand.New(rand.NewPCG(8, 6))
+	v.ours.kill() // the installation is that of the one before
+	v.create()
+	v.allDone()
+	v.start(v.ours)
 	for range 8 {
 		v.create()
 	}
