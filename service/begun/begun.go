@@ -264,6 +264,15 @@ func (a *Attempt) read() error {
 	if r.Project == "" || r.Step == "" || r.Number < 1 || len(r.Killed) == 0 {
 		return errors.New("it names no attempt")
 	}
+	if _, err := forge.ParseProjectID(string(r.Project)); err != nil {
+		return err
+	}
+	if _, err := forge.ParseIntentID(string(r.Intent)); r.Intent != "" && err != nil {
+		return err
+	}
+	if _, err := forge.ParseTaskID(string(r.Task)); r.Task != "" && err != nil {
+		return err
+	}
 	a.To, a.Killed = forge.Key{Project: r.Project, Intent: r.Intent}, r.Killed
 	a.Attempt = forge.Attempt{Task: r.Task, Step: r.Step, Number: r.Number, Claim: r.Claim}
 	return nil

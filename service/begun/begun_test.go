@@ -90,7 +90,10 @@ func TestLeftUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"empty": "", "cut off": `{"project":"shop","st`, "nothing": "{}", "long": string(make([]byte, 1<<20)),
-		"nobody": `{"project":"shop","step":"analyze","number":1,"claim":1,"killed":[]}`,
+		"nobody":  `{"project":"shop","step":"analyze","number":1,"claim":1,"killed":[]}`,
+		"project": `{"project":"a.b","step":"analyze","number":1,"claim":1,"killed":["w1 a"]}`,
+		"intent":  `{"project":"shop","intent":"..","step":"analyze","number":1,"claim":1,"killed":["w1 a"]}`,
+		"task":    `{"project":"shop","intent":"one","task":"*","step":"implement","number":1,"claim":1,"killed":["w1 a"]}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	forge "github.com/pfl-forge/pfl-forge"
 	"github.com/pfl-forge/pfl-forge/internal/filestamp"
+	"github.com/pfl-forge/pfl-forge/internal/retry"
 )
 
 var (
@@ -38,6 +39,8 @@ type Book struct {
 	looked time.Time
 	file   filestamp.Stamp
 	list   []Token
+	// notices keeps a mistake that stays from being logged at each look.
+	notices retry.Notices
 }
 
 // Open reads a file of tokens. A file that cannot be read later on leaves the former tokens
@@ -91,7 +94,9 @@ func (b *Book) current() []Token {
 		if err == nil && !b.file.Unchanged(file) {
 			err = b.read()
 		}
-		if err != nil {
+		if err == nil {
+			b.notices.Reset()
+		} else if b.notices.Due(now) {
 			b.log.Error("cannot read the file of tokens; the former ones stay in force", "error", err)
 		}
 	}

@@ -147,6 +147,13 @@ func TestBook(t *testing.T) {
 	wait.Until(t, "an added token is found", func() bool { return found(other) })
 	write("tokens: [")
 	wait.Until(t, "it is logged", func() bool { return found(other) && strings.Contains(log.String(), "the former ones stay in force") })
+	for range 5 {
+		b.looked = time.Time{} // it is looked at again at once
+		found(other)
+	}
+	if n := strings.Count(log.String(), "the former ones stay in force"); n != 1 {
+		t.Errorf("a mistake that stays is logged %d times", n)
+	}
 	write("tokens: {}\n")
 	wait.Until(t, "removed tokens are not found", func() bool { return !found(secret) && !found(other) })
 	if strings.Contains(log.String(), secret) {
