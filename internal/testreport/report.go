@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/pfl-forge/pfl-forge/internal/pattern"
 )
 
 // totals counts tests, subtests included. A package that failed without a failed test, because
@@ -54,7 +55,7 @@ const (
 )
 
 // message is how package testing begins what a test says of its failure.
-var message = regexp.MustCompile(`^ +[a-z0-9_]+\.go:[0-9]+: .`)
+var message = pattern.New(`^ +[a-z0-9_]+\.go:[0-9]+: .`)
 
 // slowTest is a test that took long.
 type slowTest struct {

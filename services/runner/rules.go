@@ -50,7 +50,7 @@ type ballot struct {
 	since time.Time
 	// seen is the newest version that a project here was decided by.
 	seen rules.Version
-	// unused says that nothing was decided here yet, and that no look was taken since that is known.
+	// unused says that nothing was decided here yet, and no look was taken since that is known.
 	unused bool
 }
 

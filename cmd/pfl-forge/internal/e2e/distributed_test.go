@@ -141,7 +141,7 @@ func (c *cluster) run() {
 func (c *cluster) explain() {
 	c.t.Helper()
 	for _, args := range [][]string{{"status"}, {"doctor"}} {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := wait.Bounded()
 		out, err := c.command(ctx, bin, args...).CombinedOutput()
 		cancel()
 		c.t.Logf("pfl-forge %s: %v\n%s", args[0], err, out)
