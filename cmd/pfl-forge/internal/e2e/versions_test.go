@@ -203,10 +203,20 @@ func TestCommitBefore(t *testing.T) {
 	v := newVersions(t)
 	runners := []*process{v.ours, v.other(buildBefore(t))}
 	rng := rand.New(rand.NewPCG(8, 6))
-	v.ours.kill() // the installation is that of the one before
+	// The installation has decisions by the first version, so that the newest is waited for.
+	for _, p := range runners {
+		p.kill()
+	}
+	args := v.ours.args
+	v.ours.args = append(slices.Clip(args), "--rules", "1")
+	v.start(v.ours)
 	v.create()
 	v.allDone()
-	v.start(v.ours)
+	v.ours.kill()
+	v.ours.args = args
+	for _, p := range runners {
+		v.start(p)
+	}
 	for range 8 {
 		v.create()
 	}
