@@ -47,15 +47,16 @@ const (
 )
 
 // At its end a report says again at most so many of the messages of failed tests, of each so
-// many, cut after so many bytes: what a test prints of its services' logs hides them otherwise.
+// many, and one of each line of code, cut after so many bytes: what a test prints of its
+// services' logs hides them otherwise, and what failed is not told from what is only noted.
 const (
-	mostMessages = 50
-	mostOfOne    = 3
-	longest      = 400
+	mostMessages = 100
+	mostOfOne    = 12
+	longest      = 300
 )
 
 // message is how package testing begins what a test says of its failure.
-var message = pattern.New(`^ +[a-z0-9_]+\.go:[0-9]+: .`)
+var message = pattern.New(`^ +[a-z0-9_]+\.go:[0-9]+: `)
 
 // slowTest is a test that took long.
 type slowTest struct {
@@ -156,16 +157,15 @@ func (r *reporter) printSlowest() {
 
 // remember keeps the first messages of a failed test.
 func (r *reporter) remember(e event) {
-	n := 0
+	seen := map[string]bool{}
 	for _, line := range r.held[e.Package][e.Test] {
-		if n == mostOfOne {
-			return
+		at := message.FindString(line)
+		if at == "" || seen[at] || len(seen) == mostOfOne {
+			continue
 		}
-		if message.MatchString(line) {
-			n++
-			line = strings.TrimSpace(line)
-			r.messages = append(r.messages, fmt.Sprintf("failed: %s.%s: %s\n", path.Base(e.Package), e.Test, line[:min(len(line), longest)]))
-		}
+		seen[at] = true
+		line = strings.TrimSpace(line)
+		r.messages = append(r.messages, fmt.Sprintf("failed: %s.%s: %s\n", path.Base(e.Package), e.Test, line[:min(len(line), longest)]))
 	}
 }
 

@@ -40,13 +40,12 @@ func TestReport(t *testing.T) {
 			in: `{"Action":"output","Package":"m/p","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:3: boom\n"}
 {"Action":"output","Package":"m/p","Test":"TestA","Output":"        more of it\n"}
-{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:4: two\n"}
-{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:5: three\n"}
+{"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:3: boom again\n"}
 {"Action":"output","Package":"m/p","Test":"TestA","Output":"    a_test.go:6: four\n"}
 {"Action":"fail","Package":"m/p","Test":"TestA","Elapsed":12}
 `,
-			out: "=== RUN   TestA\n    a_test.go:3: boom\n        more of it\n    a_test.go:4: two\n    a_test.go:5: three\n    a_test.go:6: four\n" +
-				"slow:   12 s  p.TestA\nfailed: p.TestA: a_test.go:3: boom\nfailed: p.TestA: a_test.go:4: two\nfailed: p.TestA: a_test.go:5: three\n",
+			out: "=== RUN   TestA\n    a_test.go:3: boom\n        more of it\n    a_test.go:3: boom again\n    a_test.go:6: four\n" +
+				"slow:   12 s  p.TestA\nfailed: p.TestA: a_test.go:3: boom\nfailed: p.TestA: a_test.go:6: four\n",
 			totals: totals{failed: 1},
 		},
 		"a skipped test is shown and not good": {
