@@ -165,7 +165,7 @@ func (r *reporter) remember(e event) {
 		}
 		seen[at] = true
 		line = strings.TrimSpace(line)
-		r.messages = append(r.messages, fmt.Sprintf("failed: %s.%s: %s\n", path.Base(e.Package), e.Test, line[:min(len(line), longest)]))
+		r.messages = append(r.messages, fmt.Sprintf("failed: %s.%s: %s\n", path.Base(e.Package), e.Test, strings.ToValidUTF8(line[:min(len(line), longest)], "")))
 	}
 }
 

@@ -152,15 +152,13 @@ func (b *ballot) saw(v rules.Version) {
 	}
 }
 
-// empty takes that nothing was decided here yet. There is no program before that could have to go
-// on with it, so that what all runners know needs no settling: else, the first intents of an
-// installation would go by the oldest rules.
+// empty takes, before the first look, that nothing was decided here yet. There is no program
+// before that could have to go on with it, so that what all runners know needs no settling: else,
+// the first intents of an installation would go by the oldest rules.
 func (b *ballot) empty() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.unused = b.since.IsZero(); !b.unused {
-		b.active = b.next
-	}
+	b.unused = true
 }
 
 // blind reports whether no look has shown this runner lately.

@@ -96,7 +96,6 @@ func TestBallotOfARestart(t *testing.T) {
 		"beside an older one":                   {func(b *ballot) { b.saw(rules.Newest); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
 		"beside an older one first":             {func(b *ballot) { b.looked(at, []presence.Replica{me, old}, nil); b.saw(rules.Newest) }, rules.First},
 		"nothing was decided yet, then seen":    {func(b *ballot) { b.empty(); b.looked(at, []presence.Replica{me}, nil) }, rules.Newest},
-		"seen, and nothing was decided yet":     {func(b *ballot) { b.looked(at, []presence.Replica{me}, nil); b.empty() }, rules.Newest},
 		"nothing was decided yet, nobody seen":  {func(b *ballot) { b.empty() }, rules.First},
 		"nothing was decided yet, an older one": {func(b *ballot) { b.empty(); b.looked(at, []presence.Replica{me, old}, nil) }, rules.First},
 		"an older one leaves when it is in use": {func(b *ballot) {

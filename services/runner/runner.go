@@ -106,8 +106,10 @@ func Run(ctx context.Context, cfg Config) error {
 	r.door = newDoor(cfg.Bus.Journal, r.keptOpen, cfg.Quotas)
 	r.driver.Resume(kept)
 	r.driver.Obey(r.ballot.Active)
-	if known, err := cfg.Bus.Journal.Projects(ctx); err == nil && len(known) == 0 { // asked before anything is decided
-		r.ballot.empty()
+	if !cfg.Rules.Alone {
+		if known, err := cfg.Bus.Journal.Projects(ctx); err == nil && len(known) == 0 { // asked before anything is decided
+			r.ballot.empty()
+		}
 	}
 	told := startNotifying(ctx, &cfg)
 	guarded := make(chan struct{})

@@ -103,11 +103,7 @@ func (s *script) play(t *testing.T, d *datadriven.TestData) {
 		s.deliver()
 		return
 	case "kill": // the runner: what it was about to send, it takes from the outboxes
-		s.messages = nil
-		s.enqueue(s.project.Pending().Outbox)
-		for _, id := range s.ids {
-			s.enqueue(s.intents[id].Pending().Outbox)
-		}
+		s.killed()
 		return
 	case "pass":
 		d, err := time.ParseDuration(first())
@@ -383,20 +379,4 @@ func (s *script) perform(eff forge.Effects) {
 		s.print("> release %v", eff.ReleasedTasks)
 	}
 	s.enqueue(eff.Outbox)
-}
-
-func (s *script) enqueue(list []forge.Event) {
-	for _, n := range list {
-		n.Anchor = "a record" // as the runner sends it
-		s.messages = append(s.messages, n)
-	}
-}
-
-func (s *script) deliver() {
-	for !s.hold && len(s.messages) > 0 {
-		n := s.messages[0]
-		s.messages = s.messages[1:]
-		s.print("%s", describeMessage(n))
-		s.send(n)
-	}
 }
